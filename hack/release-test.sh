@@ -55,7 +55,7 @@ tar -xzf "${release}/penstock_${version}_manifests.tar.gz"
 tools="$("${checkout}/hack/build-tools.sh")"
 # Nothing of the user's own folder is used, but for Go's caches.
 export PATH="${PWD}/bin:${tools}:${PATH}" KUBECACHEDIR="${scratch}/kubectl-cache" HOME="${scratch}/empty"
-[ "$(penstock version)" = "${version}" ] || fail "the server is $(penstock version), want ${version}"
+[ "$(penstock version | head -n 1)" = "${version}" ] || fail "the server is $(penstock version), want ${version}"
 # It asks for the version of the server, too, and there is none yet.
 { kubectl penstock version 2>/dev/null || true; } | grep -F "${version}" || fail "the plugin is not ${version}"
 

@@ -161,7 +161,7 @@ func fences() []fence {
 		{"pkg/client/install", append([]string{"pkg/extension"}, api...), "what is written to install a package is the same whoever asks"},
 		{"pkg/client/overview", append([]string{"pkg/extension"}, api...), "how an extension is, its ClusterExtension says too"},
 		{"pkg/client/upgrades", append([]string{"pkg/extension", "pkg/maintenancewindow"}, api...), "windows and the labels of extensions are in the host"},
-		{"pkg/client/check", append([]string{"pkg/client", "pkg/manifest", "pkg/rollout/cause"}, api...), "why Penstock's own Pod is not ready is told as it is of others"},
+		{"pkg/client/check", append([]string{"pkg/client", "pkg/manifest", "pkg/rollout/cause", "pkg/sigstore"}, api...), "why Penstock's own Pod is not ready is told as it is of others"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"pkg/console/web", nil, "files are served whatever they show"},
 		{"pkg/console/screens", append([]string{"pkg/catalog/clustercatalog", "pkg/client", "pkg/extension", "pkg/text"}, api...), "a screen shows what our API answers, to whoever serves it"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 	_ "time/tzdata" // windows of plans name time zones, and the image has none
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/memory"
+	"github.com/penstock-project/penstock/pkg/sigstore"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
@@ -64,10 +66,14 @@ func newCommand() *cobra.Command {
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this program",
+		Short: "Print the version of this program, and the day of its trusted root of Sigstore",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(command.OutOrStdout(), programVersion())
+			age, old := sigstore.RootAge(time.Now())
+			if _, err := fmt.Fprintf(command.OutOrStdout(), "%s\ntrusted root of Sigstore: %s\n", programVersion(), age); err != nil || !old {
+				return err
+			}
+			_, err := fmt.Fprintln(command.ErrOrStderr(), "The trusted root may lack the authorities and logs that sign today: "+sigstore.RenewRoot)
 			return err
 		},
 	}

@@ -122,7 +122,7 @@ func load(path string) (*Policy, error) {
 	if len(written.Rules) == 0 || len(written.Rules) > mostRules {
 		return nil, fmt.Errorf("rules has %d entries, 1 to %d are allowed", len(written.Rules), mostRules)
 	}
-	p := &Policy{rootName: "the embedded trusted root"}
+	p := &Policy{rootName: "the embedded trusted root of " + sigstore.RootDate}
 	roots := trustedRoot
 	if written.TrustedRoot != "" {
 		p.rootName = "the trusted root " + written.TrustedRoot

@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
@@ -378,7 +379,7 @@ func TestExpired(t *testing.T) {
 			"late timestamp":  {reason: "the certificate had expired when it was stamped", policy: lateStamps, bundle: restamped, err: "leaf certificate"},
 			"other authority": {reason: "a stamp of an authority that is not trusted", policy: policy, bundle: restamped, err: "threshold not met"},
 		} {
-			if _, err := tc.policy.For(image, "").Verify([][]byte{tc.bundle}, digest); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			if _, err := tc.policy.For(image, "").Verify(t.Context(), [][]byte{tc.bundle}, digest); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: %s: got %v, want an error with %q", name, tc.reason, err, tc.err)
 			}
 		}
@@ -390,11 +391,11 @@ func TestExpired(t *testing.T) {
 func TestCertificateLog(t *testing.T) {
 	ours := newAuthority(t)
 	bundles := [][]byte{ours.bundle(signature())}
-	if _, err := policyOf(t, ours.root()).For(image, "").Verify(bundles, digest); err != nil {
+	if _, err := policyOf(t, ours.root()).For(image, "").Verify(t.Context(), bundles, digest); err != nil {
 		t.Errorf("without a log of certificates: %v", err)
 	}
 	logged := rootOf{identities: ours, entries: ours, stamps: ours, certificates: ours}.content()
-	if _, err := policyOf(t, logged).For(image, "").Verify(bundles, digest); err == nil || !strings.Contains(err.Error(), "SCT") {
+	if _, err := policyOf(t, logged).For(image, "").Verify(t.Context(), bundles, digest); err == nil || !strings.Contains(err.Error(), "SCT") {
 		t.Errorf("a certificate without an SCT: %v", err)
 	}
 }
@@ -460,13 +461,13 @@ func TestChangedIdentity(t *testing.T) {
 	}
 	record := func(by *Rules, bundle []byte) string {
 		t.Helper()
-		signers, err := by.Verify([][]byte{bundle}, digest)
+		signers, err := by.Verify(t.Context(), [][]byte{bundle}, digest)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return (&recorded.Record{Rule: by.String(), Verification: by.Policy(), Signers: signers}).String()
 	}
-	if _, err := after.Verify([][]byte{byUs}, digest); err == nil || !strings.Contains(err.Error(), "SAN") {
+	if _, err := after.Verify(t.Context(), [][]byte{byUs}, digest); err == nil || !strings.Contains(err.Error(), "SAN") {
 		t.Errorf("the identity of the rules before still signs: %v", err)
 	}
 	want := "image: signed by identity https://git.example.com/others/lamp/.github/workflows/release.yml of " + issuer + ", was signed by identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer
@@ -475,8 +476,12 @@ func TestChangedIdentity(t *testing.T) {
 	}
 }
 
-// TestEmbeddedRoot: the default trusted root has the logs and authorities of today.
+// TestEmbeddedRoot: the default trusted root has the logs and authorities of its day.
 func TestEmbeddedRoot(t *testing.T) {
+	const of = "6494e21ea73fa7ee769f85f57d5a3e6a08725eae1e38c755fc3517c9e6bc0b66"
+	if sum := sha256.Sum256(trustedRoot); hex.EncodeToString(sum[:]) != of {
+		t.Error("trusted_root.json is another file: set sigstore.RootDate to its day, and change the digest here")
+	}
 	trusted, err := root.NewTrustedRootFromJSON(trustedRoot)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
 // expect compares a result with a state and a part of what was found; a failure says what
@@ -160,6 +162,13 @@ func TestVersionsAndStores(t *testing.T) {
 	expect(t, "the same", judgeVersion("v1", "v1"), OK, "Penstock v1")
 	expect(t, "another", judgeVersion("v2", "v1"), OK, "Penstock v2; this program is v1")
 	expect(t, "no answer", judgeVersion("", "v1"), Unknown, "did not answer")
+	made, err := time.Parse(time.DateOnly, sigstore.RootDate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "a root of this year", judgeRoot("v1", "v1", made.AddDate(0, 11, 0)), OK, "of "+sigstore.RootDate+", 33")
+	expect(t, "an old root", judgeRoot("v1", "v1", made.AddDate(1, 1, 0)), Unknown, "may lack the authorities")
+	expect(t, "the root of another version", judgeRoot("v2", "v1", made), Skipped, "another version")
 	expect(t, "degraded", judgeRead(apierrors.NewServiceUnavailable("the store is another one")), Failed, "the store is another one")
 	expect(t, "gone", judgeRead(apierrors.NewNotFound(schema.GroupResource{}, "")), Failed, "not served")
 	expect(t, "broken", judgeRead(errors.New("500")), Failed, "500")

@@ -17,6 +17,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
 // stores tells whether Penstock reads its store: a list of one.
@@ -213,7 +214,21 @@ func spell(asked authorizationv1.ResourceAttributes) string {
 
 // versions tells which version answered the other checks, and compares it with this one.
 func (in *installation) versions(context.Context) []Result {
-	return []Result{judgeVersion(in.answered.Get(), in.Version)}
+	return []Result{judgeRoot(in.answered.Get(), in.Version, in.Now), judgeVersion(in.answered.Get(), in.Version)}
+}
+
+// judgeRoot tells how old the trusted root is that Penstock embeds: that of this program, when both are of
+// one version.
+func judgeRoot(server, program string, now time.Time) Result {
+	const name = "trusted root"
+	if server == "" || server != program {
+		return Result{name, Skipped, "Penstock is of another version than this program: penstock version names the day of its root", ""}
+	}
+	age, old := sigstore.RootAge(now)
+	if old {
+		return Result{name, Unknown, age + ": it may lack the authorities and logs that sign today", sigstore.RenewRoot}
+	}
+	return Result{name, OK, age, ""}
 }
 
 func judgeVersion(server, program string) Result {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -66,12 +67,12 @@ func BenchmarkGet(b *testing.B) {
 	began, answer := processor(b), apiruntime.Object(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if answer, err = r.Get(ctx, "1.38", &olm.UpgradeReadinessOptions{}); err != nil {
+		if answer, err = r.Get(ctx, "1.38", &v1alpha1.UpgradeReadinessOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric((processor(b)-began).Seconds()/float64(b.N), "processor-s/op")
-	if found := answer.(*olm.UpgradeReadiness); len(found.Findings)+int(found.Omitted) != 2000 {
+	if found := answer.(*v1alpha1.UpgradeReadiness); len(found.Findings)+int(found.Omitted) != 2000 {
 		b.Errorf("%d findings, %d left out", len(found.Findings), found.Omitted)
 	}
 }
