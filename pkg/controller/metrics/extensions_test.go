@@ -47,7 +47,7 @@ func TestExtensions(t *testing.T) {
 	m.Resolved(2*time.Millisecond, nil)
 	m.Pulled(time.Second, errors.New("no route"))
 	want := `
-# HELP clusterextension_condition 1 for the status (True, False, Unknown) and the reason that a condition of a ClusterExtension has; the others are not exposed.
+# HELP clusterextension_condition 1 for the present status and reason of a condition of a ClusterExtension.
 # TYPE clusterextension_condition gauge
 clusterextension_condition{condition="Installed",name="argocd",reason="Succeeded",status="True"} 1
 clusterextension_condition{condition="Ready",name="argocd",reason="RollingOut",status="False"} 1

@@ -40,7 +40,7 @@ func TestReadiness(t *testing.T) {
 			collector.mu.Unlock()
 		}
 	}
-	const found = `# HELP penstock_upgrade_findings Findings of upgrade readiness for the next minor of Kubernetes that nobody acknowledges, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape has Penstock compute them again when they are 15 minutes old.
+	const found = `# HELP penstock_upgrade_findings Unacknowledged findings of upgrade readiness for the next minor of Kubernetes, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape computes them again after 15 minutes.
 # TYPE penstock_upgrade_findings gauge
 penstock_upgrade_findings{severity="ActBefore"} 0
 penstock_upgrade_findings{severity="Blocks"} 2
