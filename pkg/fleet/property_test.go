@@ -221,7 +221,7 @@ func (w *world) judgeWave(wave Wave, s Situation, m memory, next Progress, broke
 	for _, cluster := range w.plan.of(wave.Name) {
 		seen, observed := s.Clusters[cluster.Name]
 		state := next.at(cluster.Name).State
-		ended := state == Failed || state == RolledBack
+		ended := state == Failed || state == RolledBack || state == Skipped
 		begins := next.at(cluster.Name).Attempt != w.progress.at(cluster.Name).Attempt
 		unhealthy := state != Skipped && state != Leaving && (!observed || seen.Unreachable && state != Pending && state != Deferred || !seen.Unreachable && (seen.UID == "" || seen.UID == cluster.UID && !seen.Healthy))
 		if begins || m.changing[cluster.Name] && !ended || unhealthy {
