@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )

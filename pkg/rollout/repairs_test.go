@@ -74,7 +74,7 @@ func TestRepairsAreBounded(t *testing.T) {
 		now = now.Add(time.Minute)
 		l.repaired(one, now)
 	}
-	if len(l.inventory.Repairs) != 1 || l.inventory.Repairs[0].Count != 1000 || l.inventory.Repairs[0].Last != now {
+	if len(l.inventory.Repairs) != 1 || l.inventory.Repairs[0].Count != 1000 || !l.inventory.Repairs[0].Last.Equal(now) {
 		t.Errorf("a fight of 1000 repairs is %v", repairsOf(l.inventory))
 	}
 	for n := range 1000 {

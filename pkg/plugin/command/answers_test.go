@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,6 +126,8 @@ func ofRevision(reason string, signal advice.Signal) *situation {
 	switch reason {
 	case "Held":
 		return of(revised(2, nil, append(wellConditions(), "Held=True/IsRollback")...))
+	case "DriftFound":
+		return of(revised(1, nil, append(wellConditions(), "DriftReported=True/DriftFound")...))
 	case "Paused":
 		return of(revised(1, paused, replaced(wellConditions(), "Progressing=False/Paused", "Ready=True/Paused")...))
 	case "Proposed":
@@ -286,7 +289,8 @@ func TestAnswers(t *testing.T) {
 			want := answers[name]
 			server := s.serve(t)
 			ready := meta.FindStatusCondition(s.facts.Extension.Status.Conditions, status.Ready)
-			if is := ready.Status == metav1.ConditionTrue; is != (want == advice.Healthy || strings.HasPrefix(name, "Refused/")) {
+			// An extension whose drift is reported works.
+			if is := ready.Status == metav1.ConditionTrue; is != (want == advice.Healthy || strings.HasPrefix(name, "Refused/") || name == "Revision/DriftFound") {
 				t.Errorf("Ready is %s/%s: %s; want the answer %s", ready.Status, ready.Reason, ready.Message, want)
 			}
 			glyph, _ := progress.Mark(want)
@@ -352,6 +356,9 @@ func TestCommands(t *testing.T) {
 			}
 		case words[0] == "kubectl" && words[1] == "annotate":
 			key, value, _ := strings.Cut(words[len(words)-1], "=")
+			if name, removes := strings.CutSuffix(key, "-"); removes {
+				key, value = name, time.Now().Add(time.Hour).Format(time.RFC3339)
+			}
 			if errs := extension.ValidateAnnotations(map[string]string{key: value}, nil, true); len(errs) > 0 || !strings.HasPrefix(key, extension.AnnotationPrefix) {
 				t.Errorf("%s: %v", command, errs)
 			}
