@@ -137,7 +137,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// row of a command: its arguments, its purpose and the names of its flags.
+// row of a command: its arguments and its purpose.
 func row(command *cobra.Command) string {
 	usage := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(command.UseLine()), "kubectl penstock "), " [flags]")
 	return fmt.Sprintf("| `%s` | %s |", strings.ReplaceAll(usage, "|", "\\|"), command.Short)

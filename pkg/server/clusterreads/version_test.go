@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestVersionOfTarget: nothing of a target is read for a user who may not use it, not even its Secret.
+// TestVersionOfTarget: nothing of a target is read for a user who cannot use it, not even its Secret.
 func TestVersionOfTarget(t *testing.T) {
 	var asked []string
 	by := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -17,7 +17,7 @@ func TestVersionOfTarget(t *testing.T) {
 	})
 	reads := &Reads{Options: Options{Authorizer: by}} // without clients of targets
 	_, err := reads.Version(t.Context(), &user.DefaultInfo{Name: "carol"}, "edge")
-	if err == nil || err.Error() != "you may not use target edge" || len(asked) != 1 || asked[0] != "use targets edge" {
+	if err == nil || err.Error() != "you cannot use target edge" || len(asked) != 1 || asked[0] != "use targets edge" {
 		t.Errorf("%v, after %v", err, asked)
 	}
 }
