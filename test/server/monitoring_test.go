@@ -275,8 +275,11 @@ func (m monitored) alerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Metrics that come later than a test waits: after the first check of the store, ten
-	// minutes into a term, when an extension pulls, and with a receiver of notifications.
-	known := map[string]bool{"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true, catalogue.NotificationsFailed: true}
+	// minutes into a term, when an extension pulls, with a receiver of notifications, and with a rollout to a fleet.
+	known := map[string]bool{
+		"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true,
+		catalogue.NotificationsFailed: true, catalogue.FleetWaits: true,
+	}
 	for series := range m.scrape() {
 		known[nameOf(series)] = true
 	}
