@@ -63,7 +63,7 @@ func TestDriftIsReported(t *testing.T) {
 			t.Errorf("%s says %q", guard, got)
 		}
 	}
-	// What is changed works, and what is deleted is missing.
+	// A changed object works, and a deleted one is missing.
 	if phase := report.Layers[0].Phases[0]; phase.Applied != phase.Objects-1 || len(phase.Failures) != 1 || phase.Failures[0].Name != "gone" {
 		t.Errorf("the phase is %+v", phase)
 	}

@@ -79,7 +79,7 @@ func (w shared) sign(by *sign.Key, one bundle) {
 }
 
 // Signed: a bundle that the verification policy is about is installed with a signature by its key, and
-// refused without. What is installed stays. After the image was signed, it is installed.
+// refused without. An installed one stays. After the image was signed, it is installed.
 func signed(w shared) {
 	if w.name != mustBeSigned {
 		w.t.Fatalf("the policy is about %s, and the scenario is %s", mustBeSigned, w.name)

@@ -69,7 +69,7 @@ func (s rolledBack) measures() {
 		s.t.Errorf("the service was asked %q", queries)
 	}
 
-	// What users feel fails the next one, although all of its objects are available.
+	// An error that users feel fails the next one, although all of its objects are available.
 	service.Answer(0.2)
 	s.submit("judged", 2, judged)
 	s.until("judged-2", "RolledBack", "True/MetricCheckFailed judged-3 brings back the content of judged-1: MetricCheck errors says No: 0.2 is above the maximum of 0.05")

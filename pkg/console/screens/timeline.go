@@ -41,7 +41,7 @@ type Timeline struct {
 type Entry struct {
 	Time   string `json:"time"`
 	Signal Signal `json:"signal,omitempty"`
-	// What is the event, in the form of a reason.
+	// What happened, in the form of a reason.
 	What string `json:"what"`
 	// Who is the user who did it, or the field manager whose change was repaired; empty for Penstock.
 	Who string `json:"who,omitempty"`
