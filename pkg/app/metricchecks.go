@@ -1,22 +1,16 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	metricchecks "github.com/penstock-project/penstock/pkg/controller/metriccheck"
 	"github.com/penstock-project/penstock/pkg/metriccheck"
-	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/outbound"
-	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
@@ -41,15 +35,6 @@ func metricChecks(term leadership.Term, notify func(string)) (*metricchecks.Cont
 	if err := controller.Register(term.Metrics); err != nil {
 		return nil, err
 	}
-	return controller, term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		const feature = "MetricChecks: rollouts that name one do not succeed"
-		err := wait.PollUntilContextCancel(ctx, time.Minute, true, func(ctx context.Context) (bool, error) {
-			return accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", metriccheck.DefinitionName, feature) &&
-				accessreview.MayWatch(ctx, core, metriccheck.Resource, "", "", feature), nil
-		})
-		if err != nil {
-			return nil //nolint:nilerr // the term is over
-		}
-		return controller.Run(ctx)
-	}))
+	return controller, term.Manager.Add(whenWatchable(core, metriccheck.DefinitionName, metriccheck.Resource,
+		"MetricChecks: rollouts that name one do not succeed", controller.Run))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -35,16 +36,21 @@ func (s *Settings) startWindows(_ context.Context, term leadership.Term) error {
 	}
 	controller := windows.New(options)
 	s.windows = controller
-	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		const feature = "MaintenanceWindows: no upgrade begins by itself"
-		// Until then nothing comes by itself: a right that is granted later counts.
+	return term.Manager.Add(whenWatchable(core, maintenancewindow.DefinitionName, maintenancewindow.Resource,
+		"MaintenanceWindows: no upgrade begins by itself", controller.Run))
+}
+
+// whenWatchable runs what follows a kind of the host once Penstock may watch its definition and its
+// objects: a right that is granted later counts. Feature is for the log of what does not work until then.
+func whenWatchable(access kubernetes.Interface, definition string, resource schema.GroupVersionResource, feature string, run func(context.Context) error) manager.RunnableFunc {
+	return func(ctx context.Context) error {
 		err := wait.PollUntilContextCancel(ctx, time.Minute, true, func(ctx context.Context) (bool, error) {
-			return accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", maintenancewindow.DefinitionName, feature) &&
-				accessreview.MayWatch(ctx, core, maintenancewindow.Resource, "", "", feature), nil
+			return accessreview.MayWatch(ctx, access, objectwatch.Definitions, "", definition, feature) &&
+				accessreview.MayWatch(ctx, access, resource, "", "", feature), nil
 		})
 		if err != nil {
 			return nil //nolint:nilerr // the term is over
 		}
-		return controller.Run(ctx)
-	}))
+		return run(ctx)
+	}
 }
