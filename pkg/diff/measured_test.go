@@ -18,32 +18,30 @@ import (
 func TestMeasured(t *testing.T) {
 	all := history(t)
 	all["argocd-operator, as bundles"] = bundles(t)
-	rows, upgrades, held := []string(nil), 0, 0
+	upgrades, held, by := 0, 0, map[string]int{}
 	for _, operator := range slices.Sorted(maps.Keys(all)) {
-		by, operatorHeld := map[string]int{}, 0
 		for i := 1; i < len(all[operator]); i++ {
 			reasons := holding(t, all[operator][i-1].objects, all[operator][i].objects)
 			for _, reason := range reasons {
 				by[reason]++
 			}
+			upgrades++
 			if len(reasons) > 0 {
-				operatorHeld++
+				held++
 			}
 		}
-		var why []string
-		for _, reason := range slices.Sorted(maps.Keys(by)) {
-			why = append(why, fmt.Sprintf("%s %d", reason, by[reason]))
-		}
-		rows = append(rows, fmt.Sprintf("| %s | %s to %s | %d | %d | %s |", operator, all[operator][0].version, all[operator][len(all[operator])-1].version, len(all[operator])-1, operatorHeld, strings.Join(why, ", ")))
-		upgrades, held = upgrades+len(all[operator])-1, held+operatorHeld
 	}
-	rows = append(rows, fmt.Sprintf("| all | | %d | %d | |", upgrades, held))
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		why = append(why, fmt.Sprintf("%s %d", reason, by[reason]))
+	}
+	want := fmt.Sprintf("%d of %d upgrades: %s.", held, upgrades, strings.Join(why, ", "))
 	content, err := os.ReadFile("../../docs/reference/notes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.Join(rows, "\n"); !strings.Contains(string(content), "\n"+want+"\n<!-- end of measured -->") {
-		t.Errorf("docs/reference/notes.md needs these rows:\n%s", want)
+	if !strings.Contains(string(content), "\n"+want+"\n") {
+		t.Errorf("docs/reference/notes.md needs this line:\n%s", want)
 	}
 }
 
