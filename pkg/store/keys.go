@@ -138,6 +138,11 @@ func (k Keys) ChainVersion(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/standing"
 }
 
+// HeadOf returns the chain whose head a key is, or false for a key of another kind.
+func (k Keys) HeadOf(key string) (string, bool) {
+	return nameIn(key, k.Chains(), "/head")
+}
+
 // InventoryOf returns the chain whose inventory a key is, or false for a key of
 // another kind.
 func (k Keys) InventoryOf(key string) (string, bool) {

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// sweepPage is how many claims are read at a time.
+// sweepPage is how many claims are read at a time at most.
 const sweepPage = 500
 
 // Sweep gives the claims free whose holders are gone, and returns how many. It goes
@@ -17,26 +18,19 @@ const sweepPage = 500
 // that are being written keep theirs.
 func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 	var errs []error
-	from, end := c.keys.Claims(), clientv3.GetPrefixRangeEnd(c.keys.Claims())
-	for {
-		page, err := c.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
+	claims := store.Below(c.keys.Claims())
+	claims.Most = sweepPage
+	err = claims.Each(ctx, c.kv, func(found *mvccpb.KeyValue) error {
+		done, err := c.sweep(ctx, found, gone)
 		if err != nil {
-			return freed, errors.Join(append(errs, fmt.Errorf("reading claims from %s on: %w", from, err))...)
+			errs = append(errs, err)
 		}
-		for _, found := range page.Kvs {
-			done, err := c.sweep(ctx, found, gone)
-			if err != nil {
-				errs = append(errs, err)
-			}
-			if done {
-				freed++
-			}
-			from = string(found.Key) + "\x00"
+		if done {
+			freed++
 		}
-		if !page.More || len(page.Kvs) == 0 {
-			return freed, errors.Join(errs...)
-		}
-	}
+		return nil
+	})
+	return freed, errors.Join(append(errs, err)...)
 }
 
 // sweep gives one claim free if nobody has written it since it was read.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -52,21 +51,15 @@ func (o *Outbox) reset() {
 // load reads what is stored. A record that cannot be read is noted and left out: its entry counts
 // as lost, and a fact without its mark is recorded again, with the same id.
 func (o *Outbox) load(ctx context.Context) error {
-	from, end := o.keys.Notifications(), clientv3.GetPrefixRangeEnd(o.keys.Notifications())
-	for {
-		found, err := o.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
-		if err != nil {
-			return fmt.Errorf("reading notifications from %s on: %w", from, err)
+	records := store.Below(o.keys.Notifications())
+	records.Most = page
+	if err := records.Each(ctx, o.kv, func(kv *mvccpb.KeyValue) error {
+		if err := o.take(kv); err != nil {
+			_ = o.unreadable.Told(string(kv.Key), kv.Value, err)
 		}
-		for _, kv := range found.Kvs {
-			if err := o.take(kv); err != nil {
-				_ = o.unreadable.Told(string(kv.Key), kv.Value, err)
-			}
-			from = string(kv.Key) + "\x00"
-		}
-		if !found.More || len(found.Kvs) == 0 {
-			break
-		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("reading notifications: %w", err)
 	}
 	slices.SortFunc(o.entries, func(a, b Entry) int { return cmp.Compare(a.Number, b.Number) })
 	for _, cursor := range o.cursors {

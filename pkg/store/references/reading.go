@@ -3,7 +3,6 @@ package references
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,14 +11,10 @@ import (
 )
 
 const (
-	// page is how many records are read at a time at most, keyPage how many keys. A client
-	// of the database takes messages of 64 MiB, and a record may have 1.5 MiB.
-	page    = 40
+	// packPage is how many records of packs are read at a time at most, as those of a store.Range.
+	packPage = 40
+	// keyPage is how many keys are read at a time at most.
 	keyPage = 5000
-	// firstPage is how many are read first. Pages grow up to pageBytes each, so that a
-	// store of small records is read fast, and one of large records in little memory.
-	firstPage = 8
-	pageBytes = 4 << 20
 )
 
 // Source reads the records of a store, as they were at one of etcd's revisions. At revision
@@ -71,29 +66,33 @@ func (s *Source) Decode(key string, record []byte) ([]string, error) {
 // Each calls a function with every record but those of packs, at a revision, in the order
 // of their keys. It ends at the first error.
 func (s *Source) Each(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
-	packs, all := s.keys.Packs(), s.keys.All()
-	if err := s.between(ctx, all, packs, revision, page, do); err != nil {
+	all, packs := store.Below(s.keys.All()), store.Below(s.keys.Packs())
+	if err := (store.Range{From: all.From, End: packs.From, Revision: revision}).Each(ctx, s.kv, do); err != nil {
 		return err
 	}
-	return s.between(ctx, clientv3.GetPrefixRangeEnd(packs), clientv3.GetPrefixRangeEnd(all), revision, page, do)
+	return store.Range{From: packs.End, End: all.End, Revision: revision}.Each(ctx, s.kv, do)
 }
 
 // EachPackRecord calls a function with every record of a pack and every part of one, at a
 // revision, in the order of their keys. It ends at the first error.
 func (s *Source) EachPackRecord(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
-	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, page, do)
+	packs := store.Below(s.keys.Packs())
+	packs.Revision = revision
+	return packs.Each(ctx, s.kv, do)
 }
 
 // EachPackKey is EachPackRecord without values.
 func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
-	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, keyPage, do, clientv3.WithKeysOnly())
+	packs := store.Below(s.keys.Packs())
+	packs.Revision, packs.Most, packs.KeysOnly = revision, keyPage, true
+	return packs.Each(ctx, s.kv, do)
 }
 
 // EachPack calls a function with the records of packs, as they are now, in the order of the
 // roots. It reads no other parts of them, and leaves out what is not there. It ends at the
 // first error.
 func (s *Source) EachPack(ctx context.Context, roots []string, do func(root string, kv *mvccpb.KeyValue) error) error {
-	limit := firstPage
+	limit := store.FirstPage
 	for len(roots) > 0 {
 		some := roots[:min(limit, len(roots))]
 		roots = roots[len(some):]
@@ -114,44 +113,7 @@ func (s *Source) EachPack(ctx context.Context, roots []string, do func(root stri
 				bytes += len(kv.Value)
 			}
 		}
-		limit = nextPage(limit, page, bytes)
+		limit = store.NextPage(limit, packPage, bytes)
 	}
 	return nil
-}
-
-// nextPage is how many records are read next, when so many had so many bytes.
-func nextPage[N int | int64](limit, most N, bytes int) N {
-	switch {
-	case bytes > pageBytes:
-		return max(1, limit/2)
-	case bytes < pageBytes/4:
-		return min(most, limit*4)
-	default:
-		return limit
-	}
-}
-
-func (s *Source) between(ctx context.Context, from, end string, revision, most int64, do func(*mvccpb.KeyValue) error, options ...clientv3.OpOption) error {
-	limit := min(most, firstPage)
-	for {
-		found, err := s.kv.Get(ctx, from, append(slices.Clone(options), clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(limit))...)
-		if err != nil {
-			if revision == 0 {
-				return fmt.Errorf("reading records from %s on: %w", from, err)
-			}
-			return fmt.Errorf("reading records from %s on, as they were at etcd revision %d: %w", from, revision, err)
-		}
-		bytes := 0
-		for _, kv := range found.Kvs {
-			if err := do(kv); err != nil {
-				return err
-			}
-			bytes += len(kv.Value)
-			from = string(kv.Key) + "\x00"
-		}
-		if !found.More || len(found.Kvs) == 0 {
-			return nil
-		}
-		limit = nextPage(limit, most, bytes)
-	}
 }

@@ -69,7 +69,7 @@ func TestLargeRecords(t *testing.T) {
 	put("a", 300, 100)
 	kv.reads = 0
 	read()
-	if most := 300/page + 3; kv.reads > most {
+	if most := 300/packPage + 3; kv.reads > most {
 		t.Errorf("300 small records took %d reads, want %d at most", kv.reads, most)
 	}
 	put("b", 70, 1500<<10)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
@@ -68,22 +69,18 @@ func (r *Runs) List(ctx context.Context, name string) ([]Row, error) {
 // Names returns the names that have rows, in order. It reads no rows.
 func (r *Runs) Names(ctx context.Context) ([]string, error) {
 	var names []string
-	from, end := r.keys.Plans(), clientv3.GetPrefixRangeEnd(r.keys.Plans())
-	for {
-		page, err := r.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(namesPage))
-		if err != nil {
-			return nil, fmt.Errorf("reading the names of runs from %s on: %w", from, err)
+	keys := store.Below(r.keys.Plans())
+	keys.Most, keys.KeysOnly = namesPage, true
+	err := keys.Each(ctx, r.kv, func(found *mvccpb.KeyValue) error {
+		if name, ok := r.keys.RunsOf(string(found.Key)); ok {
+			names = append(names, name)
 		}
-		for _, found := range page.Kvs {
-			if name, ok := r.keys.RunsOf(string(found.Key)); ok {
-				names = append(names, name)
-			}
-			from = string(found.Key) + "\x00"
-		}
-		if !page.More || len(page.Kvs) == 0 {
-			return names, nil
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of runs: %w", err)
 	}
+	return names, nil
 }
 
 // Put stores a row, in place of the one with the same plan and number. Other rows

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +14,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
+	"github.com/penstock-project/penstock/pkg/store/chain"
 )
-
-// listedAtOnce bounds the extensions of a list that are read at a time: unpacked revisions are several
-// times as large as others.
-const listedAtOnce = 8
 
 // NewList returns an empty list.
 func (*REST) NewList() runtime.Object { return &v1alpha1.RevisionHistoryList{} }
@@ -33,26 +29,32 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(chains)), func(name string) bool { return !selected(name, options) })
 	list := &v1alpha1.RevisionHistoryList{Items: make([]v1alpha1.RevisionHistory, len(names))}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listedAtOnce)
-	for n, name := range names {
-		group.Go(func() error {
-			head, _, err := r.heads.Get(ctx, name)
-			if err != nil {
-				return apierrors.NewInternalError(err)
-			}
-			for i := range chains[name] {
-				chains[name][i].Unpack()
-			}
-			one, err := r.join(ctx, name, head, chains[name])
-			if err == nil {
+	// Unpacked revisions are several times as large as others: one extension has them at a time.
+	join := func(name string, head chain.Head) *v1alpha1.RevisionHistory {
+		revisions := chains[name]
+		delete(chains, name)
+		for i := range revisions {
+			revisions[i].Unpack()
+		}
+		return history(head, revisions)
+	}
+	if len(names) > 0 {
+		err = r.heads.Each(ctx, func(head chain.Head, inventory chain.Inventory) error {
+			if n, is := slices.BinarySearch(names, head.Name); is {
+				one := join(head.Name, head)
+				one.Repairs = repairs(head.Name, inventory)
 				list.Items[n] = *one
 			}
-			return err
+			return nil
 		})
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	for n, name := range names {
+		if list.Items[n].Name == "" { // without a head
+			list.Items[n] = *join(name, chain.Head{Name: name})
+		}
 	}
 	return list, nil
 }

@@ -27,6 +27,8 @@ type Revisions interface {
 type Heads interface {
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
+	// Each calls a function with the head and the inventory of every chain that has a head.
+	Each(ctx context.Context, do func(chain.Head, chain.Inventory) error) error
 }
 
 // Inventories is what chains have in the cluster, as a *chain.Inventories has it.
@@ -64,11 +66,6 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 	case len(revisions) == 0 && (!found || len(head.Rows) == 0):
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
 	}
-	return e.join(ctx, name, head, revisions)
-}
-
-// join returns the history of an extension with its repairs.
-func (e *endpoint) join(ctx context.Context, name string, head chain.Head, revisions []olm.ClusterExtensionRevision) (*v1alpha1.RevisionHistory, error) {
 	inventory, _, err := e.inventories.Load(ctx, name)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// defaultPage is how many records are read at a time at most. A client of the database takes
+	// messages of 64 MiB, and a record may have 1.5 MiB.
+	defaultPage = 40
+	// FirstPage is how many records are read first. Pages grow up to pageBytes each, so that many
+	// small records are read fast, and large records in little memory.
+	FirstPage = 8
+	pageBytes = 4 << 20
+)
+
+// Range is the records whose keys are at or after From, and before End.
+type Range struct {
+	From, End string
+	// Revision of etcd at which the records are read. At 0 each page is as it is when it is read:
+	// then a record is seen when it was there all the time, whatever etcd forgets meanwhile.
+	Revision int64
+	// Most is how many records are read at a time at most; 0 is 40, as many as fit into a message
+	// however large each of them is.
+	Most int64
+	// KeysOnly leaves the values out.
+	KeysOnly bool
+}
+
+// Below returns the records whose keys begin with a prefix.
+func Below(prefix string) Range {
+	return Range{From: prefix, End: clientv3.GetPrefixRangeEnd(prefix)}
+}
+
+// Each calls a function with every record, in the order of their keys. It ends at the first error.
+func (r Range) Each(ctx context.Context, kv clientv3.KV, do func(*mvccpb.KeyValue) error) error {
+	if r.Most == 0 {
+		r.Most = defaultPage
+	}
+	for limit := min(r.Most, FirstPage); ; {
+		options := []clientv3.OpOption{clientv3.WithRange(r.End), clientv3.WithRev(r.Revision), clientv3.WithLimit(limit)}
+		if r.KeysOnly {
+			options = append(options, clientv3.WithKeysOnly())
+		}
+		found, err := kv.Get(ctx, r.From, options...)
+		if err != nil {
+			if r.Revision == 0 {
+				return fmt.Errorf("reading records from %s on: %w", r.From, err)
+			}
+			return fmt.Errorf("reading records from %s on, as they were at etcd revision %d: %w", r.From, r.Revision, err)
+		}
+		bytes := 0
+		for _, record := range found.Kvs {
+			if err := do(record); err != nil {
+				return err
+			}
+			bytes += len(record.Value)
+			r.From = string(record.Key) + "\x00"
+		}
+		if !found.More || len(found.Kvs) == 0 {
+			return nil
+		}
+		limit = NextPage(limit, r.Most, bytes)
+	}
+}
+
+// NextPage is how many records are read next, when so many had so many bytes.
+func NextPage[N int | int64](limit, most N, bytes int) N {
+	switch {
+	case bytes > pageBytes:
+		return max(1, limit/2)
+	case bytes < pageBytes/4:
+		return min(most, limit*4)
+	default:
+		return limit
+	}
+}
