@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// Taken is what becomes of an installation, whoever made it: revisions, and the objects of
+// Taken is what becomes of an installation, no matter who made it: revisions, and the objects of
 // the newest one.
 type Taken struct {
 	// Revisions that the extension gets, the newest first.
@@ -43,7 +43,7 @@ type Revision struct {
 	Name string
 	// State is Active or Archived.
 	State v1alpha1.LifecycleState
-	// Status and Chart are what whoever rolled it out says of it.
+	// Status and Chart are what Helm or OLM says of it.
 	Status, Chart string
 	Objects       int
 

@@ -43,7 +43,7 @@ const (
 	catalogdTimeout = 5 * time.Minute
 )
 
-// Catalogs are what whoever starts the program says about ClusterCatalogs, and what is known
+// Catalogs are what the user who starts the program says about ClusterCatalogs, and what is known
 // of them while it runs.
 type Catalogs struct {
 	// Addr is where their content is served; empty for nowhere.
@@ -224,7 +224,7 @@ func (c *Catalogs) options(with server.Surroundings) (catalog.Options, kubernete
 	}, core, nil
 }
 
-// catalogd is a client for what catalogd serves: whoever writes a status says where that is,
+// catalogd is a client for what catalogd serves: the writer of a status says where that is,
 // so it goes nowhere else from there, and takes no credentials along.
 func (c *Catalogs) catalogd() (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()

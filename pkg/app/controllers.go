@@ -31,7 +31,7 @@ import (
 // controller's queue, which merges them.
 const pendingChanges = 4096
 
-// Settings are what whoever starts the program says about its controllers.
+// Settings are what the user who starts the program says about its controllers.
 type Settings struct {
 	// Version is that of the program, told with each execution of a plan.
 	Version string

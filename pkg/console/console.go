@@ -43,7 +43,7 @@ func New(options Options) (http.Handler, error) {
 type SharedOptions struct {
 	// Hosts are as of Options; a port is left out where browsers do.
 	Hosts []string
-	// As makes the API of whoever has a token.
+	// As makes the API of the user who has a token.
 	As func(token string) (*screens.API, error)
 	// Provider is the identity provider at which pages sign in; zero for none. Its issuer must be an
 	// origin with an optional path.

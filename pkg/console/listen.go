@@ -10,7 +10,7 @@ import (
 )
 
 // loopbacks are the addresses that only this machine reaches. There is no setting for more:
-// whoever needs the console elsewhere has ssh -L.
+// a user who needs the console elsewhere has ssh -L.
 func loopbacks() []string { return []string{"127.0.0.1", "::1"} }
 
 // Door is where a console listens.

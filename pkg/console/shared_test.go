@@ -109,7 +109,7 @@ func TestSharedGate(t *testing.T) {
 		"same site":         {reason: "a sibling domain", change: header("Sec-Fetch-Site", "same-site"), status: 403, said: "Origin"},
 		"unsaid":            {reason: "a browser that does not say", change: header("Sec-Fetch-Site"), status: 403, said: "Origin"},
 		"other origin":      {change: header("Origin", "https://evil.test"), status: 403, said: "Origin"},
-		"without TLS":       {reason: "the page of whoever sits between", change: header("Origin", "http://"+sharedHost), status: 403, said: "Origin"},
+		"without TLS":       {reason: "the page of an attacker in between", change: header("Origin", "http://"+sharedHost), status: 403, said: "Origin"},
 		"null origin":       {change: header("Origin", "null"), status: 403, said: "Origin"},
 		"write, other site": {reason: "cross-site request forgery", method: "POST", path: rollback, body: `{}`, change: header("Sec-Fetch-Site", "cross-site"), status: 403, said: "Origin"},
 		"write, form":       {method: "POST", path: rollback, change: header("Content-Type", "application/x-www-form-urlencoded"), status: 415, said: "MediaType"},
@@ -154,7 +154,7 @@ func TestSharedGate(t *testing.T) {
 	}
 }
 
-// TestSharedCallers: the cluster is asked with the token of whoever asks, with nothing else that
+// TestSharedCallers: the cluster is asked with the token of the user who asks, with nothing else that
 // they have sent, and with no other one's, also when many ask at a time.
 func TestSharedCallers(t *testing.T) {
 	handler, cluster := testShared(t, sharedHost)

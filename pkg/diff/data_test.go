@@ -243,7 +243,7 @@ func checkChange(t difftest.TB, types schema.Schema, old, new *manifest.Object, 
 	}
 }
 
-// checkFolded: whoever reads nothing but one line about an object misses no change of another field.
+// checkFolded: a user who reads nothing but one line about an object misses no change of another field.
 func checkFolded(t difftest.TB, change Change) {
 	t.Helper()
 	for _, field := range change.Fields {

@@ -1,6 +1,6 @@
 // Package diff says what one manifest, or one revision, changes against another:
 // field by field, as a unified diff, and in words where it matters. It exists
-// because whoever approves a revision has to see what it will do, and what they
+// because the user who approves a revision has to see what it will do, and what they
 // see must be neither noise nor a Secret.
 //
 // Everything here is a function of values: no client, no clock, no store.

@@ -48,7 +48,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Users are served in turn, whoever has more requests waiting; who leaves takes nothing.
+// Users are served in turn, no matter who has more requests waiting; a user who leaves takes nothing.
 func TestTurns(t *testing.T) {
 	p := NewPool(6)
 	if !p.TryTake("mallory", 3) || !p.TryTake("trent", 1) || !p.TryTake("bob", 1) {

@@ -51,7 +51,7 @@ func TestShown(t *testing.T) {
 	}{
 		"changed":          {"what goes is hidden, what comes is the plan's", "{a: 1, b: x}", "{a: 2, b: x}", "{a: 2}", "{a:***}", "{a:2}"},
 		"added":            {"it has not been there", "{b: x}", "{a: 2, b: x}", "{a: 2}", "{}", "{a:2}"},
-		"same":             {"it does not change, whoever says it", "{a: 2, b: x}", "{a: 2, b: u}", "{a: 2, b: u}", "{b:***}", "{b:u}"},
+		"same":             {"it does not change, no matter who says it", "{a: 2, b: x}", "{a: 2, b: u}", "{a: 2, b: u}", "{b:***}", "{b:u}"},
 		"defaulted":        {"what the server adds is not the plan's", "{b: x}", "{a: {c: 1, d: 2}, b: x}", "{a: {c: 1}}", "{}", "{a:{c:1,d:***}}"},
 		"altered":          {"a webhook made another value of it", "{a: 1}", "{a: 3}", "{a: 2}", "{a:***}", "{a:*** (another value)}"},
 		"removed":          {"names of fields are there, values are not", "{a: {b: x}, c: 1}", "{c: 1}", "{c: 1}", "{a:{b:***}}", "{}"},

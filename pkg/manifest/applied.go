@@ -109,7 +109,7 @@ func dropAggregatedRules(role map[string]any) bool {
 	return true
 }
 
-// dropPlaceholders leaves a caBundle to whoever injects it.
+// dropPlaceholders leaves a caBundle to the manager that injects it.
 func dropPlaceholders(object map[string]any) bool {
 	annotated, changed := IsInjected(object), false
 	for _, config := range clientConfigs(object) {

@@ -16,7 +16,7 @@ type Kinds interface {
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
-// Rights are what whoever approves a plan must have: to approve it, and to do to each
+// Rights are what the user who approves a plan must have: to approve it, and to do to each
 // target what its item does. They are asked about when the plan is approved, and again
 // when it begins.
 func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]authz.Right, error) {

@@ -115,7 +115,7 @@ func reasonAndFields(status metav1.Status) string {
 	return message
 }
 
-// details keeps what is not up to whoever wrote the answer. A webhook writes all
+// details keeps what is not up to the user who wrote the answer. A webhook writes all
 // of it, and may put what it likes into each field.
 func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bool) *metav1.StatusDetails {
 	if details == nil {

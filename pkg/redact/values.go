@@ -19,7 +19,7 @@ const (
 	// of a text by itself. Shorter ones are in every text.
 	wordBytes = 5
 	// fragmentBytes is the length from which any fragment of a hidden value is taken
-	// out: whoever quotes a value may have cut it short.
+	// out: a caller that quotes a value may have cut it short.
 	fragmentBytes = 8
 	// textBytes is what is kept of a text at most.
 	textBytes = 16 << 10

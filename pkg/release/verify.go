@@ -42,7 +42,7 @@ const (
 )
 
 // Signed is true for files that sign others. Checksums leaves them out, so that the same commit
-// makes the same Checksums whoever signs it.
+// makes the same Checksums no matter who signs it.
 func Signed(name string) bool {
 	return name == Checksums || name == Signature || name == Provenance ||
 		strings.HasSuffix(name, ImageSignaturesSuffix) || strings.HasSuffix(name, ChartSignatureSuffix)

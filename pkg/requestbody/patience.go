@@ -21,7 +21,7 @@ const (
 	linger = time.Second
 )
 
-// WithPatience ends bodies of which nothing comes for a time: whoever reads one gets
+// WithPatience ends bodies of which nothing comes for a time: a caller that reads one gets
 // a 408 as the error, an *apierrors.StatusError. It has to be the outermost handler,
 // because a deadline for reads is one of the whole connection in HTTP/1, and must not be
 // set any more when the request was answered.

@@ -22,7 +22,7 @@ func Removed(from, to []manifest.Ref) []manifest.ID {
 	return removed
 }
 
-// RemovedDigest names what a revision, by its uid, removes: whoever has read it in a diff
+// RemovedDigest names what a revision, by its uid, removes: a user who has read it in a diff
 // can acknowledge it before the revision is rolled out. It is empty for nothing.
 func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	if len(removed) == 0 {

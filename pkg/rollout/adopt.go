@@ -17,7 +17,7 @@ import (
 )
 
 // adopt makes an object of somebody else ours: one guarded patch takes over the
-// fields of whoever kept it, and one apply makes it as the manifest says, which
+// fields of the manager that kept it, and one apply makes it as the manifest says, which
 // removes what only they had set.
 //
 // A crash in between leaves the object as it was, with our field manager beside

@@ -70,7 +70,7 @@ func TestB5OrphansAreFree(t *testing.T) {
 	}
 }
 
-// TestB6TwoActiveRevisionsDoNotFight: the newer one has what it reached, whoever comes
+// TestB6TwoActiveRevisionsDoNotFight: the newer one has what it reached, no matter who comes
 // last.
 func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 	s := newSaga()
@@ -138,7 +138,7 @@ func TestB13ReportsDoNotFlap(t *testing.T) {
 	}
 }
 
-// TestB14RepairsBackOff: whoever contests gets few answers.
+// TestB14RepairsBackOff: a writer that contests gets few answers.
 func TestB14RepairsBackOff(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))

@@ -10,7 +10,7 @@ import (
 
 // CompetingOwner is another program that may roll out the objects of a chain, and that notes that
 // before it writes the first object, as Helm does with the Secret of a release. So nothing has to
-// be watched: whoever asks before the first write of a pass is never too late.
+// be watched: the caller that asks before the first write of a pass is never too late.
 type CompetingOwner interface {
 	// Claims says in words why the objects are theirs now, and what a person can do; empty
 	// when they are not. It costs a request.

@@ -9,7 +9,7 @@ import (
 )
 
 // decideCreateOnly is the rule of create-only objects: one that exists is as
-// wanted, whoever made it and whatever is in it.
+// wanted, no matter who made it and whatever is in it.
 func decideCreateOnly(seen Seen) Decision {
 	switch {
 	case seen.Presence == observe.Absent:
@@ -25,7 +25,7 @@ func decideCreateOnly(seen Seen) Decision {
 
 // ensureExists makes sure that a create-only object exists. It writes what cannot
 // overwrite anything, and no mark of ours: from its first moment on the object
-// belongs to whoever wants it, and the inventory does not know it.
+// belongs to the revision that wants it, and the inventory does not know it.
 func (o *object) ensureExists(ctx context.Context) objectResult {
 	seen := o.seen
 	if seen.Presence == observe.Absent && o.existing != "" && older(seen.ResourceVersion, o.existing) {

@@ -26,7 +26,7 @@ func TestDecideCreateOnly(t *testing.T) {
 		want   Action
 	}{
 		"Absent":    {"it is created", Seen{Presence: observe.Absent}, nil, Create},
-		"Present":   {"whoever has it, it is there", Seen{Presence: observe.Present, Observation: foreign}, nil, Idle},
+		"Present":   {"it is there, no matter who has it", Seen{Presence: observe.Present, Observation: foreign}, nil, Idle},
 		"WasOurs":   {"it is not repaired", Seen{Presence: observe.Present, Observation: foreign}, &Entry{UID: "u", Digest: "sha256:1"}, Idle},
 		"Deleting":  {"it is about to be absent, and cannot be created yet", Seen{Presence: observe.Present, Observation: deleting}, nil, Deferred},
 		"Unwatched": {"a missing answer is not absence", Seen{Presence: observe.Unknown}, nil, Deferred},

@@ -31,7 +31,7 @@ func TestKeepIsReadBeforeADelete(t *testing.T) {
 	}
 }
 
-// TestAutoscalersKeepWhatIsNotRecorded: whoever recognises an object that no record
+// TestAutoscalersKeepWhatIsNotRecorded: an engine that recognises an object that no record
 // knows, after a crash or with a store that was lost, takes nothing from others.
 func TestAutoscalersKeepWhatIsNotRecorded(t *testing.T) {
 	s := newSaga()

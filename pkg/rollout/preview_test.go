@@ -329,7 +329,7 @@ func TestPreviewOfTheSilent(t *testing.T) {
 	}
 }
 
-// TestPreviewAsksOnce: whoever permits sees everything at once.
+// TestPreviewAsksOnce: a user who permits sees everything at once.
 func TestPreviewAsksOnce(t *testing.T) {
 	s := rollout.NewScenario()
 	s.Roll(t, s.Revision(1).Phase("p", "ConfigMap a/x=1", "ConfigMap a/y=1"))

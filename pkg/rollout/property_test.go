@@ -393,7 +393,7 @@ func (s *history) end(t *rapid.T) {
 	}
 }
 
-// twice: to apply again what is there, by whoever knows nothing of it, changes
+// twice: to apply again what is there, by an engine that knows nothing of it, changes
 // nothing.
 func (s *history) twice(t *rapid.T) {
 	before := s.contents()
@@ -440,7 +440,7 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	fields["labels:"+testNames().ChainLabel] = "argocd"
 	fields["annotations:"+testNames().AppliedAnnotation] = string(step.Digest)
 	for _, path := range s.stored.Entries[step.ID].Yielded {
-		// It belongs to whoever has it, and somebody has it.
+		// It belongs to the chain that has it, and one chain has it.
 		if key := strings.Replace(path, "data.", "data:", 1); len(o.fields[key].by) > 0 && !slices.Contains(o.fields[key].by, "penstock/argocd") {
 			fields[key] = o.fields[key].value
 		}

@@ -153,7 +153,7 @@ func (o *object) left(owner string) objectResult {
 	return objectResult{events: []Event{event}}
 }
 
-// release leaves an object to whoever wants it.
+// release leaves an object to the revision that wants it.
 func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	marks := targetclient.Marks{
 		FieldManager: o.who.Manager,

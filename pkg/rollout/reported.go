@@ -19,7 +19,7 @@ func guardKinds() []string {
 	return []string{"Role", "RoleBinding", "Policy", "PolicyBinding", "WebhookConfiguration", "Namespace"}
 }
 
-// isGuard tells whether drift of an object is repaired whoever wants it reported.
+// isGuard tells whether drift of an object is repaired no matter who wants it reported.
 func isGuard(id manifest.ID) bool {
 	return slices.Contains(guards(), id.Group) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
 }

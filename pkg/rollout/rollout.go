@@ -102,7 +102,7 @@ type Layer struct {
 	Paused bool
 }
 
-// Freeze is why nothing is to be written to the cluster, whoever asks.
+// Freeze is why nothing is to be written to the cluster, no matter who asks.
 type Freeze struct {
 	// Author and Reason in words for people.
 	Author, Reason string

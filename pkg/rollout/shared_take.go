@@ -80,7 +80,7 @@ func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	for _, one := range found {
 		fields := known[one.Manager]
 		if len(fields) >= managedfields.MostPaths {
-			continue // not all of them are named: whoever agreed knows that it is many
+			continue // not all of them are named: a user who agreed knows that it is many
 		}
 		for _, path := range one.Paths {
 			if !slices.Contains(fields, path) {

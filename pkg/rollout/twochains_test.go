@@ -185,7 +185,7 @@ func (p *pair) compare(t *rapid.T, reports []Report) {
 		owner := o.fields["labels:"+testNames().ChainLabel].value
 		i := slices.IndexFunc(p.chains, func(s *saga) bool { return s.owner == owner })
 		if i >= 0 && !slices.Contains(o.owners(), "penstock/"+owner) {
-			continue // whoever was taking it over died, and both gave it up before either could record it
+			continue // the chain that was taking it over died, and both gave it up before either could record it
 		}
 		if i < 0 || !rules[i].listed[id] && !p.unrecorded[o.uid] {
 			t.Errorf("%s belongs to %q, who does not list it: %+v", id, owner, o)

@@ -167,7 +167,7 @@ func runOn(ctx context.Context, o *Options, h *host.Host, db *database.Database)
 }
 
 // replicaIdentity names this replica as a candidate for the lease. With an embedded
-// store it is that store: whoever serves it next, wherever, follows at once. Replicas
+// store it is that store: the process that serves it next, wherever, follows at once. Replicas
 // that share an etcd have it in common, so each has a name of its own.
 func replicaIdentity(o *Options, store identity.Identity) string {
 	if !o.external() {

@@ -170,7 +170,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 
 // assemble makes what serves of the configuration of the generic API server.
 func (s *Server) assemble() error {
-	// 10. The registration, which keeps what it makes, and tells whoever has to know of
+	// 10. The registration, which keeps what it makes, and tells the part of the server that has to know of
 	// another certificate.
 	if err := s.addRegistration(); err != nil {
 		return err

@@ -48,7 +48,7 @@ func levelFor(size int) zstd.EncoderLevel {
 var farEncoders = &encoderPool{options: []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression)}}
 
 // DecompressWith returns the content of one zstd frame that CompressWith made with the
-// same dictionary. With another one it fails, or returns other bytes: whoever calls it
+// same dictionary. With another one it fails, or returns other bytes: a caller that calls it
 // verifies them. Its memory is bounded as that of Decompress.
 func DecompressWith(dictionary, frame []byte, limit int) ([]byte, error) {
 	size, err := contentSize(frame, limit)

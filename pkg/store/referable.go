@@ -15,7 +15,7 @@ import (
 //   - The collector writes the candidate key of a pack before it looks whether something
 //     refers to the pack. It sees earlier writes, and a write after that
 //     fails.
-//   - Whoever stores the pack again deletes the candidate key. The collector deletes the
+//   - A create that stores the pack again deletes the candidate key. The collector deletes the
 //     pack only together with the candidate key that it has written.
 
 // Referable are the conditions under which a record may come to refer to packs: each of

@@ -15,7 +15,7 @@ import (
 // maxUnreadable is how many records are remembered. More say nothing new.
 const maxUnreadable = 100
 
-// Unreadable remembers which records could not be read. It is told by whoever reads
+// Unreadable remembers which records could not be read. It is told by each caller that reads
 // records, and asks etcd before it answers: a record that is gone, or was written
 // since, is forgotten. While there is none, nobody asks etcd.
 type Unreadable struct {
@@ -52,7 +52,7 @@ func (u *Unreadable) Note(key string, value []byte, why error) bool {
 	return true
 }
 
-// Told is Note for whoever reads a record: when the error says that the value of the key is
+// Told is Note for the caller that reads a record: when the error says that the value of the key is
 // damaged, or of a format that is not known, it is noted. It returns the error.
 func (u *Unreadable) Told(key string, value []byte, err error) error {
 	var damaged *DamagedError

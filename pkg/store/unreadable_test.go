@@ -22,7 +22,7 @@ func (withoutLeases) Grant(context.Context, int64) (*clientv3.LeaseGrantResponse
 	return nil, errors.New("no leases")
 }
 
-// TestUnreadableRecords: whatever record is damaged, whoever reads it has it counted by its
+// TestUnreadableRecords: a damaged record that is read is counted by its
 // kind, until it is gone or written again.
 func TestUnreadableRecords(t *testing.T) {
 	ctx, kv, keys := t.Context(), storetest.NewMemory(), store.NewKeys("/p")

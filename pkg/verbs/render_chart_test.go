@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if template.IsProcess(os.Args) {
 		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	// The cluster of whoever runs the tests is no input of them.
+	// The cluster of the kubeconfig is no input of them.
 	if err := os.Setenv("KUBECONFIG", os.DevNull); err != nil {
 		panic(err)
 	}

@@ -68,7 +68,7 @@ func messageColumn(w shared) {
 	w.shows("installed", "StackRox Central Services has been installed.")
 }
 
-// availableColumn: Available follows the workloads, without a pass of whoever makes revisions.
+// availableColumn: Available follows the workloads, without a pass of the controller that makes revisions.
 func availableColumn(w shared) {
 	w.shows("installed", "True", report.ReasonReconcileSuccessful)
 	mark, before, renders := w.Audit().Mark(), w.has(), w.renders()

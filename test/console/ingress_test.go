@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ingress ends TLS in front of the console, and adds the token of whoever has signed in there.
+// ingress ends TLS in front of the console, and adds the token of the user who has signed in there.
 type ingress struct {
 	*httptest.Server
 	host string
@@ -99,7 +99,7 @@ func (in *ingress) ask(t *testing.T, method, path, body string, change func(*htt
 	return answer, string(said)
 }
 
-// behindIngress: whoever has signed in at an ingress is who its token says. The ingress adds the
+// behindIngress: a user who has signed in at an ingress is who its token says. The ingress adds the
 // token to what a page of a stranger has sent, too, so the console looks at who has sent it; what
 // changes arrives at once; and a token that ends is said once.
 func behindIngress(t *testing.T, i *installation) {

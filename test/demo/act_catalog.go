@@ -38,7 +38,7 @@ func catalog(ctx context.Context, d *demo) {
 	d.wouldChange(ctx)
 }
 
-// publish makes images of the examples, as whoever publishes an operator does.
+// publish makes images of the examples, as the user who publishes an operator does.
 func (d *demo) publish(ctx context.Context) {
 	folders := map[string]string{"catalogs/examples:latest": "catalog"}
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {

@@ -10,7 +10,7 @@ import (
 // gateOff has Helm apply ClusterExtensions.
 const gateOff = "--feature-gates=BoxcutterRuntime=false"
 
-// gateSees prints which objects the team has, and their generations: whoever makes one anew, or
+// gateSees prints which objects the team has, and their generations: a user who makes one anew, or
 // changes what it says, changes a line of it.
 const gateSees = "kubectl get deployments,replicasets,configmaps -n " + teamSpace +
 	` -o jsonpath='{range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}'`

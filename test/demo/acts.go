@@ -102,7 +102,7 @@ func acts() []act {
 		},
 		{
 			title: "what could be installed?", skip: always, play: catalog,
-			why: "Whoever wants to know what a catalog offers, and what an upgrade to it would change, needs jq and a free afternoon. " +
+			why: "A user who wants to know what a catalog offers, and what an upgrade to it would change, needs jq and a free afternoon. " +
 				"Penstock lists packages, versions and upgrades with kubectl, and compares a version before anything is stored.",
 		},
 		{

@@ -79,7 +79,7 @@ func sharing(w sharedPlane) {
 	w.value("sharing-b", `.metadata.labels.penstock\.dev/chain`, "configmap/shared", in)
 }
 
-// controlled: whoever becomes the controller of our object has it when we
+// controlled: the object that becomes the controller of our object has it when we
 // leave.
 func controlled(w sharedPlane) {
 	ns := w.namespace("controlled")

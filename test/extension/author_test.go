@@ -57,7 +57,7 @@ func (w shared) live(name string) *unstructured.Unstructured {
 }
 
 // stampOf is what the annotation of an extension says. That it is signed, its reader checks
-// (see names_test.go): whoever has no key can compare it with the object.
+// (see names_test.go): a user who has no key can compare it with the object.
 func (w shared) stampOf(object *unstructured.Unstructured) author.Stamp {
 	w.t.Helper()
 	var stamp author.Stamp
@@ -92,7 +92,7 @@ const mayForge = `
 
 const forgedStamp = `{"user":"admin","groups":["system:masters"],"time":"2026-11-23T08:00:00Z","bypass":true,"name":"x","generation":1,"digest":"sha256:00","signature":"00"}`
 
-// forged: whatever a request has in the annotation, the stored stamp is that of whoever
+// forged: whatever a request has in the annotation, the stored stamp is that of the user who
 // changed the spec.
 func forged(w shared) {
 	alice, mallory := w.alice(), w.mallory()

@@ -21,7 +21,7 @@ func nameScenarios() map[string]scenario {
 	}
 }
 
-// Denied: whoever wrote the extension lacks rights. The condition names them, nothing is
+// Denied: the user who wrote the extension lacks rights. The condition names them, nothing is
 // written, and it continues by itself when they are given.
 func denied(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
@@ -62,7 +62,7 @@ func proposed(w shared) {
 	}
 }
 
-// Manual: also an installation waits, and whoever approves needs the rights, not the author.
+// Manual: also an installation waits, and a user who approves needs the rights, not the author.
 func manual(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+mayCreate)
@@ -97,7 +97,7 @@ func serviceAccount(w shared) {
 
 var revisions = olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
 
-// mayCreate is the right to begin an extension, and mayApprove are those of whoever reads and
+// mayCreate is the right to begin an extension, and mayApprove are those of the user who reads and
 // approves proposals, besides those on the objects.
 const (
 	mayCreate  = "- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n"

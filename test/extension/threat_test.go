@@ -181,7 +181,7 @@ func selected(w shared) {
 }
 
 // Catalog: a catalog that somebody else made may offer a bundle with more rights. The rights of
-// whoever acts bound it: the ServiceAccount, or the author.
+// the identity that acts bound it: the ServiceAccount, or the author.
 func catalogOfOthers(w shared) {
 	other := w.name + "-other"
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})

@@ -25,7 +25,7 @@ func (s rolledBack) value(chain string) string {
 	return n
 }
 
-// freezes the whole cluster, in the name of whoever does it and no other.
+// freezes the whole cluster, in the name of the user who does it and no other.
 func (s rolledBack) freezes() {
 	s.submit("frozen", 1, nil)
 	s.until("frozen-1", "Succeeded", "True")

@@ -244,7 +244,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	ctx, stop := context.WithCancel(t.Context())
 	wait := load(ctx, t, c)
 
-	// As whoever rolls an authority over does it: first trust, then use.
+	// As the user who rolls an authority over does it: first trust, then use.
 	both := append(bytes.Clone(oldCA), newCA...)
 	write(t, caFile, both)
 	eventually(t, "the bundle of the file", func() error {
@@ -272,7 +272,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	}
 }
 
-// leaving: whoever deletes all of Penstock, and not the registration first, must
+// leaving: a user who deletes all of Penstock, and not the registration first, must
 // not get it back from a process that still runs: nothing would answer for it.
 func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	options := newOptions(t, c, dir)

@@ -76,7 +76,7 @@ func render(t *testing.T, found *chart.Chart, v values) string {
 	return manifests
 }
 
-// asKustomize: whoever moves from one to the other changes nothing.
+// asKustomize: a user who moves from one to the other changes nothing.
 func asKustomize(t *testing.T, c *cluster.Cluster) {
 	external := values{}.set("store.mode", "external").set("replicas", 3)
 	for variant, v := range map[string]values{

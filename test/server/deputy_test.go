@@ -113,7 +113,7 @@ func (d door) deputy() {
 }
 
 // owners: an update that adds an owner to an object of ours needs the right to delete the object,
-// whichever of our kinds it is, whoever serves it. Creates, and owners that are there, need nothing more.
+// whichever of our kinds it is, no matter who serves it. Creates, and owners that are there, need nothing more.
 func (d door) owners() {
 	const (
 		resources = "[clusterextensions, clustercatalogs, clusterextensionrevisions, chartkinds, configurationplans, configurationprofiledefinitions]"

@@ -96,7 +96,7 @@ func TestLeastRights(t *testing.T) {
 }
 
 // sharedName: OLM v1 has a resource of the name of ours, in version v1. kubectl shows
-// that one, so whoever creates a revision is told what to type, while it is there.
+// that one, so a user who creates a revision is told what to type, while it is there.
 func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 	t.Helper()
 	const name, gauge = "clusterextensionrevisions.olm.operatorframework.io", `penstock_resource_name_shared{resource="clusterextensionrevisions.olm.operatorframework.io"} `

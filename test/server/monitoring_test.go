@@ -51,7 +51,7 @@ type monitored struct {
 	server *penstock.Server
 }
 
-// TestMonitoring is about what whoever is on call has: metrics, events, alerts and
+// TestMonitoring is about what a user on call has: metrics, events, alerts and
 // runbooks, of the program as it is.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func (m monitored) drift(name string, repairs int) {
 			if err != nil {
 				return fmt.Errorf("the events are %q", out)
 			}
-			// Of the rollout itself there is one each, whoever leads.
+			// Of the rollout itself there is one each, no matter which replica leads.
 			if n == 1 && slices.Contains([]string{"RolloutBegun", "PhaseAvailable", "Succeeded"}, reason) {
 				continue
 			}

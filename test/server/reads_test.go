@@ -111,7 +111,7 @@ func headerOf(t *testing.T, config *rest.Config, path string) (http.Header, int)
 	return response.Header, response.StatusCode
 }
 
-// approverRights: whoever approves a plan must be able to do what it does, and a dry-run
+// approverRights: a user who approves a plan must be able to do what it does, and a dry-run
 // tells them what they lack.
 func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: a}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")

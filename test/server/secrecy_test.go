@@ -31,7 +31,7 @@ func (s secrecy) in(t *testing.T) secrecy {
 	return s
 }
 
-// TestSecrecy: what must not be seen is not, whatever is read and whoever reads.
+// TestSecrecy: no read shows a user what the user must not see.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

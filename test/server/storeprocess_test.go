@@ -167,7 +167,7 @@ func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// told: whoever ends all processes of a service ends etcd no earlier than the program
+// told: a user who ends all processes of a service ends etcd no earlier than the program
 // does.
 func (s storeProcess) told() {
 	server, etcd := s.starts()

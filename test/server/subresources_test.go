@@ -86,7 +86,7 @@ var sideDoors = map[string]func(*unstructured.Unstructured){
 // harrysRules are all rights on all kinds of the test, without the one to bypass.
 const harrysRules = `[{apiGroups: ["", apps, autoscaling, batch, networking.k8s.io, policy, resource.k8s.io, example.com], resources: ["*"], verbs: ["*"]}]`
 
-// subresources: whoever has all rights in a namespace that is protected takes the
+// subresources: a user who has all rights in a namespace that is protected takes the
 // marks off no governed object, through whichever subresource that the host has.
 func (d door) subresources() {
 	const namespace = "sides"

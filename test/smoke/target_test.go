@@ -10,7 +10,7 @@ import (
 )
 
 // target: a revision may name the cluster that it is rolled out into, by a Secret with a kubeconfig,
-// and whoever asks for that needs the right to use the Secret. Here it leads back to the host.
+// and a user who asks for that needs the right to use the Secret. Here it leads back to the host.
 func target(s scenario) {
 	there := s.revision(1).Phase("all", s.configMap("settings", "x=1")).With("targetRef", map[string]any{"name": s.name})
 	alice, _ := s.person("alice", "* clusterextensionrevisions.olm.operatorframework.io", "* configmaps")

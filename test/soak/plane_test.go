@@ -95,7 +95,7 @@ func (w *soakPlane) bystand(namespace string) {
 	}
 }
 
-// say tells whoever waits what happens.
+// say tells the user who waits what happens.
 func (w *soakPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }

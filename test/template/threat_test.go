@@ -37,7 +37,7 @@ func secretsNever(w shared) {
 	w.refused(out, out.ExitCode != 0, "templates never read Secrets")
 }
 
-// NoRight: whoever writes a template may get the object, also when they change somebody else's.
+// NoRight: a user who writes a template may get the object, also when they change somebody else's.
 func noRight(w shared) {
 	w.define("one")
 	w.sample("one", "v1")

@@ -64,7 +64,7 @@ type Answer struct {
 	Refusal *metav1.Status
 	// Annotations are set, and those that are nil removed.
 	Annotations map[string]*string
-	// Warnings are shown to whoever writes.
+	// Warnings are shown to the user who writes.
 	Warnings []string
 }
 

@@ -80,7 +80,7 @@ type DefinitionRequirement struct {
 	// Kind that it defines, such as KubeletConfig.
 	Kind string
 	// Access is what the profile does with the objects: Schema, Read or Write. Its
-	// ServiceAccount gets the verbs for that, and whoever writes the definition must have
+	// ServiceAccount gets the verbs for that, and the user who writes the definition must have
 	// them in the whole cluster. Default: Schema.
 	Access DefinitionAccess
 	// Install says what to install where the definition is missing.

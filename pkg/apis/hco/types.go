@@ -118,7 +118,7 @@ type ConfigurationPlanSpec struct {
 	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
 	Expires *metav1.Time
 	// Approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, whoever created the plan, or changed more of spec than action and
+	// Above 1, a user who created the plan, or changed more of spec than action and
 	// approvedPlanHash, is none of them. It can be raised, and not lowered.
 	Approvals int32
 	// Requires are other profiles that have to be in effect: an item of this plan begins

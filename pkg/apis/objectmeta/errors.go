@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxErrors is how many errors an answer lists: whoever has more of them has one
+	// maxErrors is how many errors an answer lists: a user who has more of them has one
 	// mistake many times.
 	maxErrors = 64
 	// maxErrorBytes is the length of a path, a value or an explanation in an error, in

@@ -126,7 +126,7 @@ type ClusterExtensionRevisionSpec struct {
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
 	ProgressionProbes []ProgressionProbe
-	// Yield lists fields that are left to whoever changes them, such as an
+	// Yield lists fields that are left to the manager that changes them, such as an
 	// autoscaler: each has the manifest's value until another manager has it, and
 	// is not applied from then on. Fields that are set through the subresource
 	// scale are left without being listed. Immutable.

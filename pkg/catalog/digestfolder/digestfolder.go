@@ -22,7 +22,7 @@ type Root struct {
 	// path is the folder, and format what the names of the folders in it begin with: one of
 	// another format is none, and is collected.
 	path, format string
-	// slot is taken by whoever makes one: one at a time bounds memory.
+	// slot is taken by the caller that makes one: one at a time bounds memory.
 	slot chan struct{}
 
 	mu sync.Mutex
@@ -79,7 +79,7 @@ func (r *Root) need(digest string, by int) {
 }
 
 // Make has build fill a new folder, and puts it in the place of what there is of the
-// digest, which is not whole, or nobody would make it. It is for whoever has taken the digest.
+// digest, which is not whole, or nobody would make it. It is for the caller that has taken the digest.
 func (r *Root) Make(digest string, build func(folder string) error) error {
 	building, err := os.MkdirTemp(r.path, Unfinished)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// chart keeps the archive of a chart as it is: whoever renders it unpacks it, with limits of
+// chart keeps the archive of a chart as it is: a caller that renders it unpacks it, with limits of
 // memory and time. Its configuration and its provenance file are not asked for.
 func (s *Store) chart(ctx context.Context, o *session, made *specs.Manifest, tree string) error {
 	isArchive := func(of specs.Descriptor) bool { return of.MediaType == chartLayerType }

@@ -66,7 +66,7 @@ func parse(ref string) (named reference.Named, pinned digest.Digest, err error) 
 }
 
 // system is how the library is to reach registries. It names everything that the library
-// would otherwise look for in the folders of whoever runs it.
+// would otherwise look for in the folders of the user who runs it.
 func (s *Store) system(auth string) (*types.SystemContext, error) {
 	or := func(file, missing string) string {
 		if file == "" {

@@ -150,7 +150,7 @@ func TestFailedUpdate(t *testing.T) {
 	}
 }
 
-// TestCollect: what no catalog uses goes, and whoever reads it reads on.
+// TestCollect: what no catalog uses goes, and a reader of it reads on.
 func TestCollect(t *testing.T) {
 	store := opened(t, t.TempDir())
 	old := updated(t, store, "c", 1, documents(lamp))

@@ -1,5 +1,5 @@
 // Package inventory has the catalogs that this process knows, as they are now: who keeps
-// them up to date puts them in, and whoever reads takes a snapshot, which does not change.
+// them up to date puts them in, and a reader takes a snapshot, which does not change.
 //
 // Nobody has to give a snapshot back. An index stays readable, also when it was replaced
 // and collected, for as long as somebody has it; then the runtime closes its file.
@@ -138,7 +138,7 @@ func (i *Inventory) Remove(name string) {
 	}
 }
 
-// replace makes a new snapshot, and tells whoever has the one before.
+// replace makes a new snapshot, and tells the caller that has the one before.
 func (i *Inventory) replace(catalogs []Catalog) {
 	old := i.current
 	i.current = newSnapshot(catalogs, i.nextVersion(old.version, catalogs))

@@ -105,7 +105,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestOutdated: whoever waits is told of a change, and not of what changes nothing.
+// TestOutdated: a caller that waits is told of a change, and not of what changes nothing.
 func TestOutdated(t *testing.T) {
 	w := newFixture(t)
 	hub := w.catalog("hub", 0, pkg("lamp", "1.0.0"))

@@ -32,7 +32,7 @@ func (o Offer) same(other Offer) bool {
 const longestName = 253
 
 // CheckName says why the name of a package cannot be that of an object, nil when it can.
-// Names come from whoever made the catalog, and end in addresses and on terminals.
+// Names come from the publisher who made the catalog, and end in addresses and on terminals.
 func CheckName(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return errors.New(problems[0])

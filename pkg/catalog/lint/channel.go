@@ -40,7 +40,7 @@ func (l *linter) checkChannels(name string, own *fbc.Config) {
 	}
 }
 
-// checkMissing finds bundles that another channel has between two entries of this channel: whoever has
+// checkMissing finds bundles that another channel has between two entries of this channel: a user who has
 // installed one of them finds no upgrade here. Pre-releases are left out, as channels often do.
 func checkMissing(channel, other *fbc.Channel, versions *graph.Graph, say func(Severity, string, ...any)) {
 	entries := map[string]*fbc.Entry{}

@@ -38,7 +38,7 @@ type Rollout struct {
 	Failure string
 }
 
-// Reconciled is the part of the status of whoever makes revisions, after a pass.
+// Reconciled is the part of the status of the controller that makes revisions, after a pass.
 // observedGeneration and reconciledVersion stay as they are while a rollout goes on; a
 // generation is observed at the end of every pass, whether it came to an end well or badly.
 func Reconciled(p Pass, stored Status, now metav1.Time) Status {

@@ -358,7 +358,7 @@ func fromRevision(r *v1alpha1.ClusterExtensionRevision, what, reason, message st
 		strings.NewReplacer("{extension}", extension, "{revision}", r.Name))
 }
 
-// from adds what follows from the reason, for the user of a catalog or for whoever makes
+// from adds what follows from the reason, for the user of a catalog or for the user who makes
 // revisions. A message that ends in a command has the answer to what it asks; that comes before
 // any other command.
 func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer) Advice {

@@ -80,7 +80,7 @@ type Advice struct {
 	// What says the state, in words that follow the subject: "is paused".
 	What string `json:"what"`
 	// Because is what the program says of it; empty when there is nothing to say. It comes
-	// from the server, so whoever prints it on a terminal removes control characters.
+	// from the server, so the caller that prints it on a terminal removes control characters.
 	Because string `json:"because,omitempty"`
 	// Reason is the reason of the condition that decided, empty for none.
 	Reason string `json:"reason,omitempty"`

@@ -1,5 +1,5 @@
 // Package install says what is written to install a package of a catalog, and what that means:
-// the same for whoever asks for it.
+// the same for every caller that asks for it.
 package install
 
 import (

@@ -111,7 +111,7 @@ func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
 }
 
 // withoutSecrets takes the values out of a Secret: a page may be seen over a shoulder, and
-// whoever needs them has kubectl.
+// a user who needs them has kubectl.
 func withoutSecrets(content map[string]any) (hidden bool) {
 	if content["apiVersion"] != "v1" || content["kind"] != "Secret" {
 		return false

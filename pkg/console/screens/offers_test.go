@@ -246,7 +246,7 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
-// TestBy: a proposal is by whoever has approved it, and until then by whoever asked for it.
+// TestBy: a proposal is by the user who has approved it, and until then by the user who asked for it.
 func TestBy(t *testing.T) {
 	revision := testRevision("shop", 1, v1alpha1.LifecycleStateActive, well()...)
 	revision.Status.RequestedBy = &v1alpha1.Requester{Username: "system:apiserver"}

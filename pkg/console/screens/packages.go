@@ -232,7 +232,7 @@ func (w *warnings) all() []string {
 	return w.said
 }
 
-// gatherer hands warnings to whoever asked; those that nobody gathers are dropped.
+// gatherer hands warnings to the caller that asked; those that nobody gathers are dropped.
 type gatherer struct{}
 
 // codeMiscellaneous is that of the warnings of Kubernetes.

@@ -114,7 +114,7 @@ func (a *API) stop(ctx context.Context, r *http.Request) (any, error) {
 	if asked.UID == "" {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "uid is required: it says which plan was on the screen"}
 	}
-	// Without the resourceVersion: a run changes status all the time, and whoever stops it means
+	// Without the resourceVersion: a run changes status all the time, and a user who stops it means
 	// it however far it is.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": asked.UID}, "spec": map[string]any{"action": v1alpha1.ActionDryRun}})
 	if err != nil {

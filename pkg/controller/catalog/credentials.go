@@ -35,7 +35,7 @@ type PullSecrets struct {
 	// Clock is the system's when it is nil.
 	Clock clock.PassiveClock
 
-	// mu is held while they are read: whoever asks meanwhile is given the same.
+	// mu is held while they are read: a caller that asks meanwhile is given the same.
 	mu    sync.Mutex
 	known *auths
 	// until is when known is read again.

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// spec.onFailure: Rollback happens once for a revision, whoever crashes when. No record is
+// spec.onFailure: Rollback happens once for a revision, no matter who crashes when. No record is
 // written for that:
 //
 //   - only the newest revision is rolled back, and only while the chain has never

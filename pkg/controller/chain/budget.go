@@ -52,7 +52,7 @@ func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 }
 
 // undone tells of objects that a revision which never succeeded has added to what an earlier
-// one had, which did. Objects of the earlier one are lost when they go, whoever took them
+// one had, which did. Objects of the earlier one are lost when they go, no matter who took them
 // over.
 func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool

@@ -15,7 +15,7 @@ import (
 )
 
 // helm is the Helm release that the chain was adopted from. Helm stores the Secret of a new
-// revision before it writes the first object, so whoever asks before a write of their own
+// revision before it writes the first object, so a caller that asks before its own write
 // cannot miss it.
 type helm struct {
 	release helmrelease.Release

@@ -57,7 +57,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 }
 
 // isAskedFor is whether the custom resource was changed since the newest revision, and its chart and
-// its ChartKind were not: a change of those waits, whoever edits the custom resource.
+// its ChartKind were not: a change of those waits, no matter who edits the custom resource.
 func (s *scope) isAskedFor() bool {
 	newest := s.Newest()
 	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {

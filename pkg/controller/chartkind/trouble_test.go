@@ -79,7 +79,7 @@ func TestKindKept(t *testing.T) {
 	p.accepted("a-second", "False", reasonTaken)
 }
 
-// renamed has a name of its extension that whoever labels a Lamp decides.
+// renamed has a name of its extension that the user who labels a Lamp decides.
 func renamed(spec map[string]any) {
 	spec["extension"] = "'lamp-house-' + object.metadata.labels.room"
 }

@@ -1,5 +1,5 @@
 // Package extension brings about what ClusterExtensions ask for: it chooses a bundle, makes
-// objects of it, judges them, and creates the next revision in the name of whoever wrote the
+// objects of it, judges them, and creates the next revision in the name of the user who wrote the
 // extension. Rolling out is for package chain.
 //
 // The leader does it. Nothing is asked at rest: extensions, the revisions of our API and the

@@ -580,7 +580,7 @@ func TestRollbackByHelm(t *testing.T) {
 	p.await("what is asked for comes", func() bool { return p.revisions["lamp-5"] != nil })
 }
 
-// TestDeniedByHelm: Helm applies nothing that whoever it is for cannot have.
+// TestDeniedByHelm: Helm applies nothing that its user cannot have.
 func TestDeniedByHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -594,7 +594,7 @@ func TestDeniedByHelm(t *testing.T) {
 	}
 }
 
-// TestHelmLosesRights: what Helm would delete, whoever it is for may delete.
+// TestHelmLosesRights: the user must be able to delete what Helm would delete.
 func TestHelmLosesRights(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")

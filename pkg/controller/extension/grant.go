@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// longestGrant bounds what a condition has of roles, in bytes: whoever needs more needs a file.
+// longestGrant bounds what a condition has of roles, in bytes: a user who needs more needs a file.
 const longestGrant = 4000
 
 // grant says which roles and bindings give somebody the rights that installing content takes, for

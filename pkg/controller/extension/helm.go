@@ -140,7 +140,7 @@ func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.O
 
 // Write has Helm apply content:
 //
-//  1. The same is admitted as the next revision of the chain, in the name of whoever it is
+//  1. The same is admitted as the next revision of the chain, in the name of the user whom it is
 //     made for, by dry-run: with every right, policy and quota that a revision is judged by.
 //  2. The user may delete the objects that the release loses: the chain does not know
 //     of them. The same holds for all objects when a changed policy deletes them with the extension.

@@ -61,7 +61,7 @@ func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 // Keep brings a revision up to date whose content is what is asked for:
 //
 //  1. A proposal of something else is not wanted any more.
-//  2. The settings that may change, and the owner, in the name of whoever wrote the extension,
+//  2. The settings that may change, and the owner, in the name of the user who wrote the extension,
 //     while their stamp counts.
 //  3. A revision without this owner is left as it is.
 //  4. The annotations, in our own name: they do nothing, and the stamp is used up by them.

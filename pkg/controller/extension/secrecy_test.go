@@ -54,7 +54,7 @@ func TestGuessedSecret(t *testing.T) {
 			p.offer("1.0.0")
 			p.apply(nil)
 			p.process()
-			p.awaitRevisions("1 Active 1.0.0 alice") // our API asks whoever creates
+			p.awaitRevisions("1 Active 1.0.0 alice") // our API asks the user who creates
 			p.succeed("lamp-1")
 			p.offer("1.0.0", "1.1.0")
 			p.await("it is denied", func() bool { return p.condition("Progressing") == "False/Blocked" })

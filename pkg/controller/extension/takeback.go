@@ -62,7 +62,7 @@ func (s *scope) takeBack(ctx context.Context) *maker.Outcome {
 }
 
 // adopt makes a revision of one of a release, in the name of this process: its objects are in
-// the cluster, and whoever brought them was judged then. It takes them over from anybody, so it
+// the cluster, and the user who brought them was judged then. It takes them over from anybody, so it
 // has none that belong to somebody else.
 func (s *scope) adopt(ctx context.Context, one *helmapplier.Revision) *maker.Outcome {
 	if stopped := s.Unchanged(ctx); stopped != nil {

@@ -51,7 +51,7 @@ func (v *versions) use(inUse bool) {
 }
 
 // values are those of the well-known variables. They are nil when the version is none that
-// can be read, and known is false while there is no answer: whoever needs one is told when it
+// can be read, and known is false while there is no answer: a caller that needs one is told when it
 // comes.
 func (v *versions) values() (values map[string]string, known bool) {
 	v.mu.Lock()

@@ -15,7 +15,7 @@ type Identity struct {
 	As user.Info
 	// Author wrote the object that asks for the revision.
 	Author user.Info
-	// Stamp names the stamp of the object, whoever acts.
+	// Stamp names the stamp of the object, no matter who acts.
 	Stamp string
 	// Approval says why a person has to approve the revision; empty when nobody has to.
 	Approval string

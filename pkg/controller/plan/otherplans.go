@@ -36,7 +36,7 @@ func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 
 // rivals says which plans of other profiles set fields of this one to other values, and
 // which fields; it is empty when there are none. Executing both would have each undo the
-// other, whoever comes second.
+// other, no matter who comes second.
 func (s *scope) rivals(ctx context.Context) (string, error) {
 	others, err := s.neighbours(ctx, s.plan)
 	if err != nil {

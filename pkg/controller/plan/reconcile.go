@@ -107,7 +107,7 @@ func (e *overtakenError) Unwrap() error { return e.err }
 // each time, as of a connection that names its port, would leave no pause in between.
 const quiet = time.Minute
 
-// complain makes an error visible for whoever reads the plan. Of the spec status says
+// complain makes an error visible for the user who reads the plan. Of the spec status says
 // nothing new: a change of it has yet to be acted on.
 func (s *scope) complain(ctx context.Context, why error) error {
 	if s.complaint != "" && s.stored.Message == s.complaint && s.Clock.Since(s.complained) < quiet {

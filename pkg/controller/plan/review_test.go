@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// An override is for the write that asks for it: the annotation stays, and whoever
+// An override is for the write that asks for it: the annotation stays, and the user who
 // wakes the plan later takes nothing by it.
 func TestOverrideCountsOnce(t *testing.T) {
 	l := newStore(t).newLab(t).usual()

@@ -107,7 +107,7 @@ func (l *lab) diffFor(may authorizer.UnconditionalAuthorizer, name string) []v1a
 }
 
 // A plan whose intent equals its targets has nothing to do and nothing to show, whatever
-// else the targets have, whoever wrote them, and by which kind of write: for all kinds
+// else the targets have, no matter who wrote them, and by which kind of write: for all kinds
 // that profiles touch.
 func TestNothingToDo(t *testing.T) {
 	store := newStore(t)

@@ -53,7 +53,7 @@ func TestWindow(t *testing.T) {
 	l.reach(v1alpha1.PhaseReviewRequired, nightly)
 	plan := l.plan("a")
 	if shown := plan.Status.Window; shown == nil || !shown.OpensAt.Time.Equal(l.tonight()) || shown.Local != "Wed 2026-07-01 22:00 UTC, UTC" {
-		t.Fatalf("whoever approves does not see when it begins: %+v", shown)
+		t.Fatalf("the user who approves does not see when it begins: %+v", shown)
 	}
 	l.approved()
 	plan = l.is("a", v1alpha1.PhaseScheduled, "approved; it begins when its window opens at 2026-07-01T22:00:00Z", "WaitingForWindow")

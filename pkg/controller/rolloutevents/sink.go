@@ -30,7 +30,7 @@ const (
 
 const (
 	// heldFor is how long a beginning is held back. Events have times in whole seconds, and
-	// whoever watches them cannot do anything in two: a beginning has nothing to tell then that
+	// a user who watches them cannot do anything in two: a beginning has nothing to tell then that
 	// the end does not tell.
 	heldFor = 2 * time.Second
 	// maxHeld bounds the revisions of which something is held: beyond that, it is written at

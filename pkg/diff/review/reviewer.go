@@ -1,4 +1,4 @@
-// Package review says in words what a change means for whoever has to approve it:
+// Package review says in words what a change means for the user who has to approve it:
 // what is deleted and what goes with it, what the API server will refuse, which
 // images and rights come and go, what a CustomResourceDefinition no longer accepts.
 //

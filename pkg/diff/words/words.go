@@ -1,6 +1,6 @@
 // Package words has what is said of a CustomResourceDefinition that no longer accepts what it
 // accepted. The notes of a diff and the checks of crdsafety say it in the same words, so that
-// whoever read the one recognises the other. They are formats; their arguments are for people.
+// a user who read the one recognises the other. They are formats; their arguments are for people.
 package words
 
 import (

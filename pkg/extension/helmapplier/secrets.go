@@ -99,7 +99,7 @@ func (s store) update(ctx context.Context, release *rspb.Release) error {
 	if err := s.createChunks(ctx, before, chunks); err != nil {
 		return err
 	}
-	// A merge patch: whoever rolls out objects has no right to update them.
+	// A merge patch: a user who rolls out objects has no right to update them.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": before.UID, "resourceVersion": before.ResourceVersion,

@@ -29,7 +29,7 @@ type stored struct {
 	err     error
 }
 
-// payload is what is in the Secrets: Helm leaves the labels of a release to whoever stores it.
+// payload is what is in the Secrets: Helm leaves the labels of a release to the manager that stores it.
 type payload struct {
 	*rspb.Release
 	Labels map[string]string `json:"labels,omitempty"`

@@ -13,7 +13,7 @@ import (
 )
 
 // Watch knows which extensions have a release, by one watch of the metadata of its Secrets. It is
-// for whoever reads releases and writes none: its own writes come to it a moment later.
+// for the caller that reads releases and writes none: its own writes come to it a moment later.
 type Watch struct {
 	client    metadata.Interface
 	namespace string

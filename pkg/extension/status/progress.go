@@ -57,7 +57,7 @@ func keeps(facts Facts, v view) bool {
 }
 
 // settled is whether what is installed is what the spec, as it is now, led to once. Later
-// versions of catalogs may be missing. While a rollback holds it is not, whoever has the
+// versions of catalogs may be missing. While a rollback holds it is not, no matter who has the
 // objects: of those that Helm has, or has had, the outcome of the pass says so and not the
 // revision.
 func settled(facts Facts, v view) bool {

@@ -1,5 +1,5 @@
 // Package lookup finds what variables of templates stand for in a cluster, with the rights of
-// whoever it is given the clients of.
+// the user of the clients that it is given.
 package lookup
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// Missing says that a variable has no value, whoever asks again: the object, its kind or the
+// Missing says that a variable has no value, no matter who asks again: the object, its kind or the
 // field is not there, or cannot be read. Any other error is one that may pass.
 type Missing struct {
 	// Kind is whether the cluster does not have the kind, or no longer.

@@ -59,7 +59,7 @@ func (o Offence) String() string {
 // MarkOf returns how a manifest wants to be rolled out, and every reason why that
 // cannot be told. With an offence the mark means nothing.
 func MarkOf(object manifest.Object) (Mark, []Offence) {
-	// Canonical JSON does not escape a slash, so whoever has one of the
+	// Canonical JSON does not escape a slash, so a caller that has one of the
 	// annotations has these bytes. Most manifests do not.
 	if !bytes.Contains(object.JSON, []byte(prefix)) {
 		return Mark{}, nil

@@ -122,7 +122,7 @@ func serve(ctx context.Context, door *console.Door, handler http.Handler) error 
 	}
 	select {
 	case <-ctx.Done():
-		// Streams would last for ever: whoever ends the console means them as well.
+		// Streams would last for ever: a user who ends the console means them as well.
 		return errors.Join(ctx.Err(), server.Close())
 	case err := <-ended:
 		return errors.Join(fmt.Errorf("serving the console: %w", err), server.Close())

@@ -93,7 +93,7 @@ func newArchive(s *session.Session) *cobra.Command {
 // nothing to ask, and annotations for the change.
 type asking func(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error)
 
-// resumption shows what a proposal changes; whoever agrees has seen what it deletes.
+// resumption shows what a proposal changes; a user who agrees has seen what it deletes.
 func resumption(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error) {
 	if proposed := found.Proposed(); proposed == nil || proposed.Name != revision.Name {
 		return "", nil, nil

@@ -62,7 +62,7 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
 }
 
-// takeOver writes an extension as it is, in the name of whoever runs the command.
+// takeOver writes an extension as it is, in the name of the user who runs the command.
 func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Extension) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": read.UID, "annotations": map[string]string{extension.AuthorAnnotation: author.Renew}}})
 	if err != nil {

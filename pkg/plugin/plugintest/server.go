@@ -25,7 +25,7 @@ type Server struct {
 	*httptest.Server
 	t   testing.TB
 	dir string
-	// Events are sent to whoever watches revisions.
+	// Events are sent to watchers of revisions.
 	Events chan any
 	// Version is that of the Penstock that answers; empty for one that does not tell.
 	Version string

@@ -29,7 +29,7 @@ func TestUnread(t *testing.T) {
 	}{
 		"none":       {"warnings do not stop a pipeline", nil, noted("Warning/Deletion", "Info/Image"), ""},
 		"refused":    {"nobody has read it", nil, noted("Critical/RightsGained", "Critical/Deletion", "Critical/Deletion"), "(Deletion, RightsGained). If they are meant: --accept=Deletion,RightsGained, or --accept=critical"},
-		"all":        {"whoever says critical means all", []string{"critical"}, noted("Critical/RightsGained", "Critical/Deletion"), ""},
+		"all":        {"a user who says critical means all", []string{"critical"}, noted("Critical/RightsGained", "Critical/Deletion"), ""},
 		"named":      {"both are named", []string{"RightsGained", "Deletion"}, noted("Critical/RightsGained", "Critical/Deletion"), ""},
 		"another":    {"only what is named is accepted", []string{"RightsGained"}, noted("Critical/RightsGained", "Critical/Deletion"), "(Deletion). If they are meant: --accept=RightsGained,Deletion"},
 		"hidden":     {"what is left out may be critical", []string{"Deletion"}, hidden, "3 notes on buoy-2 are not shown"},

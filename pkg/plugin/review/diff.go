@@ -74,7 +74,7 @@ func Question(asked string, diff *v1alpha1.RevisionDiff) string {
 	return asked + "?"
 }
 
-// Answers are the annotations of whoever has read a diff and lets its revision go on.
+// Answers are the annotations of the user who has read a diff and lets its revision go on.
 func Answers(diff *v1alpha1.RevisionDiff) map[string]any {
 	annotations := map[string]any{}
 	if digest := diff.Summary.RemovedDigest; digest != "" {

@@ -128,7 +128,7 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 }
 
 // misplaced says when an object is not the one that its key is of: nobody is to take one
-// object for another, whoever put it there.
+// object for another, no matter who put it there.
 func (p placing) misplaced(key string, object runtime.Object) error {
 	if found := reflect.TypeOf(object); found != p.stored {
 		return fmt.Errorf("it is a record of another kind, %s", found.Elem().Name())

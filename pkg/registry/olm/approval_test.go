@@ -27,7 +27,7 @@ func (s *server) asPenstock() *server {
 	return &own
 }
 
-// TestApproval: a proposal, which Penstock makes in nobody's name, is rolled out by whoever
+// TestApproval: a proposal, which Penstock makes in nobody's name, is rolled out by a user who
 // names its diff with what is rolled out; that they did, and when, is kept.
 func TestApproval(t *testing.T) {
 	const proposed, approve = "penstock.dev/proposed", "penstock.dev/approve"
@@ -105,7 +105,7 @@ func TestApprovalOfTheFirst(t *testing.T) {
 }
 
 // TestApprovalForLater: a proposal of a ClusterExtension is approved for a time to come by a user who names
-// its diff. The server keeps who that is; whoever writes it becomes the approver, and nobody forges one.
+// its diff. The server keeps who that is; the user who writes it becomes the approver, and nobody forges one.
 func TestApprovalForLater(t *testing.T) {
 	const proposed, approve, notBefore, scheduled = "penstock.dev/proposed", "penstock.dev/approve", "penstock.dev/approve-not-before", "penstock.dev/scheduled-approval"
 	s := newServer(t, settings{})

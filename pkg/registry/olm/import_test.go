@@ -156,7 +156,7 @@ func TestImport(t *testing.T) {
 	}
 
 	// The digests of Secrets are those of this store: the same in both revisions,
-	// in diffs, and for whoever creates the next one.
+	// in diffs, and for the user who creates the next one.
 	digest := at(third, "spec", "phases", 0, "objects", 1, "digest")
 	if theirs, _ := elsewhere().New(secret("s", "x")); digest == string(theirs.Digest) || digest != at(second, "spec", "phases", 0, "objects", 1, "digest") {
 		t.Errorf("the Secret has the digests %v and %v", digest, at(second, "spec", "phases", 0, "objects", 1, "digest"))
@@ -229,7 +229,7 @@ func TestImportPaused(t *testing.T) {
 	}
 }
 
-// An automatic rollback deletes and writes in nobody's name, so whoever asks for it
+// An automatic rollback deletes and writes in nobody's name, so a user who asks for it
 // is asked what they may do, with all revisions of the chain in view. An import sees
 // them one by one.
 func TestImportArmsNothing(t *testing.T) {
@@ -243,7 +243,7 @@ func TestImportArmsNothing(t *testing.T) {
 		revision(3, "Active", armed, configMap("a", "3"))).want(t, http.StatusCreated)
 	for name, want := range map[string]string{
 		"e-1": "Rollback", // as it was: nothing comes of it
-		"e-2": "Rollback", // whoever lets it go on is asked
+		"e-2": "Rollback", // a user who lets it go on is asked
 		"e-3": "None",
 	} {
 		if got := at(s.get(name), "spec", "onFailure"); got != want {

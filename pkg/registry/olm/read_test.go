@@ -167,7 +167,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestManifestsAsksLittle: whoever has no rights cannot make the cluster answer
+// TestManifestsAsksLittle: a user who has no rights cannot make the cluster answer
 // thousands of questions.
 func TestManifestsAsksLittle(t *testing.T) {
 	s := newServer(t, settings{})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRemovedDigest: whoever lets a revision go on may acknowledge what its diff showed as
+// TestRemovedDigest: a user who lets a revision go on may acknowledge what its diff showed as
 // removed, in that very update, and nothing else.
 func TestRemovedDigest(t *testing.T) {
 	const annotation = "penstock.dev/acknowledge-deletion"

@@ -56,7 +56,7 @@ volumes:
 phase: Pending
 conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: '0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.'}]
 `, "Pod a/p: Unschedulable, PersistentVolumeClaim a/data is not bound"},
-		"gated": {"whoever has to lift the gate is in its name", main + `
+		"gated": {"the controller that has to lift the gate is in its name", main + `
 schedulingGates: [{name: kueue.x-k8s.io/admission}]
 `, `
 phase: Pending

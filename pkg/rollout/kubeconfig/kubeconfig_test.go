@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		"Proxy":       {reason: "another server", raw: written(server+`, proxy-url: "http://a"`, token), want: "proxy-url"},
 		"Insecure":    {reason: "any other server", raw: written(server+`, insecure-skip-tls-verify: true`, token), want: "insecure-skip-tls-verify"},
 		"As":          {reason: "another name", raw: written(server, token+`, as: admin`), want: "as (another name)"},
-		"Plain":       {reason: "credentials for whoever listens", raw: written(`server: "http://there.example.com"`, token), want: "must begin with https://"},
+		"Plain":       {reason: "credentials for everybody who listens", raw: written(`server: "http://there.example.com"`, token), want: "must begin with https://"},
 		"NoServer":    {reason: "none is no default", raw: written(``, token), want: "it cannot be used"},
 	}
 	for name, tc := range cases {

@@ -60,7 +60,7 @@ func (l *Link) Config() *rest.Config {
 }
 
 // Lead makes the link lead where a configuration says. Connections from before end,
-// watches included: whoever used them has to come again.
+// watches included: the caller that used them has to come again.
 func (l *Link) Lead(config *rest.Config) error {
 	next, err := newWay(config)
 	if err != nil {

@@ -4,7 +4,7 @@
 // With wanted, a manifest, and live, what the API server has, it answers:
 //
 //   - TakeOver and Disown: what managedFields have to become so that an apply of ours
-//     removes what whoever kept the object before had set, and nothing else.
+//     removes what the manager that kept the object before had set, and nothing else.
 //   - Contains and FindDrift: whether the object has all that is wanted, and if not, who
 //     changed what.
 //   - Yielding, StillYielded and Cut: which fields are left to somebody else, such as an

@@ -35,7 +35,7 @@ func OnlyGrows(id manifest.ID) bool { return id.Group == "" && id.Kind == "Persi
 // whole: those that others have taken since (new), and all of them together with those that
 // were recorded and that others still have. Of a claim that is larger than the manifest asks
 // for, the size is left as it is, because a claim cannot shrink; one that is smaller is made
-// larger, whoever had set its size.
+// larger, no matter who had set its size.
 func LeftTo(wanted map[string]any, live *unstructured.Unstructured, manager string, policy []manifest.FieldPath, recorded []string) (Yields, []string) {
 	entries := live.GetManagedFields()
 	left := YieldingTo(wanted, live.Object, entries, manager, policy)

@@ -11,7 +11,7 @@ import (
 
 // Takeover is how the fields of an object change hands when it is adopted. A
 // field that our apply leaves out goes when it was ours alone: so the fields of
-// whoever kept the object so far become ours first, and the API server, which
+// the manager that kept the object so far become ours first, and the API server, which
 // knows the schema, removes those that our manifest has not.
 type Takeover struct {
 	// From are the managers that kept the object so far, sorted; there is at least one.

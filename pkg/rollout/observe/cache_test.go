@@ -80,7 +80,7 @@ func TestNotify(t *testing.T) {
 	}{
 		"Chain":          {"the chain of an object, though it does not want this one", map[string][]Interest{"a": {want("x")}}, nil, object("y", inChain("a")), []string{"a"}},
 		"StrangeChain":   {"a chain that nobody is", map[string][]Interest{"a": {want("x")}}, nil, object("y", inChain("b")), nil},
-		"Wanted":         {"whoever wants it, though it is another chain's", map[string][]Interest{"a": {want("x")}, "b": {want("z")}}, nil, object("x", inChain("b")), []string{"a", "b"}},
+		"Wanted":         {"the chain that wants it, though it is another chain's", map[string][]Interest{"a": {want("x")}, "b": {want("z")}}, nil, object("x", inChain("b")), []string{"a", "b"}},
 		"Created":        {"it appeared", map[string][]Interest{"a": {want("x")}}, nil, object("x", inChain("a")), []string{"a"}},
 		"Deleted":        {"it is gone", map[string][]Interest{"a": {want("x")}}, object("x", inChain("a")), nil, []string{"a"}},
 		"LabelRemoved":   {"by label that looks like a deletion", map[string][]Interest{"a": {want("x")}}, object("x", inChain("a")), object("x"), []string{"a"}},

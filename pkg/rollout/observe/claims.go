@@ -201,7 +201,7 @@ func (c *Cache) settled(s *stream, e effect) {
 	c.notify(owners)
 }
 
-// concerned adds the owners that an object concerns: its chain, and whoever wants
+// concerned adds the owners that an object concerns: its chain, and the caller that wants
 // it.
 func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
 	if object == nil {

@@ -113,7 +113,7 @@ func metadataOnly(kind schema.GroupKind, reads probe.Reads) bool {
 	return true
 }
 
-// covers is true when whoever keeps a keeps all of b.
+// covers is true when a caller that keeps a keeps all of b.
 func covers(a, b probe.Reads) bool {
 	if a.Whole || !b.Whole && !b.Status && len(b.Fields) == 0 {
 		return true

@@ -29,7 +29,7 @@ type Names struct {
 	// ProtectLabel, with the value true on a namespace, keeps objects of a chain from all others;
 	// empty for none.
 	ProtectLabel string
-	// TakeOverAnnotation is where whoever uses the engine says from which chains a layer may
+	// TakeOverAnnotation is where a caller that uses the engine says from which chains a layer may
 	// take protected objects. Messages name it.
 	TakeOverAnnotation string
 	// ManagerPrefix begins the name of every field manager of ours.

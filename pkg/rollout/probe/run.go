@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// job is ready when it is complete: whoever puts a Job into a phase means its
+// job is ready when it is complete: a user who puts a Job into a phase means its
 // work to be done before the next one. (kstatus is content with a Job that
 // runs.)
 func job(v *view) Verdict {

@@ -40,7 +40,7 @@ func TestAssertions(t *testing.T) {
 		"ValueOfMissing": {"a missing parent is a missing field", hasValue("data.x.y", "z"), Verdict{False, `data.x.y is not set, want "z"`}},
 
 		"FieldsEqual":        {"the usual one", hasEqual("spec.replicas", "status.ready"), Verdict{Status: True}},
-		"FieldsEqualNumbers": {"3 and 3.0 are one number, whoever decoded them", hasEqual("status.share", "spec.replicas"), Verdict{Status: True}},
+		"FieldsEqualNumbers": {"3 and 3.0 are one number, no matter who decoded them", hasEqual("status.share", "spec.replicas"), Verdict{Status: True}},
 		"FieldsOtherType":    {"3 and \"3\" are not", hasEqual("spec.replicas", "spec.size"), Verdict{False, `spec.replicas is 3, spec.size is "3"`}},
 		"FieldsMissing":      {"nothing equals nothing is no proof of readiness", hasEqual("status.a", "status.b"), Verdict{False, "status.a is not set"}},
 		"FieldsOneMissing":   {"which one is said", hasEqual("spec.enabled", "status.b"), Verdict{False, "status.b is not set"}},

@@ -43,7 +43,7 @@ type Policy struct {
 	// Takes, of a Shared object, are the fields that it may take from others; it
 	// takes nothing else. None are for an object that takes nothing.
 	Takes []Take
-	// Written, of a Shared object, says that it was written before, by whoever has
+	// Written, of a Shared object, says that it was written before, by the manager that has
 	// forgotten it since: it is not made again.
 	Written bool
 	// ReadOnly keeps a Shared object from being written at all: it is compared.
@@ -53,10 +53,10 @@ type Policy struct {
 	Delete bool
 	Adopt  Adoption
 	// CreateOnly has the object created whenever it is absent, and nothing else:
-	// one that exists is as wanted, whoever made it, and is never ours. Adopt
+	// one that exists is as wanted, no matter who made it, and is never ours. Adopt
 	// and Yield mean nothing then, and no probe waits for it.
 	CreateOnly bool
-	// Yield lists fields that are left to whoever changes them. They are applied
+	// Yield lists fields that are left to the manager that changes them. They are applied
 	// until that happens.
 	Yield []manifest.FieldPath
 }

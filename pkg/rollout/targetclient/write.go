@@ -44,7 +44,7 @@ type ApplyOptions struct {
 	// the object if that did not exist.
 	Anew bool
 	// Merge sends the body as a JSON merge patch, always with DryRun: a field that is null in it is
-	// removed, whoever has it.
+	// removed, no matter who has it.
 	Merge bool
 }
 
@@ -164,7 +164,7 @@ type Marks struct {
 }
 
 // Release removes marks from an object and leaves the rest, at the cost of a read
-// and a write. The fields of the manifest then belong to the new owner, or to nobody, so that whoever
+// and a write. The fields of the manifest then belong to the new owner, or to nobody, so that a writer that
 // applies them next is in no conflict with us. Errors are those of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {

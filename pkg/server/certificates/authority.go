@@ -50,7 +50,7 @@ type Authority struct {
 
 // loadOrCreate returns the authority that a Secret holds, with the Secret, and makes both when
 // there is none. Replicas that start together end with the same one: the Secret
-// is created only if absent, and whoever comes second reads it. A Secret that
+// is created only if absent, and the replica that comes second reads it. A Secret that
 // does not hold a usable authority is an error, never overwritten: somebody may
 // have put it there, and others trust what it held. Former is what was trusted so
 // far, PEM: a new authority does not make anybody distrust the present certificates.

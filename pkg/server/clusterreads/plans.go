@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// Plans makes what compares plans with the cluster for whoever asks, what knows who may
+// Plans makes what compares plans with the cluster for the user who asks, what knows who may
 // approve them, and what tells how profiles are. It tries as the reader does. A caller
 // sees of a plan what their own rights allow. A user who may read profiles sees all of
 // them: they say how many nodes a plan would reboot, and no content of any object.
@@ -65,7 +65,7 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 // maxClients bounds those that are kept.
 const maxClients = 100
 
-// Schemas reads the definitions that a definition of a profile names. They are public: whoever
+// Schemas reads the definitions that a definition of a profile names. They are public: a user who
 // may use the API may read them in its OpenAPI.
 func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 	client, err := dynamic.NewForConfig(r.Accounts.ConfigFor(serviceaccounts.Executor()))

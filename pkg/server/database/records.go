@@ -35,7 +35,7 @@ type Records struct {
 	Outbox *outbox.Outbox
 	// Digester makes the digests of this store: those of Secrets with its key.
 	Digester manifest.Digester
-	// Upkeep is for whoever collects and checks all of it.
+	// Upkeep is for the code that collects and checks all of it.
 	Upkeep Upkeep
 }
 

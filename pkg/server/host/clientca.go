@@ -72,7 +72,7 @@ func PrimeClientCAs(ctx context.Context, config *genericapiserver.RecommendedCon
 	return nil
 }
 
-// refuseSharedCA refuses a host where whoever has any client certificate could
+// refuseSharedCA refuses a host where any user with a client certificate could
 // speak for anybody: an authority of users' certificates is one of the proxy's,
 // too, and any name may be the proxy's.
 func refuseSharedCA(data map[string]string) error {

@@ -39,7 +39,7 @@ func ReplicatedTimes() Times {
 }
 
 // SingleTimes are for the one process that can serve an embedded store. Nobody
-// waits to take over: whoever opens the store next has the same identity, and leads at
+// waits to take over: the process that opens the store next has the same identity, and leads at
 // once.
 func SingleTimes() Times {
 	return Times{Duration: time.Minute, RenewDeadline: 45 * time.Second, RetryPeriod: 15 * time.Second}

@@ -10,7 +10,7 @@ import (
 )
 
 // ownLease tells its process from another one with the same identity. The identity of
-// an embedded store is that of whoever serves it: a process that begins takes over the
+// an embedded store is that of the process that serves it: a process that begins takes over the
 // lease of the one before it. That one may turn out to live, on a node that was cut
 // off or suspended, or with a copy of the store. It then finds in the lease a renewal
 // that it did not write, and takes the holder for somebody else.
@@ -24,7 +24,7 @@ type ownLease struct {
 // storePrefix is how identities of embedded stores begin.
 const storePrefix = "store_"
 
-// StoreIdentity is the identity of whoever serves an embedded store.
+// StoreIdentity is the identity of the process that serves an embedded store.
 func StoreIdentity(storeID string) string { return storePrefix + storeID }
 
 func isStore(identity string) bool { return strings.HasPrefix(identity, storePrefix) }

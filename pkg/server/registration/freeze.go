@@ -16,7 +16,7 @@ import (
 )
 
 // ensureFreezePolicy makes the host refuse a freeze in another name than that of
-// whoever makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
+// the user who makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
 // are names that clients give themselves. So authors give their name, and the host,
 // which knows it, refuses another one.
 func (r *Registration) ensureFreezePolicy(ctx context.Context) error {

@@ -209,7 +209,7 @@ func (u *unregistration) jobs(ctx context.Context) error {
 }
 
 // service removes the Service that registration made. One with addresses of its
-// own belongs to whoever installed Penstock.
+// own belongs to the user who installed Penstock.
 func (u *unregistration) service(ctx context.Context) error {
 	found, err := u.core.CoreV1().Services(u.namespace).Get(ctx, ServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && found.Spec.Type != corev1.ServiceTypeExternalName {

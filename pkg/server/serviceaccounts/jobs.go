@@ -54,7 +54,7 @@ func Engine() Job {
 	}
 }
 
-// Reader is the job of comparing revisions with the cluster for whoever asks: it
+// Reader is the job of comparing revisions with the cluster for the user who asks: it
 // reads objects, and has the host try what a rollout would write. A caller sees of that
 // what their own rights allow, not these. It lists what the causes of objects that are
 // not ready are found in, and what an upgrade of the cluster depends on.

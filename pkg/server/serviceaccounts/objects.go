@@ -93,7 +93,7 @@ func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfigu
 // it is converted once for all jobs, also when a job writes what it may.
 //
 // matchConstraints are one value to server-side apply: defaults are said, too. Without them,
-// whoever applies the same manifest after us, such as `helm upgrade`, is told of a conflict
+// a user who applies the same manifest after us, such as `helm upgrade`, is told of a conflict
 // with what the API server has added (kubernetes-sigs/structured-merge-diff: atomic fields
 // are compared as a whole).
 func LimitPolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {

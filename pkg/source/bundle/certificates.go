@@ -14,12 +14,12 @@ type CertificateProvider string
 
 const (
 	// CertManager makes a certificate with an issuer of its own, and gives its CA to
-	// whoever calls.
+	// the caller.
 	CertManager CertificateProvider = "cert-manager"
 	// ServiceCA is that of OpenShift: annotations ask for everything.
 	ServiceCA CertificateProvider = "service-ca"
 	// ByOperator leaves everything to the operator: it makes its certificates, mounts
-	// them, and gives its CA to whoever calls.
+	// them, and gives its CA to the caller.
 	ByOperator CertificateProvider = "operator"
 )
 

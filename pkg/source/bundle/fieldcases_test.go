@@ -25,7 +25,7 @@ func renderCase(t *testing.T, name string, options Options) (warnings int, err e
 	return len(rendered.Warnings), err
 }
 
-// TestRequirementsAreNoDeadEnd: whoever installs a bundle that requires another package is told how
+// TestRequirementsAreNoDeadEnd: a user who installs a bundle that requires another package is told how
 // to accept that, and it is installed then.
 func TestRequirementsAreNoDeadEnd(t *testing.T) {
 	for _, name := range []string{"24-dependency/v1", "24-dependency/gvk"} {

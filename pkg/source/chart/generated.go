@@ -16,7 +16,7 @@ import (
 )
 
 // GeneratedSecret is a Secret with values that templates make by chance. They are made once:
-// whoever renders again gives the Secret as it was.
+// a user who renders again gives the Secret as it was.
 type GeneratedSecret struct {
 	Namespace, Name string
 	// Previous is the Secret with the values that are carried on, as decoded JSON; nil is

@@ -44,7 +44,7 @@ type Release struct {
 	Chart    Chart  `json:"chart"`
 	// ApplyMethod is "ssa" for server-side apply, and else client-side.
 	ApplyMethod string `json:"apply_method"`
-	// Labels are those that whoever installed it gave it, none for most.
+	// Labels are those that the user who installed it gave it, none for most.
 	Labels map[string]string `json:"labels"`
 }
 

@@ -82,7 +82,7 @@ func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 }
 
 // byRunLevel puts objects into phases. Run levels compare as text, as file names
-// do: whoever has three digits has three everywhere.
+// do: a user who has three digits has three everywhere.
 func byRunLevel(located []directory.Located) []source.Phase {
 	byLevel := map[string]*source.Phase{}
 	slices.SortStableFunc(located, func(a, b directory.Located) int {

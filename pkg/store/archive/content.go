@@ -93,7 +93,7 @@ type Owner struct {
 	Controller bool      `json:"controller,omitempty"`
 }
 
-// validate tells what is wrong with a chain, whoever made it.
+// validate tells what is wrong with a chain, no matter who made it.
 func (c Chain) validate(limits Limits) error {
 	if problems := validation.IsDNS1123Subdomain(c.Name); len(problems) > 0 {
 		return fmt.Errorf("the name of extension %.80q: %s", c.Name, strings.Join(problems, "; "))

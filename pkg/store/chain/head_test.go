@@ -55,7 +55,7 @@ func TestAdvance(t *testing.T) {
 		"NotOvertaken":   {reason: "history and success make no difference to what is deleted", head: head(7, "old", true), seen: ptr(succeeded(head(7, "old", true))), number: 8, want: head(8, "new", false)},
 		"LargestIsThere": {reason: "no number overflows", head: head(MaxNumber, "old", true), number: MaxNumber, next: -1},
 		"Largest":        {reason: "ten digits", head: head(MaxNumber-1, "old", true), number: MaxNumber, want: head(MaxNumber, "new", false)},
-		"FirstTooHigh":   {reason: "whoever begins a chain cannot use up its numbers", head: Head{Name: "argocd"}, number: 1001, gap: 1000},
+		"FirstTooHigh":   {reason: "a user who begins a chain cannot use up its numbers", head: Head{Name: "argocd"}, number: 1001, gap: 1000},
 		"FirstHighest":   {reason: "up to a bound", head: Head{Name: "argocd"}, number: 1000, want: head(1000, "new", false)},
 		"GapTooLarge":    {reason: "nor who goes on with it", head: head(7, "old", true), number: 1009, gap: 1008},
 		"GapLargest":     {reason: "a thousand are left out", head: head(7, "old", true), number: 1008, want: head(1008, "new", false)},

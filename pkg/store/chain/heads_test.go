@@ -183,7 +183,7 @@ func create(t testing.TB, kv clientv3.KV, prefix string, number int64, uid types
 }
 
 // Killed at any write of a create, lost or done. Then the record is either there,
-// and can be confirmed by whoever finds it; or it is not, and another create gets
+// and can be confirmed by the process that finds it; or it is not, and another create gets
 // the same number.
 func TestCreateCrash(t *testing.T) {
 	client := storetest.Client(t)

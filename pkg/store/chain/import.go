@@ -35,7 +35,7 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), record, 0); err != nil {
 		return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 	}
-	// Read back, whoever wrote it.
+	// Read back, no matter who wrote it.
 	present, found, err := s.Get(ctx, head.Name)
 	if err == nil && !found {
 		err = errors.New("it vanished as soon as it was written")

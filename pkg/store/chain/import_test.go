@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// An import is begun once, found again by whoever was interrupted, and uses its
+// An import is begun once, found again by the caller that was interrupted, and uses its
 // numbers from the first moment.
 func TestHeadsImport(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()

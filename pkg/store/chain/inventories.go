@@ -12,7 +12,7 @@ import (
 )
 
 // Inventories loads and saves the inventories of chains. An inventory has one
-// writer: whoever saves says which state they started from, and is refused when
+// writer: the caller that saves says which state they started from, and is refused when
 // that is not the present one. So a leader that was replaced without noticing
 // cannot undo what its successor has written.
 type Inventories struct {
@@ -75,7 +75,7 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 // Load or from Save, and returns the new one. When the inventory has changed
 // since, nothing is written and the error is a *FencedError.
 //
-// An inventory that is stored already is not written again. That holds whoever
+// An inventory that is stored already is not written again. That holds no matter who
 // stored it: after an error the caller does not know whether the write was done,
 // and may just save again.
 func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {

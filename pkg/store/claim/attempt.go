@@ -22,7 +22,7 @@ const (
 type Gone func(ctx context.Context, holder string) (bool, error)
 
 // Attempt is one request that writes a record for which a claim must be held. The
-// claim decides, not the record: whoever acts for a record makes sure first, by
+// claim decides, not the record: a caller that acts for a record makes sure first, by
 // Claims.Acquire, that the claim is its own.
 //
 //	attempt := claims.Attempt(profile, dryRun, gone)
@@ -128,7 +128,7 @@ func (a *Attempt) free(ctx context.Context, present record) error {
 // It returns the error that it was given. Without one it returns a *HeldError when
 // the lease had run out and the claim is somebody else's: the caller removes the
 // record again. Any other error means that the record is there and its claim not
-// certain; whoever acts for it finds out.
+// certain; the caller that acts for it finds out.
 func (a *Attempt) Settle(ctx context.Context, failed error) error {
 	if a.holder == "" {
 		return failed

@@ -1,6 +1,6 @@
 // Package gc deletes packs without references.
 //
-// A pack is shared by whoever has the same content, and it is stored before the record that
+// A pack is shared by all records with the same content, and it is stored before the record that
 // refers to it. So whether something refers to it is not a property of the pack, and can
 // change at any moment. The collector keeps to this order:
 //

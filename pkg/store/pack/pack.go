@@ -94,7 +94,7 @@ func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, err
 // PutInChain is Put for a revision of a chain. The pack may depend on packs of the chain,
 // which are those of its other revisions, newest first: a new one may become a delta
 // against one of them. One that is there already is made whole, when it is a delta against
-// none of them and the chain does not have it yet, because whoever wrote it is another
+// none of them and the chain does not have it yet, because its writer is another
 // chain.
 func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	root, content, err := s.encode(objects)

@@ -55,7 +55,7 @@ func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Co
 }
 
 // reserve notes that the pack is wanted, when the context has a reservation. It comes
-// before the pack is looked at: whoever sees it there has it for as long as the
+// before the pack is looked at: the caller that sees it there has it for as long as the
 // reservation lasts.
 func (s *Store) reserve(ctx context.Context, root string) error {
 	lease, ok := ctx.Value(reservationKey{}).(clientv3.LeaseID)

@@ -84,7 +84,7 @@ func (r *Runs) Names(ctx context.Context) ([]string, error) {
 }
 
 // Put stores a row, in place of the one with the same plan and number. Other rows
-// stay, whoever else writes. A row that is too large by itself is a
+// stay, no matter who else writes. A row that is too large by itself is a
 // *store.TooLargeError.
 //
 // A new row comes to refer to the packs of these roots: when one of them was collected

@@ -60,7 +60,7 @@ func Run(ctx context.Context, c Case) (*Result, error) {
 
 // turn returns the median of a burst in milliseconds. It ends with a pause as
 // long as the burst, in which a server collects the garbage it has made: that is
-// not to count for whoever is next.
+// not to count for the next case.
 func turn(ctx context.Context, subject Subject, burst int) (millis float64, bytes int64, err error) {
 	var samples []float64
 	began := time.Now()

@@ -75,7 +75,7 @@ func (w *readsPlane) restart() {
 	w.serve()
 }
 
-// say tells whoever waits what happens.
+// say tells the user who waits what happens.
 func (w *readsPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// author is the user agent of whoever writes revisions.
+// author is the user agent of the user who writes revisions.
 const author = "author"
 
 // writers is how many revisions are written at a time.

@@ -77,7 +77,7 @@ func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	return w
 }
 
-// moveAway puts a round trip between the cluster and whoever works on it.
+// moveAway puts a round trip between the cluster and the code that works on it.
 func (w *casePlane) moveAway(roundTrip time.Duration) {
 	w.t.Helper()
 	file, err := clientcmd.LoadFromFile(w.kubeconfig)

@@ -80,7 +80,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// say tells whoever waits what happens.
+// say tells the user who waits what happens.
 func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }

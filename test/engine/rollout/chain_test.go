@@ -341,7 +341,7 @@ func (r *revision) adopting(a stage.Adoption) *revision {
 	return r
 }
 
-// yielding leaves fields of all objects to whoever changes them.
+// yielding leaves fields of all objects to the manager that changes them.
 func (r *revision) yielding(fields ...string) *revision {
 	for _, text := range fields {
 		field, err := manifest.ParseFieldPath(text)

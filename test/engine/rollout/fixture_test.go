@@ -200,7 +200,7 @@ func (w targetCluster) runControllers() {
 }
 
 // finalizeNamespaces lets deleted namespaces go. A real controller would delete
-// what is left in them; here that is a mistake of whoever deleted them.
+// what is left in them; here that is a mistake of the user who deleted them.
 func (w targetCluster) finalizeNamespaces() {
 	w.follow(resources()["Namespace"], func(live *unstructured.Unstructured) error {
 		if live.GetDeletionTimestamp() == nil {

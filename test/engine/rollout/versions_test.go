@@ -110,7 +110,7 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 }
 
 // upgradesBehindAGoneVersion: kube-apiserver applies nothing to a custom resource whose
-// managedFields name a version that its definition has not any more, whoever wrote the
+// managedFields name a version that its definition has not any more, no matter who wrote the
 // entry. The upgrade moves such entries, takes nothing from anybody, and says so.
 func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 	ns := c.home()

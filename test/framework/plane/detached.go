@@ -86,7 +86,7 @@ func Open(ctx context.Context, dir string) (*Plane, error) {
 	return attach(ctx, dir)
 }
 
-// Down ends every process of the plane in dir, whoever started it, and removes
+// Down ends every process of the plane in dir, no matter who started it, and removes
 // the folder. Nothing there is fine.
 func Down(ctx context.Context, dir string) error {
 	unlock, err := lock(dir)

@@ -33,7 +33,7 @@ type foundProcess struct {
 }
 
 // processesOf finds the programs that run for the plane in dir (a canonical
-// name), whoever started them.
+// name), no matter who started them.
 func processesOf(dir string) ([]foundProcess, error) {
 	table, err := commandLines()
 	if err != nil {
@@ -48,7 +48,7 @@ func processesOf(dir string) ([]foundProcess, error) {
 	return found, nil
 }
 
-// Running names the programs that run for the plane in dir, whoever started
+// Running names the programs that run for the plane in dir, no matter who started
 // them.
 func Running(dir string) ([]string, error) {
 	dir, err := canonical(dir)

@@ -1,5 +1,5 @@
 // Package plane runs a real Kubernetes control plane on loopback as child
-// processes of whoever asks: etcd and kube-apiserver, and on request the
+// processes of the caller: etcd and kube-apiserver, and on request the
 // controllers, a scheduler and one simulated node. It knows nothing of tests:
 // package cluster wraps it for them, hack/cluster for people, the demo uses it
 // as it is.

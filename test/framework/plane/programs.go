@@ -107,7 +107,7 @@ func (p *Plane) apiServerArgs(opts Options) []string {
 		"--proxy-client-key-file=" + p.pki.file("front-proxy.key"),
 		"--audit-policy-file=" + filepath.Join(p.dir, "audit-policy.yaml"),
 		"--audit-log-path=" + p.auditLog(),
-		// In MB; rotation would take requests away from whoever counts them.
+		// In MB; rotation would take requests away from the code that counts them.
 		"--audit-log-maxsize=4096",
 	}
 	if opts.Node != "" {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// The kernel gives ports from 32768 on (Linux; 49152 elsewhere) to whoever asks for any, and to
+// The kernel gives ports from 32768 on (Linux; 49152 elsewhere) to the process that asks for any, and to
 // connections that leave. A port below them is free until somebody names it.
 const first, last = 20000, 29999
 

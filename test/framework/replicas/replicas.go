@@ -256,7 +256,7 @@ func (r *replica) signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// say tells whoever waits what happens.
+// say tells the user who waits what happens.
 func (s *Set) say(format string, args ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }

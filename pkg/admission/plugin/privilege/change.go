@@ -88,7 +88,7 @@ func (c change) bypasses() []authz.Right {
 }
 
 // collects tells whether garbage collection deletes a revision whose owner is gone. It may delete
-// anything in the host, and nobody gives it the right to use another cluster; whoever gave the
+// anything in the host, and nobody gives it the right to use another cluster; the user who gave the
 // revision its owner was asked for that right (see own).
 func (c change) collects(who user.Info) bool {
 	// With accounts of its own for each controller, and without.
@@ -191,7 +191,7 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 }
 
 // changeOfTeardown returns what becomes of the objects of a revision that is being
-// deleted, empty when it is what whoever deleted it was asked about: to delete them, or
+// deleted, empty when it is what the user who deleted it was asked about: to delete them, or
 // to let go of them.
 //
 // Taking the finalizer off ends the teardown where it stands: what it has not let go

@@ -162,7 +162,7 @@ func TestChanges(t *testing.T) {
 			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"OwnedLikeTheRest": {
-			reason:    "an owner of the chain is one of it all, whoever joins",
+			reason:    "an owner of the chain is one of it all, no matter who joins",
 			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
 			act: func(w *situation) error {
 				w.holds(rev(1, web).ownedBy("lighthouse"))
@@ -202,7 +202,7 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"SucceedsSooner": {
-			reason:    "what it replaces goes before whoever made it wanted that",
+			reason:    "what it replaces goes before the user who made it wanted that",
 			situation: func(w *situation) { w.has(1, config).has(2, web) },
 			act: func(w *situation) error {
 				r := rev(2, web).soaking(3600)
@@ -212,7 +212,7 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!deployments"},
 		},
 		"SucceedsWithoutMetric": {
-			reason:    "it counts as successful without the answer that whoever made it wanted",
+			reason:    "it counts as successful without the answer that the user who made it wanted",
 			situation: func(w *situation) { w.has(1, config).has(2, web) },
 			act: func(w *situation) error {
 				r := rev(2, web).measured("errors", "latency")
@@ -268,13 +268,13 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		"NotKeptAnyMore": {
-			reason:    "whoever deletes it later deletes what they believe to be kept",
+			reason:    "a user who deletes it later deletes what they believe to be kept",
 			situation: func(w *situation) { w.has(1, web) },
 			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.orphaning(), r) },
 			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web", "!patch"},
 		},
 		"KeptFromNowOn": {
-			reason:    "whoever deletes it later leaves what they believe to go",
+			reason:    "a user who deletes it later leaves what they believe to go",
 			situation: func(w *situation) { w.has(1, web) },
 			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r, r.orphaning()) },
 			code:      forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},

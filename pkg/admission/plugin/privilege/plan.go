@@ -159,7 +159,7 @@ func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) 
 }
 
 // ownedAnew tells whether a revision gets an owner that no other active revision of the
-// chain has. An owner that the chain has already ends all of it, whoever joins. One of a
+// chain has. An owner that the chain has already ends all of it, no matter who joins. One of a
 // revision that is archived, or goes, ends nothing of the others, and who gave it that
 // owner was asked for no more.
 func ownedAnew(c change, now chainState) bool {

@@ -1,4 +1,4 @@
-// Package profileaccess is the admission plugin that guards definitions of profiles: whoever
+// Package profileaccess is the admission plugin that guards definitions of profiles: a user who
 // writes one must have every right that its ServiceAccount gets, in the whole cluster. Only
 // this process writes the status of a definition.
 package profileaccess

@@ -59,7 +59,7 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 }
 
 // Check is the last look at a write: whether it means something, and whether the stamp is that
-// of whoever writes, for what is written. Another webhook may have changed both.
+// of the user who writes, for what is written. Another webhook may have changed both.
 func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {

@@ -71,7 +71,7 @@ func (w *Write) Changes() bool {
 		!maps.Equal(w.subject.Annotations(w.Object.GetAnnotations()), w.subject.Annotations(w.Old.GetAnnotations()))
 }
 
-// MakesStamp tells whether whoever writes becomes the author.
+// MakesStamp tells whether the user who writes becomes the author.
 func (w *Write) MakesStamp() bool { return w.Changes() || written(w.Object) == author.Renew }
 
 // ChangesStamp tells whether the write changes the stamp itself.
@@ -137,7 +137,7 @@ func extra(who authenticationv1.UserInfo) map[string][]string {
 	return values
 }
 
-// newStamp is that of whoever writes.
+// newStamp is that of the user who writes.
 func (w *Write) newStamp(bypass bool) (*author.Stamp, error) {
 	digest, err := w.subject.Digest(w.Object)
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *Write) keepOld() webhook.Answer {
 	}
 }
 
-// takeover warns whoever changes a part of what somebody else has written: they answer for all
+// takeover warns the user who changes a part of what somebody else has written: they answer for all
 // of it from now on.
 func (w *Write) takeover() []string {
 	if w.Old == nil {

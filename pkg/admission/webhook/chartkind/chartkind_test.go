@@ -70,7 +70,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 }
 
 // Nobody lends the ServiceAccount to an object of a revision or a plan: the engine may
-// impersonate all of them, and whoever wrote the revision cannot. So it is refused, whichever of
+// impersonate all of them, and a user who wrote the revision cannot. So it is refused, whichever of
 // Penstock's identities writes it, and whatever it brings along as a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)
@@ -123,7 +123,7 @@ func TestMayNotImpersonate(t *testing.T) {
 	}
 }
 
-// The last look admits what was stamped for whoever writes, as it is, and nothing else.
+// The last look admits what was stamped for the user who writes, as it is, and nothing else.
 func TestLastLook(t *testing.T) {
 	s := of(at)
 	stamped := noted(t, kind("operator", nil), note(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil)))

@@ -26,7 +26,7 @@ func (a *asks) May(_ context.Context, who user.Info, asked authz.Right) (bool, e
 	return a.may, a.err
 }
 
-// TestMayGet: whoever becomes the author of an extension must be able to get what it takes values from. Nobody is
+// TestMayGet: a user who becomes the author of an extension must be able to get what it takes values from. Nobody is
 // asked about a write that makes no author.
 func TestMayGet(t *testing.T) {
 	const from = "[{kind: Secret, name: db, key: a}, {kind: Secret, name: db, key: b}, {kind: ConfigMap, name: c}]"

@@ -96,7 +96,7 @@ func TestDoorOfTemplates(t *testing.T) {
 		"Version":    {reason: "well-known variables need no right", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:{kube_minor_version}"}},
 		"NoRight":    {reason: "the object is another's", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory cannot get samples.example.com ns/one", asked: []string{"mallory get samples.example.com ns/one"}},
 		"Ours":       {reason: "our annotation is one", who: "mallory", annotations: map[string]string{annotated.OwnAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory cannot get", asked: []string{"mallory get samples.example.com ns/one"}},
-		"Secret":     {reason: "whoever asks", who: "alice", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Secret", "one")}, refused: "never read Secrets"},
+		"Secret":     {reason: "no matter who asks", who: "alice", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Secret", "one")}, refused: "never read Secrets"},
 		"LaterKind":  {reason: "its kind may come", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Later", "one")}, warned: "there is no such kind"},
 		"Down":       {reason: "it is asked for again before it is read", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Down", "one")}, warned: "the API is down"},
 		"Syntax":     {reason: "it is told at once", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:{foo}"}, warned: "at byte 10"},

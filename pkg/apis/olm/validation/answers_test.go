@@ -49,7 +49,7 @@ func TestAnswers(t *testing.T) {
 		"WordsOfOthers":  {"a webhook said it", asking("Stalled", "ApplyRejected", "denied: "+acknowledge+"=1-a", metav1.ConditionTrue), annotated(acknowledge, "1-a"), acknowledge, "asks for nothing"},
 		"Removed":        {"nothing goes on by that", annotated(acknowledge, "1-a"), annotated(acknowledge, ""), "", ""},
 		"Kept":           {"it was set when it could be", annotated(acknowledge, "1-a"), nothing, "", ""},
-		"OfADiff":        {"whoever lets it go on has read the diff", paused, both(active, annotated(acknowledge, "2-d")), "", ""},
+		"OfADiff":        {"a user who lets it go on has read the diff", paused, both(active, annotated(acknowledge, "2-d")), "", ""},
 		"OfNoDiff":       {"nobody has shown these", paused, both(active, annotated(acknowledge, "2-e")), acknowledge, "asks for nothing"},
 		"StillPaused":    {"it does not go on", paused, annotated(acknowledge, "2-d"), acknowledge, "asks for nothing"},
 		"GoesOnAlready":  {"it went on before", nothing, annotated(acknowledge, "2-d"), acknowledge, "asks for nothing"},

@@ -18,7 +18,7 @@ const immutable = "field is immutable: a revision's content never changes; make 
 // ValidateRevisionUpdate returns what an update of metadata and spec cannot do.
 // Immutable content is not checked again, so that a revision accepted by
 // an older release stays usable. Removed are the digests of what the revision removes of
-// earlier ones: whoever lets it go on may acknowledge that.
+// earlier ones: a user who lets it go on may acknowledge that.
 func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision, removed ...string) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, metadata); len(errs) > 0 {

@@ -8,7 +8,7 @@ import (
 // Forbidden says why no profile may declare a kind, by the plural name and the group of its
 // definition; empty when it may.
 //
-// A definition gives rights to an identity that acts for whoever approves a plan. Kinds by
+// A definition gives rights to an identity that acts for the user who approves a plan. Kinds by
 // which somebody could come to have more than that, or to hide what is done, are left out,
 // although the author has the rights: what Kubernetes itself serves, which is Secrets,
 // roles, webhooks, policies, definitions, APIServices and workloads; what others serve of the

@@ -93,7 +93,7 @@ func validateRequirements(spec *v1alpha1.ConfigurationProfileDefinitionSpec, pat
 	return append(errs, validateRollout(spec, definitions, path)...)
 }
 
-// validateRollout has whoever changes what nodes boot with see what is waited for: the pools,
+// validateRollout has the user who changes what nodes boot with see what is waited for: the pools,
 // and for a KubeletConfig the MachineConfig that is made of it.
 func validateRollout(spec *v1alpha1.ConfigurationProfileDefinitionSpec, declared map[string]v1alpha1.DefinitionAccess, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -147,7 +147,7 @@ func isRequest(plan, stored *hco.ConfigurationPlan) bool {
 	return err != nil || governance.IsRequest(spec, before)
 }
 
-// stamp is the approval of whoever asks.
+// stamp is the approval of the user who asks.
 func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) *hco.PlanApproval {
 	approval := &hco.PlanApproval{Time: metav1.NewTime(clock.Now()), PlanHash: hash, Comment: comment, Mode: hco.ApprovalExplicit}
 	if hash == "" {

@@ -267,7 +267,7 @@ func TestApproveRefuses(t *testing.T) {
 	}
 }
 
-// answers is what whoever approves lacks.
+// answers is what the user who approves lacks.
 type answers struct {
 	lacks []string
 	err   error

@@ -20,7 +20,7 @@ import (
 )
 
 // isProposedBy tells whether Penstock itself makes a revision for somebody to approve. Nobody
-// was asked whether they may have it: whoever lets it go on will be.
+// was asked whether they may have it: a user who lets it go on will be.
 func isProposedBy(ctx context.Context, revision *olm.ClusterExtensionRevision) bool {
 	requester, ok := request.UserFrom(ctx)
 	return ok && admissionrequest.IsInternal(ctx, requester) &&
@@ -130,7 +130,7 @@ func approvalPath() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(v1alpha1.ApproveAnnotation)
 }
 
-// invalidApproval says that whoever approves a proposal has not read its diff with what is
+// invalidApproval says that the user who approves a proposal has not read its diff with what is
 // rolled out now, and with what they have compared it.
 func (s *strategy) invalidApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) (field.ErrorList, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)

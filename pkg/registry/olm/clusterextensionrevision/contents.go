@@ -184,7 +184,7 @@ func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manife
 }
 
 // tooLarge is the answer to too many bytes. Their number is left out when a Secret
-// was borrowed: whoever knows the sizes of all the others could tell that of the
+// was borrowed: a user who knows the sizes of all the others could tell that of the
 // Secret from it.
 func tooLarge(held *staged, what string, found, allowed int) *field.Error {
 	detail := fmt.Sprintf("the %s of a revision have %d bytes, %d are allowed", what, found, allowed)

@@ -27,7 +27,7 @@ func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (
 }
 
 // TestCollectCountsSecrets: entries do not show the size of Secrets, so only
-// whoever has the manifests can tell that they are too large together.
+// a user who has the manifests can tell that they are too large together.
 func TestCollectCountsSecrets(t *testing.T) {
 	revision, held := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}, newStaged()
 	revision.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}}
@@ -59,7 +59,7 @@ func (l lending) PutInChain(context.Context, []manifest.Object, []string) (strin
 	return "", &pack.TooLargeError{What: "manifests", Bytes: 4711, Max: 1}
 }
 
-// TestBorrowedSecretHidesSizes: whoever names a Secret by its digest and pads it
+// TestBorrowedSecretHidesSizes: a user who names a Secret by its digest and pads it
 // with other manifests must not be told how large they are together.
 func TestBorrowedSecretHidesSizes(t *testing.T) {
 	for kind, hidden := range map[string]bool{"Secret": true, "ConfigMap": false} {

@@ -112,7 +112,7 @@ func byNumber(a, b olm.ClusterExtensionRevision) int {
 }
 
 func (r *REST) deleteOneByOne(ctx context.Context, names []string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) error {
-	// The rights of whoever asks are asked about once for the revisions of a chain.
+	// The rights of the user who asks are asked about once for the revisions of a chain.
 	ctx = request.WithAnswers(ctx)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {

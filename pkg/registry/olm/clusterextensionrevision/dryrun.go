@@ -36,7 +36,7 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// foretell warns whoever tries out a deletion of what would go. A user who
+// foretell warns the user who tries out a deletion of what would go. A user who
 // may delete a revision and not get it learns how many objects of which
 // kinds, and no names. A warning says what cannot be found out; the dry-run
 // goes on.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxManifestErrors bounds how many bad manifests one answer names: whoever has
+// maxManifestErrors bounds how many bad manifests one answer names: a user who has
 // more of them has one mistake.
 const maxManifestErrors = 50
 

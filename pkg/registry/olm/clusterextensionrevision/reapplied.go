@@ -25,7 +25,7 @@ import (
 //     that would be a lie, and stays an error. Nobody manages the field of an archived
 //     revision, so that an apply without force does not conflict with who archived it.
 //   - Paused: somebody resumes it by hand, and the file pauses it again. That is what the
-//     file says, and whoever applies it is told.
+//     file says, and the user who applies it is told.
 
 // keepArchived keeps a revision archived that a newer one came after, whatever state the
 // update asks for. An update that asks for nothing else changes nothing at all.
@@ -74,7 +74,7 @@ func sameBut(updated, stored *olm.ClusterExtensionRevision) bool {
 	return apiequality.Semantic.DeepEqual(&a, &b)
 }
 
-// pausedAgain warns whoever applies a file that says Paused, when somebody else had
+// pausedAgain warns the user who applies a file that says Paused, when somebody else had
 // resumed the revision.
 func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 	if stored.Spec.LifecycleState != olm.LifecycleStateActive || revision.Spec.LifecycleState != olm.LifecycleStatePaused {
@@ -92,7 +92,7 @@ func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 		revision.Name, was.Manager)}
 }
 
-// disown takes the state of an archived revision from whoever manages it: it never
+// disown takes the state of an archived revision from the user who manages it: it never
 // changes again.
 func disown(revision *olm.ClusterExtensionRevision) {
 	if revision.Spec.LifecycleState != olm.LifecycleStateArchived {

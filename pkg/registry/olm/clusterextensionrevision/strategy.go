@@ -241,7 +241,7 @@ func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []str
 	return warnings
 }
 
-// WarningsOnUpdate warns whoever pauses what was resumed, or takes the finalizer off by
+// WarningsOnUpdate warns the user who pauses what was resumed, or takes the finalizer off by
 // hand. The controllers do it when their work is done.
 func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)

@@ -30,7 +30,7 @@ const (
 //
 // Notes are sent as warnings. kubectl prints them before the
 // table, as soon as the headers are there, in colour on a terminal, and on
-// stderr, so that whoever cuts columns out of the rows is not disturbed. Rows
+// stderr, so that a user who cuts columns out of the rows is not disturbed. Rows
 // would do neither: kubectl sorts and aligns them, so one sentence in a column
 // pushes all others off the screen. With -o yaml they are notes.
 type table struct{}

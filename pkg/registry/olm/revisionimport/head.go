@@ -19,7 +19,7 @@ func (in *incoming) head() chain.Head {
 	if hold := in.chain.Hold; hold != nil {
 		head.Hold = &chain.Hold{Revision: hold.Revision, UID: in.uid(hold.Revision)}
 		if in.owned {
-			// Without that owner the number means nothing, and 0 binds whoever
+			// Without that owner the number means nothing, and 0 binds the user who
 			// comes until they are released.
 			head.Hold.OwnerGeneration = hold.OwnerGeneration
 		}

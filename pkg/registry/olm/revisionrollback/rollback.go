@@ -23,7 +23,7 @@ type rollback struct {
 }
 
 // find says what a rollback to a revision is. The newest one must be from, if that is
-// given: whoever asks twice for the same gets it once.
+// given: a user who asks twice for the same gets it once.
 func (r *REST) find(ctx context.Context, name, from string) (rollback, error) {
 	target, err := r.deps.Revisions.Stored(ctx, name)
 	if err != nil {

@@ -222,7 +222,7 @@ func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 func (c *meteredCall) Eval(vars cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
 // paid is a node whose value is paid for by those who use it. It hides that it may be an
-// attribute, so that it is evaluated by whoever would look through it.
+// attribute, so that it is evaluated by the node that would look through it.
 type paid struct {
 	node interpreter.InterpretableV2
 	pay  func(*CostBudget, ref.Val)

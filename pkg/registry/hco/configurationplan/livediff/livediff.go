@@ -1,4 +1,4 @@
-// Package livediff says what a plan would change in the cluster now, for whoever asks.
+// Package livediff says what a plan would change in the cluster now, for the user who asks.
 package livediff
 
 import (

@@ -90,7 +90,7 @@ func (r requested) Objects(ctx context.Context, definition string, resource sche
 	}
 }
 
-// explain is an error in words for whoever reads the profile.
+// explain is an error in words for the user who reads the profile.
 func explain(ctx context.Context, doing string, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s: the cluster did not answer in time", doing)

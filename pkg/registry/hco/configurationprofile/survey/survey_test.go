@@ -176,7 +176,7 @@ func TestState(t *testing.T) {
 			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh,
 		},
 		"set by hand": {
-			reason: "it is in effect, whoever did that", try: same(),
+			reason: "it is in effect, no matter who did that", try: same(),
 			want: v1alpha1.ProfileActive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone, message: "no plan keeps it so",
 		},
 		"only marks differ": {

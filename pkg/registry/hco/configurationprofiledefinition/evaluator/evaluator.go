@@ -1,4 +1,4 @@
-// Package evaluator says what a plan of a definition would do now, for whoever asks: the
+// Package evaluator says what a plan of a definition would do now, for the user who asks: the
 // facts are read in the name of the definition, and shown to callers who may read all of them
 // themselves; targets and their diffs, to those who may get and patch them.
 package evaluator

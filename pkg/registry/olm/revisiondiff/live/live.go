@@ -168,7 +168,7 @@ func (l *Live) preview(ctx context.Context, caller user.Info, question revisiond
 }
 
 // known tells whether no object was written each time while it was looked at; if one was,
-// whoever asks again may learn more.
+// a user who asks again may learn more.
 func known(found preview.Preview) bool {
 	return !slices.ContainsFunc(found.Items, func(item preview.Item) bool { return item.Overtaken })
 }
