@@ -118,7 +118,7 @@ func TestDigestValidate(t *testing.T) {
 	}
 }
 
-// TestSecretDigestIsOfItsName: who compares digests learns of two Secrets of one namespace
+// TestSecretDigestIsOfItsName: a user who compares digests learns of two Secrets of one namespace
 // and name whether they are equal, and nothing of others.
 func TestSecretDigestIsOfItsName(t *testing.T) {
 	digester := Digester{SecretKey: []byte("one")}

@@ -131,7 +131,7 @@ func plan(i *installation, first, second *page) {
 	first.sees("To review (undo of run 1)")
 }
 
-// rights: who may only look sees what they may, and which right is missing where a button does
+// rights: a user who may only look sees what they may, and which right is missing where a button does
 // not work.
 func rights(i *installation, p *page) {
 	p.sees("shop", "Plans are not shown", `User "carl" cannot list resource "configurationplans"`)

@@ -184,7 +184,7 @@ func (w sharedPlane) rows(table string) []string {
 	return strings.Split(string(encoded), ",")
 }
 
-// exportRights: who cannot read a Secret gets no archive, not even a part of one.
+// exportRights: a user who cannot read a Secret gets no archive, not even a part of one.
 func exportRights(w sharedPlane) {
 	ns := w.namespace("export-rights")
 	w.roll(revision("export-rights", 1).Phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))

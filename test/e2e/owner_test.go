@@ -23,7 +23,7 @@ func (w sharedPlane) owned(ns, name string) {
 	w.MustKubectlInput(o.String(), "create", "-f", "-")
 }
 
-// adoption: who asks for it gets objects that exist already.
+// adoption: a user who asks for it gets objects that exist already.
 func adoption(w sharedPlane) {
 	ns := w.namespace("adoption")
 	in := "--namespace=" + ns

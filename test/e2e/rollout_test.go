@@ -152,7 +152,7 @@ func refusedByHost(w sharedPlane) {
 	w.value("2", ".data.x", "configmap/first", "configmap/second", "--namespace="+ns)
 }
 
-// namespaceMissing: who makes what is missing need not tell us.
+// namespaceMissing: a user who makes what is missing need not tell us.
 func namespaceMissing(w sharedPlane) {
 	w.MustKubectlInput(revision("missing", 1).Phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
 	w.condition("missing-1", "Failing", "True", "ConfigMap missing/a", `namespaces "missing" not found`)

@@ -287,7 +287,7 @@ func manyAtOnce(w sharedPlane) {
 	}
 }
 
-// statusIsNotOurs: who writes the main resource does not write status, nor the
+// statusIsNotOurs: a user who writes the main resource does not write status, nor the
 // line of it that describe shows; and nobody else writes status by itself.
 func statusIsNotOurs(w sharedPlane) {
 	w.roll(small("status", 1))

@@ -265,7 +265,7 @@ func atOnce(w shared) {
 	}
 }
 
-// kept: who writes nothing that matters is no author.
+// kept: a user who writes nothing that matters is no author.
 func kept(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -282,7 +282,7 @@ func kept(w shared) {
 	mallory.MustKubectl("delete", "clusterextension", name)
 }
 
-// takenOver: who changes an annotation, or says so, takes all of it over, and is told.
+// takenOver: a user who changes an annotation, or says so, takes all of it over, and is told.
 func takenOver(w shared) {
 	alice, bob := w.alice(), w.person("bob", mayWrite)
 	name := w.name

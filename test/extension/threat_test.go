@@ -229,7 +229,7 @@ func notImpersonate(w shared) {
 	w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
 }
 
-// Deletion: who may write an extension, and delete it, does not therefore delete what its author
+// Deletion: a user who may write an extension, and delete it, does not therefore delete what its author
 // wants to stay.
 func deleted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})

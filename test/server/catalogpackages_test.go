@@ -185,7 +185,7 @@ func readJSON(t *testing.T, text string, into any) {
 	}
 }
 
-// installedPackages: who may list revisions sees what is installed, and nobody else.
+// installedPackages: a user who may list revisions sees what is installed, and nobody else.
 func installedPackages(t *testing.T, w servedHost) {
 	c := w.In(t)
 	const annotated = "metadata:\n  annotations: {olm.operatorframework.io/package-name: lighthouse, olm.operatorframework.io/bundle-version: 1.0.0}\n"

@@ -317,7 +317,7 @@ func TestForResolver(t *testing.T) {
 	}
 }
 
-// TestReadersGoOn: who has a snapshot reads it also when its indexes were replaced and
+// TestReadersGoOn: a reader with a snapshot reads it also when its indexes were replaced and
 // collected.
 func TestReadersGoOn(t *testing.T) {
 	w := newFixture(t)

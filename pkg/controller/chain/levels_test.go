@@ -119,7 +119,7 @@ func TestVet(t *testing.T) {
 	}
 }
 
-// TestUnvettedManifestsAreNotRead: who cannot be vetted now is not let through by a
+// TestUnvettedManifestsAreNotRead: a revision that cannot be vetted now is not let through by a
 // read that succeeds a moment later.
 func TestUnvettedManifestsAreNotRead(t *testing.T) {
 	s, packs := vetting(t, map[string]string{"a": level(`"2"`)})

@@ -119,7 +119,7 @@ func TestUnfinishedEdited(t *testing.T) {
 	}
 }
 
-// TestRollbackWhileByHelm: who rolls back while Helm has the objects gets it from Helm, and the
+// TestRollbackWhileByHelm: a user who rolls back while Helm has the objects gets it from Helm, and the
 // rollback holds. Other objects that Helm has brought go.
 func TestRollbackWhileByHelm(t *testing.T) {
 	p := installedByEngine(t)

@@ -224,7 +224,7 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
-// TestOrphaning: who deletes an extension and leaves its revisions has them left, although the
+// TestOrphaning: a user who deletes an extension and leaves its revisions has them left, although the
 // collector of the host does not know revisions yet and lets the extension go at once. Objects
 // of other owners stay theirs.
 func TestOrphaning(t *testing.T) {

@@ -70,7 +70,7 @@ func TestTwoProposals(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestEditedProposal: who changes the deadline of a proposal has not let it go on: it is none that
+// TestEditedProposal: a user who changes the deadline of a proposal has not let it go on: it is none that
 // was rolled out, and it is replaced as others are.
 func TestEditedProposal(t *testing.T) {
 	p := proposed(t)
@@ -81,7 +81,7 @@ func TestEditedProposal(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestDeclined: who archives a proposal declines it: it is not made again until somebody writes
+// TestDeclined: a user who archives a proposal declines it: it is not made again until somebody writes
 // the extension, and what is installed is as before.
 func TestDeclined(t *testing.T) {
 	p := proposed(t)

@@ -64,7 +64,7 @@ type world struct {
 	// revisions are those of children, and number is the highest one.
 	revisions []*olmv1alpha1.ClusterExtensionRevision
 	number    int64
-	// denied are targets that the author may not use.
+	// denied are targets that the author cannot use.
 	denied map[string]bool
 	// left is how many writes the process has before it dies; negative for as many as it likes.
 	left int

@@ -290,7 +290,7 @@ func TestScenarios(t *testing.T) {
 				w.Errorf("the groups are %+v", groups)
 			}
 		},
-		"a cluster that the author may not use is looked at by nobody": func(w *world) {
+		"a cluster that the author cannot use is looked at by nobody": func(w *world) {
 			w.denied["mine"] = true
 			one := w.join("mine", "ring=0")
 			w.let(time.Minute)

@@ -36,7 +36,7 @@ func TestHoldBy(t *testing.T) {
 	}
 }
 
-// TestRights: who cannot write a revision is told so, whichever write it was.
+// TestRights: a user who cannot write a revision is told so, whichever write it was.
 func TestRights(t *testing.T) {
 	for text, want := range map[string]bool{
 		`clusterextensionrevisions.olm.operatorframework.io "lamp-1" is forbidden: User "alice" cannot create resource "clusterextensionrevisions"`: true,

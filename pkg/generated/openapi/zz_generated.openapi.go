@@ -550,7 +550,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out for users who cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -666,7 +666,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out for users who cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

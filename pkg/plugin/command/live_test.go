@@ -143,7 +143,7 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestInterrupted: who interrupts is told so, by the code that shells know.
+// TestInterrupted: a user who interrupts is told so, by the code that shells know.
 func TestInterrupted(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	v := openTerminal(t, 40)

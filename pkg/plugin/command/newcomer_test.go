@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
 )
 
-// TestMistakes: who mistypes is told in one sentence what there is, before anything else is
+// TestMistakes: a user who mistypes is told in one sentence what there is, before anything else is
 // asked of them; that is a no, and wrong usage is not.
 func TestMistakes(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")

@@ -30,7 +30,7 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// TestStillLeaving: who stops following is told that it goes on, what is left, and why.
+// TestStillLeaving: a user who stops following is told that it goes on, what is left, and why.
 func TestStillLeaving(t *testing.T) {
 	stuck, waiting := &v1alpha1.ClusterExtensionRevision{}, &v1alpha1.ClusterExtensionRevision{}
 	stuck.Name, waiting.Name = "buoy-1", "buoy-2"

@@ -27,7 +27,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestInterrupted: who interrupts does not have to answer first.
+// TestInterrupted: a user who interrupts does not have to answer first.
 func TestInterrupted(t *testing.T) {
 	in, feed := io.Pipe()
 	defer feed.Close()

@@ -303,7 +303,7 @@ func TestCollectedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestReadOfCollected: who has read a revision and reads its manifests when both are gone
+// TestReadOfCollected: a user who has read a revision and reads its manifests when both are gone
 // is told that it is not found, and not that the store is damaged.
 func TestReadOfCollected(t *testing.T) {
 	etcd := storetest.Client(t)

@@ -77,7 +77,7 @@ func TestPutsAndMergesDoNotStealOwnership(t *testing.T) {
 	})
 }
 
-// TestSecondManager: who applies the same content becomes a co-owner, without
+// TestSecondManager: a user who applies the same content becomes a co-owner, without
 // force and once.
 func TestSecondManager(t *testing.T) {
 	s := newServer(t, settings{})

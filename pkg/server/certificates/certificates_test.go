@@ -282,7 +282,7 @@ func newSecrets() typedcorev1.SecretInterface {
 	return fake.NewClientset().CoreV1().Secrets(namespace)
 }
 
-// TestNoNamespace: who starts without --register learns what that would have done.
+// TestNoNamespace: a user who starts without --register learns what that would have done.
 func TestNoNamespace(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -80,7 +80,7 @@ func TestFacts(t *testing.T) {
 	t.Run("F8Undeclared", func(t *testing.T) { undeclared(t, w.in(t), h, kinds()["Deployment"]) })
 }
 
-// postsCannotApply: who POSTs cannot write an Apply entry: the server writes one of
+// postsCannotApply: a client that POSTs cannot write an Apply entry: the server writes one of
 // an update in its place. So a create has to be an apply.
 func postsCannotApply(t *testing.T, w targetCluster) {
 	ns := w.namespace(t)

@@ -83,7 +83,7 @@ func TestAskedOnceForOneRequest(t *testing.T) {
 	lacking := newSituation(t).has(1, configMap(t, "a", "1")).has(2, configMap(t, "b", "1")).holds(first, second)
 	errs, asked = both(lacking, request.WithAnswers(t.Context()))
 	if errs[0] == nil && errs[1] == nil || asked[0] == 0 || asked[1] >= asked[0]+2 {
-		t.Errorf("who may nothing, in one request: %v questions, %v", asked, errs)
+		t.Errorf("a user without rights, in one request: %v questions, %v", asked, errs)
 	}
 	seen := map[authz.Right]bool{}
 	for _, q := range lacking.asked {

@@ -61,8 +61,8 @@ type CatalogPackage struct {
 	// +optional
 	// +listType=atomic
 	Kinds []PackageKind `json:"kinds,omitempty"`
-	// installed are the installed versions of the package. It is left out if you may
-	// not list clusterextensionrevisions.
+	// installed are the installed versions of the package. It is left out for
+	// users who cannot list clusterextensionrevisions.
 	// +optional
 	// +listType=map
 	// +listMapKey=extension
@@ -221,8 +221,8 @@ type CatalogPackageGraph struct {
 	// omitted is how many more upgrades there are.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// installed are the installed versions of the package. It is left out if you may
-	// not list clusterextensionrevisions.
+	// installed are the installed versions of the package. It is left out for
+	// users who cannot list clusterextensionrevisions.
 	// +optional
 	// +listType=map
 	// +listMapKey=extension

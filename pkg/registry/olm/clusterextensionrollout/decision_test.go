@@ -160,12 +160,12 @@ func TestApprove(t *testing.T) {
 		who, digest, want string
 		is                func(error) bool
 	}{
-		"the author":                              {"dave", digest, "another user must approve", apierrors.IsForbidden},
-		"one who wrote the same content before":   {"alice", digest, "another user must approve", apierrors.IsForbidden},
-		"one who may not use two of the clusters": {"carol", digest, "you lack b, c", apierrors.IsForbidden},
-		"one without the verb":                    {"erin", digest, "you need the right to approve", apierrors.IsForbidden},
-		"another digest":                          {"bob", "sha256:before", "read it again", apierrors.IsConflict},
-		"no digest":                               {"bob", "", "read it again", apierrors.IsConflict},
+		"the author":                                {"dave", digest, "another user must approve", apierrors.IsForbidden},
+		"one who wrote the same content before":     {"alice", digest, "another user must approve", apierrors.IsForbidden},
+		"a user who cannot use two of the clusters": {"carol", digest, "you lack b, c", apierrors.IsForbidden},
+		"one without the verb":                      {"erin", digest, "you need the right to approve", apierrors.IsForbidden},
+		"another digest":                            {"bob", "sha256:before", "read it again", apierrors.IsConflict},
+		"no digest":                                 {"bob", "", "read it again", apierrors.IsConflict},
 	} {
 		if err := d.decide(tc.who, "approve", "edge-2", tc.digest); !tc.is(err) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
@@ -196,7 +196,7 @@ func TestApproveWave(t *testing.T) {
 	}
 	d.lacks["carol use c"], d.lacks["dan use a"] = true, true
 	if err := d.decide("carol", "approve", "edge-1", waits.Digest); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you lack c") {
-		t.Errorf("one who may not use a cluster of the wave: %v", err)
+		t.Errorf("a user who cannot use a cluster of the wave: %v", err)
 	}
 	if err := d.decide("dan", "approve", "edge-1", d.read("edge-1").Status.Approvals[0].Digest); !apierrors.IsConflict(err) {
 		t.Errorf("the digest of the rollout approves the wave: %v", err)

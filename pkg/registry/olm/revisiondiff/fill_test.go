@@ -45,7 +45,7 @@ func TestLostSigner(t *testing.T) {
 	}
 }
 
-// TestAsItWas: who gets the answer that somebody else got is told how old it is, and what to
+// TestAsItWas: a user who gets the answer that somebody else got is told how old it is, and what to
 // do about it.
 func TestAsItWas(t *testing.T) {
 	want := "this is how the cluster was 1.5 s ago, when somebody asked the same; ask again in a few seconds to see it as it is now"
