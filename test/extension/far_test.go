@@ -13,6 +13,7 @@ func farScenarios() map[string]scenario {
 	return map[string]scenario{
 		"OnFailure": onFailure,
 		"Target":    elsewhere,
+		"Older":     older,
 	}
 }
 

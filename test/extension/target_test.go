@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/cable"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // abroad is the shared cluster with another one that extensions are rolled out into, and the way
@@ -30,14 +31,21 @@ type abroad struct {
 	way    *cable.Cable
 }
 
-// elsewhere are extensions for another cluster.
-func elsewhere(w shared) {
-	a := abroad{shared: w, target: cluster.Start(w.t, cluster.Workloads())}
+// goAbroad starts another cluster.
+func (w shared) goAbroad(options ...cluster.Option) abroad {
+	w.t.Helper()
+	a := abroad{shared: w, target: cluster.Start(w.t, options...)}
 	address, err := url.Parse(a.target.Config().Host)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	a.way = cable.New(w.t, address.Host)
+	return a
+}
+
+// elsewhere are extensions for another cluster.
+func elsewhere(w shared) {
+	a := w.goAbroad(cluster.Workloads())
 	for _, step := range []struct {
 		name string
 		do   func(abroad)
@@ -139,6 +147,31 @@ func (a abroad) use() {
 	if got := a.has("configmap/lamp", ".metadata.name"); got != "" {
 		a.t.Errorf("%s is still there", got)
 	}
+}
+
+// older: a bundle that needs a newer Kubernetes than the target has is held there, and comes in the host. Users
+// of the target see why, and others that it is not known to them.
+func older(w shared) {
+	// Its controllers would be newer than its API server: none runs.
+	a := w.goAbroad(cluster.APIServerArgs("--emulated-version=1.36"))
+	a.target.MustKubectl("create", "namespace", a.name)
+	a.point()
+	here := a.name + "-here"
+	bob, carol := a.person("bob", mayWrite+mayInstall+mayFollow+a.mayUse()), a.person("carol", mayWrite+mayFollow)
+	a.publish(a.name, bundle{Package: a.name, Version: "1.0.0"}, bundle{Package: a.name, Version: "1.1.0", Replaces: "1.0.0", MinKubeVersion: "1.37.0"})
+	a.apply(bob, here, a.extend(here, a.name))
+	a.apply(bob, a.name, a.extend(a.name, a.name, a.leads()))
+	a.awaitExtension(here, "the host has the Kubernetes", installed("1.1.0"))
+	a.target.MustKubectl("-n", a.name, "wait", "--for=create", poll.TimeoutFlag, "deployment/"+a.name)
+	a.target.MustKubectl("-n", a.name, "patch", "deployment", a.name, "--subresource=status", "--type=merge", "-p",
+		`{"status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}]}}`)
+	const why = "needs Kubernetes 1.37.0 or later, and the cluster has 1.36.0"
+	a.awaitExtension(a.name, "the target does not", all(installed("1.0.0"), is("UpgradeAvailable=True/Blocked: 1.1.0 is newer, and blocked: "+why)))
+	upgrades := "kubectl penstock upgrades " + a.name
+	a.says(a.types(bob, 0, upgrades).Stdout, a.name+": 1.0.0 is installed, as its spec asks for", "1.1.0 is blocked: it "+why+" (ClusterVersion)")
+	a.says(a.types(carol, 0, upgrades).Stdout, "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you cannot use target "+a.name)
+	a.apply(bob, a.name, a.extend(a.name, a.name, a.leads(), "version: 1.1.0"))
+	a.awaitExtension(a.name, "a pinned version says so, and changes nothing", all(is("Ready=False/Unresolved: 1.1.0 "+why), func(e *extension.Extension) bool { return e.Status.Install.Bundle.Version == "1.0.0" }))
 }
 
 // far: a cluster that is 50 ms away is a cluster: nothing misses its deadline, what is edited is
