@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/penstock-project/penstock/test/framework/metricservice"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // metered is an extension of one ConfigMap whose rollouts a metric service judges.
@@ -16,11 +19,18 @@ const metered = "meter"
 // judgedByMetrics has a metric roll back a version whose objects are all available.
 func judgedByMetrics(ctx context.Context, d *demo) {
 	service := &metricservice.Service{}
-	listener := get(metricservice.Listen())
-	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Minute}
+	listener := get(port.Outside())
+	// Errors are those of the version that is rolled out, as they would be.
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		service.Answer()
+		config, err := d.cluster.core.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(r.Context(), metered, metav1.GetOptions{})
+		if err == nil {
+			service.Answer(map[string]float64{"1": 0.01, "2": 0.31}[config.Data["retries"]])
+		}
+		service.ServeHTTP(w, r)
+	})}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
-	service.Answer(0.01)
 	d.show(ctx, "kubectl apply -f - <<'EOF'\napiVersion: penstock.dev/v1alpha1\nkind: MetricCheck\nmetadata: {name: error-rate}\nspec:\n  address: http://"+listener.Addr().String()+
 		"\n  query: errors{extension={{extension}}} / requests{extension={{extension}}}\n  max: 0.05\n  initialDelaySeconds: 0\nEOF")
 	roll := func(number int) string {
@@ -40,12 +50,10 @@ spec:
 EOF`, metered, number)
 	}
 	d.show(ctx, roll(1)+fmt.Sprintf("\nkubectl wait cer/%s-1 --for=condition=Succeeded --timeout=%s", metered, patience))
-	service.Answer(0.31)
 	d.show(ctx, roll(2)+fmt.Sprintf("\nkubectl wait cer/%s-2 --for=condition=RolledBack --timeout=%s", metered, patience))
 	out := d.show(ctx, fmt.Sprintf(`kubectl get cer %s-2 -o jsonpath='{.status.conditions[?(@.type=="RolledBack")].message}{"\n"}{.status.metricChecks}{"\n"}'`, metered))
 	d.claim(strings.Contains(out, "MetricCheck error-rate says No: 0.31 is above the maximum of 0.05") && strings.Contains(out, `"verdict":"No"`),
 		"all objects were available, and what users feel rolled the version back", "MetricCheck error-rate says No", out)
-	service.Answer(0.01)
 	value := d.quiet(ctx, fmt.Sprintf("kubectl wait cer/%[1]s-3 --for=condition=Succeeded --timeout=%[2]s >/dev/null && kubectl get configmap %[1]s -o jsonpath='{.data.retries}' && kubectl delete metriccheck error-rate >/dev/null", metered, patience))
 	d.claim(strings.TrimSpace(value) == "1", "the content of the version before is back", "1", value)
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/penstock-project/penstock/test/framework/port"
+	"github.com/penstock-project/penstock/test/framework/receiver"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -22,6 +25,10 @@ func lanternRules() []string {
 // reviewedUpgrade has a version come by itself in its window, and the next one wait because it gains
 // rights.
 func reviewedUpgrade(ctx context.Context, d *demo) {
+	to := d.receiver(ctx)
+	if to != nil {
+		defer to.Close()
+	}
 	d.publishLanterns(ctx, 1)
 	d.quiet(ctx, "kubectl create namespace "+lantern)
 	d.show(ctx, fmt.Sprintf("kubectl penstock install %s -n %[1]s --yes | grep -e approval -e installed", lantern))
@@ -36,9 +43,39 @@ func reviewedUpgrade(ctx context.Context, d *demo) {
 	d.quiet(ctx, fmt.Sprintf("kubectl wait --for=create cer/%s-3 --timeout=%s", lantern, patience))
 	out := d.show(ctx, fmt.Sprintf(`kubectl get cer %s-3 -o jsonpath='{.metadata.annotations.penstock\.dev/lifecycle-reason}{"\n"}'`, lantern))
 	d.claim(strings.Contains(out, "RightsGained") && strings.Contains(out, "it reads Secrets"), "1.2.0 gains rights: it waits, and names the notes that hold it", "RightsGained", out)
+	d.receives(ctx, to, "WaitingForApproval", "the receiver is told, and may be a chat or Alertmanager")
 	d.show(ctx, fmt.Sprintf("kubectl penstock upgrade %s --yes --stat", lantern))
 	version := d.quiet(ctx, fmt.Sprintf("kubectl wait clusterextension/%s --for=jsonpath='{.status.install.bundle.version}'=1.2.0 --timeout=%s && kubectl delete maintenancewindow tonight", lantern, patience))
 	d.claim(version != "", "approved by somebody who has read it, and rolled out in their name", "1.2.0", version)
+	d.receives(ctx, to, "Completed", "")
+	d.quiet(ctx, "kubectl delete secret chat -n penstock-system --ignore-not-found")
+}
+
+// receiver runs a receiver of notifications and names it to Penstock; nil on a machine that can have none.
+func (d *demo) receiver(ctx context.Context) *receiver.Receiver {
+	const key = "key-of-the-demo-only"
+	to, err := receiver.Run(key)
+	if errors.Is(err, port.ErrLoopback) {
+		d.note("without a receiver: %s", err)
+		return nil
+	}
+	must(err)
+	d.quiet(ctx, "kubectl apply -f - <<'EOF'\n"+to.Secret("penstock-system", "chat", key)+"\nEOF")
+	return to
+}
+
+// receives shows what the receiver gets about the last version.
+func (d *demo) receives(ctx context.Context, to *receiver.Receiver, kind, claim string) {
+	if to == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	got := get(to.Find(ctx, receiver.Of(kind, lantern+"-3", true)))
+	d.output(fmt.Sprintf("%s: %s", got.Type, got.Data.Summary))
+	if claim != "" {
+		d.ok("%s", claim)
+	}
 }
 
 // publishLanterns makes images of the first versions, and of a catalog of them, and has the cluster serve

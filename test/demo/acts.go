@@ -12,6 +12,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/text"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // act is one thing to show.
@@ -135,7 +136,7 @@ func acts() []act {
 				"what gains rights, deletes or narrows waits for somebody, and says why.",
 		},
 		{
-			title: "rolled back by a metric", skip: always, play: judgedByMetrics,
+			title: "rolled back by a metric", skip: withoutOutside, play: judgedByMetrics,
 			why: "Everything is ready, and users see errors. A MetricCheck asks the metric service before a version counts as good: " +
 				"a No rolls it back, and no answer is no Yes.",
 		},
@@ -168,6 +169,16 @@ func withoutUpgradeOrDeployment(d *demo) string {
 		return reason
 	}
 	return withoutDeployment(d)
+}
+
+// withoutOutside: the metric service of the act would be at an address that Penstock does not connect to.
+func withoutOutside(*demo) string {
+	listener, err := port.Outside()
+	if err != nil {
+		return err.Error()
+	}
+	must(listener.Close())
+	return ""
 }
 
 // latest is the directory whose content is to be in the cluster.

@@ -2,9 +2,7 @@
 package metricservice
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -49,19 +47,4 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"metric":{"n":"%d"},"value":[%.3f,%q]}`, i, float64(time.Now().UnixMilli())/1000, strconv.FormatFloat(sample, 'g', -1, 64))
 	}
 	_, _ = fmt.Fprint(w, `]}}`)
-}
-
-// Listen listens on an address of this machine that is not loopback, because Penstock connects to no
-// loopback address.
-func Listen() (net.Listener, error) {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("reading the addresses of this machine: %w", err)
-	}
-	for _, address := range addresses {
-		if of, ok := address.(*net.IPNet); ok && of.IP.To4() != nil && of.IP.IsGlobalUnicast() {
-			return net.Listen("tcp", net.JoinHostPort(of.IP.String(), "0"))
-		}
-	}
-	return nil, errors.New("this machine has no address but loopback")
 }

@@ -1,5 +1,5 @@
 // Package port chooses TCP ports for programs that are told theirs before they begin, or that
-// have to come back on the same one.
+// have to come back on the same one, and addresses that programs of this machine connect to.
 package port
 
 import (
@@ -42,4 +42,22 @@ func Free() (int, error) {
 		return candidate, nil
 	}
 	return 0, errors.New("no port from " + strconv.Itoa(first) + " to " + strconv.Itoa(last) + " is free")
+}
+
+// ErrLoopback is the error of Outside on a machine whose only addresses are loopback.
+var ErrLoopback = errors.New("this machine has no address but loopback, and Penstock connects to none")
+
+// Outside listens on an address of this machine that is not loopback, because Penstock connects to no
+// loopback address.
+func Outside() (net.Listener, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses of this machine: %w", err)
+	}
+	for _, address := range addresses {
+		if of, ok := address.(*net.IPNet); ok && of.IP.To4() != nil && of.IP.IsGlobalUnicast() {
+			return net.Listen("tcp", net.JoinHostPort(of.IP.String(), "0"))
+		}
+	}
+	return nil, ErrLoopback
 }

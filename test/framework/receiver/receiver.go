@@ -1,9 +1,10 @@
-// Package receiver is a receiver of notifications for tests. It listens on an address of this
-// machine that is not loopback, because Penstock sends to no loopback address.
+// Package receiver is a receiver of notifications for tests and the demo. It listens on an address of
+// this machine that is not loopback, because Penstock sends to no loopback address.
 package receiver
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,6 +12,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/notify"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // Got is an event as it was received.
@@ -46,8 +49,9 @@ type Got struct {
 // Receiver takes events, or does not.
 type Receiver struct {
 	// URL leads to it.
-	URL   string
-	roots []byte
+	URL    string
+	roots  []byte
+	server *httptest.Server
 
 	mu sync.Mutex
 	// status is the answer, and hold has requests wait.
@@ -61,44 +65,49 @@ type Receiver struct {
 // Start runs a receiver until the test ends. Without an address that is not loopback the test is skipped.
 func Start(t testing.TB, keys ...string) *Receiver {
 	t.Helper()
-	address := elsewhere(t)
-	certificate, roots := issue(t, address)
-	r := &Receiver{status: http.StatusNoContent, keys: keys, roots: roots, more: make(chan struct{})}
-	listener, err := net.Listen("tcp", net.JoinHostPort(address.String(), "0"))
-	if err != nil {
+	r, err := Run(keys...)
+	switch {
+	case errors.Is(err, port.ErrLoopback):
+		t.Skip(err)
+	case err != nil:
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(r.take))
-	_ = server.Listener.Close()
-	server.Listener, server.TLS = listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	server.StartTLS()
-	t.Cleanup(func() { r.Answer(http.StatusNoContent); server.Close() })
-	r.URL = "https://" + listener.Addr().String() + "/token-in-path"
+	t.Cleanup(r.Close)
 	return r
 }
 
-// elsewhere is an address of this machine that is not loopback.
-func elsewhere(t testing.TB) net.IP {
-	t.Helper()
-	addresses, err := net.InterfaceAddrs()
+// Run runs a receiver until it is closed.
+func Run(keys ...string) (*Receiver, error) {
+	listener, err := port.Outside()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	for _, address := range addresses {
-		if of, ok := address.(*net.IPNet); ok && of.IP.To4() != nil && of.IP.IsGlobalUnicast() {
-			return of.IP
-		}
+	certificate, roots, err := issue(listener.Addr().(*net.TCPAddr).IP)
+	if err != nil {
+		return nil, err
 	}
-	t.Skip("this machine has no address but loopback: Penstock sends nothing there")
-	return nil
+	r := &Receiver{
+		URL: "https://" + listener.Addr().String() + "/token-in-path", roots: roots,
+		status: http.StatusNoContent, keys: keys, more: make(chan struct{}),
+	}
+	r.server = httptest.NewUnstartedServer(http.HandlerFunc(r.take))
+	_ = r.server.Listener.Close()
+	r.server.Listener, r.server.TLS = listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	r.server.StartTLS()
+	return r, nil
+}
+
+// Close answers the requests that wait, and stops the receiver.
+func (r *Receiver) Close() {
+	r.Answer(http.StatusNoContent)
+	r.server.Close()
 }
 
 // issue makes a certificate for an address, which is its own authority.
-func issue(t testing.TB, address net.IP) (tls.Certificate, []byte) {
-	t.Helper()
+func issue(address net.IP) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		return tls.Certificate{}, nil, fmt.Errorf("making a key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{address}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -106,9 +115,9 @@ func issue(t testing.TB, address net.IP) (tls.Certificate, []byte) {
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		t.Fatal(err)
+		return tls.Certificate{}, nil, fmt.Errorf("making a certificate: %w", err)
 	}
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), nil
 }
 
 // Secret is the manifest of a Secret that names the receiver.
@@ -180,7 +189,17 @@ func (r *Receiver) Got() []Got {
 // Await returns the first event that is as it should be.
 func (r *Receiver) Await(t testing.TB, what string, is func(Got) bool) Got {
 	t.Helper()
-	end := time.After(poll.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
+	defer cancel()
+	got, err := r.Find(ctx, is)
+	if err != nil {
+		t.Fatalf("%s is not notified of: %v", what, err)
+	}
+	return got
+}
+
+// Find waits for the first event that is as it should be. Its error lists the events that were received.
+func (r *Receiver) Find(ctx context.Context, is func(Got) bool) (Got, error) {
 	for {
 		r.mu.Lock()
 		more := r.more
@@ -188,17 +207,17 @@ func (r *Receiver) Await(t testing.TB, what string, is func(Got) bool) Got {
 		all := r.Got()
 		for _, got := range all {
 			if is(got) {
-				return got
+				return got, nil
 			}
 		}
 		select {
 		case <-more:
-		case <-end:
+		case <-ctx.Done():
 			var seen []string
 			for _, got := range all {
 				seen = append(seen, fmt.Sprintf("%s %s taken=%t", got.Type, got.Subject, got.Taken))
 			}
-			t.Fatalf("%s is not notified of; these are:\n%s", what, strings.Join(seen, "\n"))
+			return Got{}, fmt.Errorf("%w; these events were received:\n%s", ctx.Err(), strings.Join(seen, "\n"))
 		}
 	}
 }
