@@ -62,8 +62,8 @@ type Reason struct {
 // Reasons are all reasons, in the order of the page.
 func Reasons() []Reason {
 	return []Reason{
-		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, because of what is deleted with them; Info for roles and bindings, whose notes on rights say what is lost, and for a ConfigMap or Secret that a new one replaces, with the same keys and the same name up to a digest or number at its end"},
-		{RightsGained, true, "rights that a role gives, one by one; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles, admission and APIServices, and for rules such as `*/token` that contain one of these"},
+		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, because of what is deleted with them; Info for roles and bindings, whose notes on rights say what is lost. Info for a ConfigMap or Secret that a new one replaces: with the same keys, and the same name up to a digest or number at its end"},
+		{RightsGained, true, "rights that a role gives, one by one; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles, admission and APIServices. The same holds for rules such as `*/token` that contain one of these"},
 		{RightsLost, false, "rights that a role no longer gives"},
 		{SubjectsGained, true, "a subject that is bound to a role. Info when the role is new in the revision: the notes on the role say which rights it gives"},
 		{SubjectsLost, false, "a subject that is no longer bound to a role"},
@@ -72,7 +72,7 @@ func Reasons() []Reason {
 		{FieldRemoved, true, "the schema of a definition no longer has a field: its content is dropped. Info below `.status`"},
 		{Narrowed, true, "the schema of a definition refuses what it accepted. Info below `.status`"},
 		{StorageVersion, false, "another version of a definition is stored, or versions are converted in another way; Info for a new version"},
-		{Image, true, "the image of a container or of a `RELATED_IMAGE_…` variable, old and new; a Warning when it comes from another repository, or when a new container, variable or workload has one of a repository that none of the old ones had"},
+		{Image, true, "the image of a container or of a `RELATED_IMAGE_…` variable, old and new; a Warning when it comes from another repository; a Warning, too, when a new container, variable or workload has an image of a repository that none of the old ones had"},
 		{Signer, true, "the image of the next revision lacks a signer that the one before had, by the annotation `penstock.dev/verified`. It is Critical and about no object"},
 		{Webhook, true, "a new webhook, one that sees more requests or is called elsewhere, or one that now makes requests fail when it is down; an admission policy or binding that is new or changes; an APIService that is new or sends requests elsewhere"},
 		{Immutable, false, "the API server refuses the change: the object has to be deleted and created"},

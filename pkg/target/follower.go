@@ -165,7 +165,7 @@ func (f *follower) open(ctx context.Context, cluster string, config *rest.Config
 	f.running.Go(func() {
 		defer close(ended)
 		if err := run(ctx); err != nil {
-			f.log(ctx).Error(err, "What runs for the target cluster ended")
+			f.log(ctx).Error(err, "The work for the target cluster ended")
 		}
 	})
 	return &way{Cluster: Cluster{ID: cluster, Engine: engine}, link: link, end: func() { cancel(); <-ended }}, nil

@@ -41,7 +41,7 @@ func farewellToPlans(plans []hcov1alpha1.ConfigurationPlan) string {
 			running = append(running, plans[i].Name)
 		}
 	}
-	said := fmt.Sprintf("%s: %s. What they have changed in the cluster stays, and nobody watches it any more. "+
+	said := fmt.Sprintf("%s: %s. Their changes in the cluster stay, and nobody watches them any more. "+
 		"The store keeps them and their history; without the store they cannot be undone. To go back, undo each plan first: kubectl penstock plan undo NAME\n",
 		text.Count(len(plans), "plan"), strings.Join(names, ", "))
 	if len(running) > 0 {

@@ -13,7 +13,7 @@ func TestFarewellToPlans(t *testing.T) {
 	}
 	plans := make([]hcov1alpha1.ConfigurationPlan, 2)
 	plans[0].Name, plans[1].Name = "rebalance", "tune"
-	if got := farewellToPlans(plans); !strings.HasPrefix(got, "2 plans: rebalance, tune. What they have changed in the cluster stays") || strings.Contains(got, "In progress") {
+	if got := farewellToPlans(plans); !strings.HasPrefix(got, "2 plans: rebalance, tune. Their changes in the cluster stay") || strings.Contains(got, "In progress") {
 		t.Error(got)
 	}
 	plans[1].Status.Phase = hcov1alpha1.PhaseInProgress

@@ -43,7 +43,7 @@ func unregister(w sharedPlane) {
 	if out.ExitCode != 0 {
 		w.t.Fatal(out)
 	}
-	if !strings.HasPrefix(out.Stdout, "1 plan: leaving-plan. What they have changed in the cluster stays") {
+	if !strings.HasPrefix(out.Stdout, "1 plan: leaving-plan. Their changes in the cluster stay") {
 		w.t.Errorf("what becomes of plans is not said first:\n%s", out.Stdout)
 	}
 	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "helm uninstall penstock --namespace penstock-system", "apiservice v1alpha1.olm.operatorframework.io deleted",

@@ -37,7 +37,7 @@ func newPause(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "pause EXTENSION|REVISION",
 		Short:             "Stop all writes for a revision: no rollout, no repair",
-		Long:              "Pause a revision, or the newest one of an extension. What is in the cluster stays as it is, and is not repaired.",
+		Long:              "Pause a revision, or the newest one of an extension. Objects in the cluster stay as they are, and are not repaired.",
 		Example:           "  kubectl penstock pause lighthouse --reason \"INC-7: we look at it by hand\"",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),

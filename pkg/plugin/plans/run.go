@@ -29,7 +29,7 @@ func newPlanReject(s *session.Session) *cobra.Command {
 	command := planCommand(s, &cobra.Command{
 		Use:   "reject PLAN",
 		Short: "Set a plan to Ignore: it is not executed and not watched",
-		Long: "Set spec.action to Ignore. What an earlier run has applied stays, and is not watched. kubectl penstock plan run\n" +
+		Long: "Set spec.action to Ignore. Changes of an earlier run stay, and are not watched. kubectl penstock plan run\n" +
 			"computes the plan anew.",
 		Example: "  kubectl penstock plan reject rebalance --reason \"not before the audit\"",
 	}, func(ctx context.Context, p *planReview) error {
