@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestFsckByAPI: what the server answers is compared, whatever the server says of it.
+// TestFsckByAPI: the answers of the server are compared, whatever the server says of them.
 func TestFsckByAPI(t *testing.T) {
 	first, err := manifest.Digester{}.FromJSON([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"first"},"data":{"k":"1"}}`))
 	if err != nil {

@@ -167,7 +167,8 @@ func TestDiffering(t *testing.T) {
 	}
 }
 
-// TestSince: what was taken after the import is known, and what was decided against is named.
+// TestSince: objects that were taken after the import are known, and revisions that were decided
+// against are named.
 func TestSince(t *testing.T) {
 	annotated := func(number int64, of string) v1alpha1.ClusterExtensionRevision {
 		one := v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", number), Annotations: map[string]string{v1alpha1.HelmRevisionAnnotation: of}}}

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
 
-// TestClusterExtension: what a Subscription asked for, a ClusterExtension asks for.
+// TestClusterExtension: a ClusterExtension asks for the same as the Subscription.
 func TestClusterExtension(t *testing.T) {
 	const metadata = `{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/upgrade-approval":"Manual"},"name":"x"},`
 	for name, tc := range map[string]struct {
@@ -61,7 +61,7 @@ func TestClusterExtension(t *testing.T) {
 	}
 }
 
-// TestBelongsToOther: what two operators have is not taken from one of them.
+// TestBelongsToOther: an object of two operators is not taken from one of them.
 func TestBelongsToOther(t *testing.T) {
 	csv := &olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "p.v1", Namespace: "n", UID: "u"}}
 	controller := true
@@ -108,7 +108,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestNotTaken: what one has to know besides is said by name.
+// TestNotTaken: objects that are not taken are named, with the reason.
 func TestNotTaken(t *testing.T) {
 	found := &installed{
 		csv:   &olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "p.v1", Namespace: "n"}},

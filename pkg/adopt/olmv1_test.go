@@ -93,7 +93,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestOLMv1Obstacles: what differs is a reason to refuse, unless it is to be overwritten.
+// TestOLMv1Obstacles: a difference is a reason to refuse, unless it is to be overwritten.
 func TestOLMv1Obstacles(t *testing.T) {
 	for state, says := range map[State]string{
 		Same: "", Ours: "", Others: "ConfigMap a/x: why", Unknown: "ConfigMap a/x: why",

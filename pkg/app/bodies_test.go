@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestBodiesAreWithheld: what Kubernetes' client logs of a Secret, at any verbosity,
-// as JSON and as protobuf, by the logger of a context and by the one of the process.
+// TestBodiesAreWithheld: Kubernetes' client logs nothing of a Secret, at any verbosity, as JSON and
+// as protobuf, by the logger of a context and by the one of the process.
 func TestBodiesAreWithheld(t *testing.T) {
 	const hush = "hunter2"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

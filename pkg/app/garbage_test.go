@@ -35,7 +35,7 @@ func TestGarbageLimit(t *testing.T) {
 	}
 }
 
-// TestLimitGarbage: what is in use decides, also when it changes.
+// TestLimitGarbage: the memory in use decides, also when it changes.
 func TestLimitGarbage(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	ctx, cancel := context.WithCancel(t.Context())

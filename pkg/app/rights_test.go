@@ -24,8 +24,8 @@ func (a *answers) May(context.Context, user.Info, authz.Right) (bool, error) {
 	return a.may, a.err
 }
 
-// TestRecentRights: what was allowed is believed for a while, of the same person and the same
-// right; what was denied, or not answered, is asked again.
+// TestRecentRights: a yes is believed for a while, of the same person and the same right; a no, or
+// a missing answer, is asked for again.
 func TestRecentRights(t *testing.T) {
 	create, drop := authz.Right{Verb: "create", Resource: "lamps"}, authz.Right{Verb: "delete", Resource: "lamps"}
 	alice, grouped := &user.DefaultInfo{Name: "alice"}, &user.DefaultInfo{Name: "alice", Groups: []string{"a"}}

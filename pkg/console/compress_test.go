@@ -115,7 +115,7 @@ func TestCompressedStream(t *testing.T) {
 	}
 }
 
-// TestFirstSnapshot: what the overview of 1,000 extensions gets first is within its budget.
+// TestFirstSnapshot: the first snapshot of the overview of 1,000 extensions is within its budget.
 func TestFirstSnapshot(t *testing.T) {
 	const budget = 60_000
 	rows := &screens.Rows{}

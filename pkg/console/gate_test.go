@@ -172,7 +172,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestHeaders: what every answer has, and what none has.
+// TestHeaders: headers that every answer has, and headers that none has.
 func TestHeaders(t *testing.T) {
 	handler, _ := testConsole(t, nil)
 	for _, path := range []string{"/", "/app/main.js", "/style.css", "/nothing", "/api/me", "/api/nothing", "/api/diffs/a-1..a-2", "/api/watch/overview"} {
@@ -328,7 +328,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestRefusedUpstream: what the cluster refuses is said in its words, and not tried again.
+// TestRefusedUpstream: a refusal of the cluster is shown in its words, and not tried again.
 func TestRefusedUpstream(t *testing.T) {
 	handler, cluster := testConsole(t, nil)
 	for _, one := range []request{

@@ -81,7 +81,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestEqualDigestsAreNotDecoded: what has the same digest on both sides is not looked at.
+// TestEqualDigestsAreNotDecoded: objects with the same digest on both sides are not decoded.
 func TestEqualDigestsAreNotDecoded(t *testing.T) {
 	var old, new, oldUnread, newUnread []manifest.Object
 	for i := range 20 {

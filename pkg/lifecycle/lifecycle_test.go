@@ -79,7 +79,7 @@ func version(major, minor int) clusterversion.Kubernetes {
 	return clusterversion.Kubernetes{Major: uint(major), Minor: uint(minor)}
 }
 
-// TestForgotten: what newer libraries forget is in the table.
+// TestForgotten: kinds that newer libraries forget are in the table.
 func TestForgotten(t *testing.T) {
 	known := table(t)
 	for _, one := range []struct{ apiVersion, kind, removed, replacement, reason string }{

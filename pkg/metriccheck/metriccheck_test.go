@@ -129,7 +129,7 @@ func TestExpression(t *testing.T) {
 	}
 }
 
-// TestFrom: what the definition refuses is refused without it, too.
+// TestFrom: a value that the definition refuses is refused without it, too.
 func TestFrom(t *testing.T) {
 	for content, want := range map[string]string{
 		"{address: 'http://p:9090', query: up, max: 1}":               "",

@@ -251,8 +251,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestRefused: whatever a receiver answers but 2xx, the event is not taken, nothing is followed,
-// and neither the answer nor the path is in the error.
+// TestRefused: an event is not taken at any answer but 2xx, nothing is followed, and neither the
+// answer nor the path is in the error.
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
@@ -367,7 +367,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestReceiverOf: what is wrong with a Secret is said without its content.
+// TestReceiverOf: an error about a Secret does not have its content.
 func TestReceiverOf(t *testing.T) {
 	for name, tc := range map[string]struct{ url, key, roots, want string }{
 		"complete":   {"https://hooks.example.com/x\n", "0123456789abcdef\n", "", ""},

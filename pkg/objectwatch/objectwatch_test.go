@@ -89,7 +89,7 @@ func TestAsksForOne(t *testing.T) {
 	}
 }
 
-// TestKeep: what is not needed is not kept.
+// TestKeep: fields that are not needed are not kept.
 func TestKeep(t *testing.T) {
 	w, changed := watched(t, fake.NewClientset(secret("a", "1"), secret("b", "1")), Options{Keep: func(object any) (any, error) {
 		return &corev1.Secret{ObjectMeta: object.(*corev1.Secret).ObjectMeta}, nil

@@ -114,7 +114,7 @@ func real(t *testing.T, names ...string) map[string][]manifest.Object {
 	return found
 }
 
-// TestHistory: what manifests of real operators say.
+// TestHistory: findings about manifests of real operators.
 func TestHistory(t *testing.T) {
 	const camel, cert, argo14, argo16 = "archive-camel-k/1.2.0", "cert-manager/1.20.3", "argocd-operator/0.14.0", "argocd-operator/0.16.0"
 	history := real(t, camel, cert, argo14, argo16)
@@ -162,7 +162,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestKinds: what the table says of single objects.
+// TestKinds: answers of the table about single objects.
 func TestKinds(t *testing.T) {
 	for _, one := range []struct{ reason, apiVersion, kind, current, target, want string }{
 		{"13: pluto says 1.36", "resource.k8s.io/v1beta1", "ResourceClaim", "1.36", "1.37", "1 Look Certain resource.k8s.io/v1beta1 ResourceClaim"},
@@ -245,7 +245,7 @@ func hub(t *testing.T) map[string]*fbc.Config {
 	return catalog.ByPackage()
 }
 
-// TestPackages: what packages of a real catalog state.
+// TestPackages: statements of the packages of a real catalog.
 func TestPackages(t *testing.T) {
 	packages := hub(t)
 	for _, one := range []struct {

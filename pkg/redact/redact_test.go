@@ -156,7 +156,7 @@ func TestValuesOfEmbeddedSecrets(t *testing.T) {
 	}
 }
 
-// TestError: whatever an API server or a webhook says, nothing hidden is in it.
+// TestError: no hidden value is in an error, whatever an API server or a webhook says.
 func TestError(t *testing.T) {
 	const value, before = "hunter2", "tiger11"
 	x, secrets := schema.GroupResource{Group: "example.com", Resource: "xs"}, schema.GroupResource{Resource: "secrets"}

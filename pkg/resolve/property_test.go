@@ -101,7 +101,7 @@ func shuffled[T any](random *rand.Rand, list []T) []T {
 	return out
 }
 
-// TestChosen: what is chosen satisfies every constraint, and nothing better does.
+// TestChosen: the chosen bundle satisfies every constraint, and no better one does.
 func TestChosen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		catalogs := []Catalog{drawCatalog(t, "x"), drawCatalog(t, "y")}
@@ -227,7 +227,7 @@ func mustParse(text string) blang.Version {
 	return version.Version
 }
 
-// FuzzConstraint: whatever a user writes is a range or an error, and never a panic.
+// FuzzConstraint: any text of a user is a range or an error, and never a panic.
 func FuzzConstraint(f *testing.F) {
 	for _, seed := range []string{"", "1", "=1.2.3", ">=1.0.0-0 <2", "~1.2 || ^3", "1.x.X", "1 - 2", "!1", "=>1,=<2", "v1.2.3", "*", "1.*.*", ">=1.0.0 !1.2.0", "99999999999999999999", "||", ">", "1.2.3+7"} {
 		f.Add(seed, seed)

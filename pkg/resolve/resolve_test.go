@@ -60,7 +60,7 @@ func bundleOf(version string) fbc.Bundle {
 
 func installed(version string) *Installed { return &Installed{Name: version, Version: version} }
 
-// TestReasons: what a person reads who wonders why.
+// TestReasons: the reasons for a person who wonders why.
 func TestReasons(t *testing.T) {
 	path := []string{"stable: 1.2.0", "stable: 1.3.0 > 1.2.0", "stable: 1.3.9 > 1.3.0 ~ >=1.2.0 <1.3.9", "stable: 1.4.1 > 1.3.9", "stable: 1.4.2 > 1.4.1"}
 	for name, c := range map[string]struct {
@@ -212,7 +212,7 @@ func TestDeprecationOfTheWinner(t *testing.T) {
 	}
 }
 
-// TestBounds: what is refused is listed up to a limit, and counted whole.
+// TestBounds: refused bundles are listed up to a limit, and counted whole.
 func TestBounds(t *testing.T) {
 	var lines []string
 	for i := range 100 {

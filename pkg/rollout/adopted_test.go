@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestAdoptedIsLeft: what existed before the chain stays when the chain goes, unless the
+// TestAdoptedIsLeft: an object that existed before the chain stays when the chain goes, unless the
 // policy of its revision says otherwise, or an extension had been installed with it.
 func TestAdoptedIsLeft(t *testing.T) {
 	const before, made = "Namespace b", "ConfigMap b/x"

@@ -113,8 +113,7 @@ func TestB12StaleDeletesAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestB13ReportsDoNotFlap: what is told of many failures does not depend on who came
-// first.
+// TestB13ReportsDoNotFlap: a report of many failures does not depend on which came first.
 func TestB13ReportsDoNotFlap(t *testing.T) {
 	var first string
 	for round := range 20 {

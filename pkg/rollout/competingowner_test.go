@@ -95,7 +95,8 @@ func TestRival(t *testing.T) {
 	}
 }
 
-// TestRivalLetsRelease: what is only given up goes on, so that everything can be left to them.
+// TestRivalLetsRelease: objects that are only given up go on, so that everything can be left to the
+// rival.
 func TestRivalLetsRelease(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))

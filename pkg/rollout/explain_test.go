@@ -168,8 +168,7 @@ func TestLooksThatFail(t *testing.T) {
 	}
 }
 
-// TestRefusalsBehindWebhooks: what a webhook without endpoints refuses says where they
-// are missing.
+// TestRefusalsBehindWebhooks: a refusal by a webhook without endpoints says where they are missing.
 func TestRefusalsBehindWebhooks(t *testing.T) {
 	s := newSaga()
 	s.refuse = func(string, manifest.Ref) error {

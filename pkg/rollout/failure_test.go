@@ -74,8 +74,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOutOfMessages: whatever the server says about a Secret, no value
-// of it gets into status.
+// TestSecretsStayOutOfMessages: no value of a Secret gets into status, whatever the server says
+// about it.
 func TestSecretsStayOutOfMessages(t *testing.T) {
 	const value = "hunter2"
 	secrets := schema.GroupResource{Resource: "secrets"}

@@ -75,7 +75,8 @@ func TestRefusedUpdate(t *testing.T) {
 	}
 }
 
-// TestTrialOfAdoption: what the manager before had set is removed, and defaults where that helps.
+// TestTrialOfAdoption: fields that the manager before had set are removed, and defaults where that
+// helps.
 func TestTrialOfAdoption(t *testing.T) {
 	const replaced = `{"spec":{"env":[{"name":"A","valueFrom":"x"}],"old":null}}`
 	theirs := `{"f:spec":{"f:old":{},"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}}}}}`

@@ -374,8 +374,8 @@ func TestPreviewOfCreateOnlyObjects(t *testing.T) {
 	}
 }
 
-// TestPreviewOfGoneVersions: what goes is found in the version that is served, and of what
-// the server cannot say that is said.
+// TestPreviewOfGoneVersions: a deletion is found in the version that is served, and an object that
+// the server does not know is reported so.
 func TestPreviewOfGoneVersions(t *testing.T) {
 	s := rollout.NewScenario()
 	s.ServeWidgets("v1alpha1", "v1")

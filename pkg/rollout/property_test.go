@@ -461,8 +461,8 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	}
 }
 
-// quiet: what is at rest costs nothing, also for a new process, but for what it
-// has to find out again about objects that no label shows.
+// quiet: a chain at rest costs nothing, also for a new process, but for what it has to find out
+// again about objects that no label shows.
 func (s *history) quiet(t *rapid.T) {
 	s.spent()
 	if _, err := s.pass(); err != nil {

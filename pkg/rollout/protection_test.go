@@ -24,7 +24,7 @@ func tries(t *testing.T, s *saga) (last Report) {
 	return last
 }
 
-// TestProtectedRests: what is protected is asked about again from time to time, and as soon as
+// TestProtectedRests: a protected object is asked about again from time to time, and as soon as
 // somebody allows the takeover.
 func TestProtectedRests(t *testing.T) {
 	const object = "ConfigMap n/x"

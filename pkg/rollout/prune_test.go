@@ -110,8 +110,7 @@ func TestMayRemove(t *testing.T) {
 	}
 }
 
-// TestPruneOrder: what was rolled out last goes first, and nothing goes before
-// that is gone.
+// TestPruneOrder: the last stage goes first, and nothing goes before that is gone.
 func TestPruneOrder(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("a", "Namespace a=1", "ConfigMap a/x=1").phase("b", "Deployment.apps a/y=1"))

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestFieldRestored: what Velero restored of two extensions is recognised by its marks, in the same
-// cluster and in another one. The Secret's digest is keyed by a store that is gone.
+// TestFieldRestored: objects of two extensions that Velero restored are recognised by their marks,
+// in the same cluster and in another one. The Secret's digest is keyed by a store that is gone.
 func TestFieldRestored(t *testing.T) {
 	const cases = "../../../shared/data/field-cases/plans"
 	names := observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}

@@ -108,7 +108,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestHeld: who waits for a finalizer says which, and calls somebody when it lasts.
+// TestHeld: an object that waits for a finalizer says which, and calls somebody when it lasts.
 func TestHeld(t *testing.T) {
 	for name, tc := range map[string]struct {
 		finalizers []string

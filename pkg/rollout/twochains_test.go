@@ -35,9 +35,9 @@ func (s *saga) beside(owner string) *saga {
 	return other
 }
 
-// TestTwoExtensions: whatever two extensions want, in which order, with which
-// protection, and whenever one of them dies, each object is one's alone in the end,
-// nobody deletes what is the other's, and they leave each other in peace.
+// TestTwoExtensions: of two extensions with any wishes, order and protection, and whenever one of
+// them dies, each object is one's alone in the end, nobody deletes what is the other's, and they
+// leave each other in peace.
 func TestTwoExtensions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := newSaga()

@@ -103,9 +103,9 @@ func TestVerdictsAreKept(t *testing.T) {
 	}
 }
 
-// TestPassCosts: whatever the probes of a chain cost, a pass costs no more than a pass
-// may, and passes no more than the time between them gives; all objects are judged in the
-// end, and until then nothing is known to be wrong with them.
+// TestPassCosts: a pass costs no more than a pass may, whatever the probes of a chain cost, and
+// passes no more than the time between them gives; all objects are judged in the end, and until
+// then nothing is known to be wrong with them.
 func TestPassCosts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

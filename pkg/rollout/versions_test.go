@@ -76,7 +76,7 @@ func TestUpgradeBehindAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAGoneVersion: what an object had as its manifest said is restored when its
+// TestRestoreOfAGoneVersion: the fields of the object's manifest are restored when its
 // managedFields were wiped, unless that manifest cannot be applied any more.
 func TestRestoreOfAGoneVersion(t *testing.T) {
 	s := newSaga()
@@ -317,8 +317,8 @@ func TestJudgementEnds(t *testing.T) {
 	}
 }
 
-// TestStaleEnds: what may be written onto which state is part of what was refused, and a
-// refusal is looked at again one day all the same.
+// TestStaleEnds: a refusal covers the write and the state onto which it was tried, and is looked at
+// again one day all the same.
 func TestStaleEnds(t *testing.T) {
 	s := newSaga()
 	reviewed := s.foreign(t)

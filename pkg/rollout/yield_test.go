@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestYields: what an autoscaler took stays its own, through repairs, upgrades, restarts
-// and adoption, until it gives the field up or the object is made anew.
+// TestYields: fields that an autoscaler took stay its own, through repairs, upgrades, restarts and
+// adoption, until it gives the field up or the object is made anew.
 func TestYields(t *testing.T) {
 	s := newSaga()
 	x := refOf("Deployment.apps a/x").ID
@@ -76,7 +76,7 @@ func TestYields(t *testing.T) {
 	}
 }
 
-// TestInventoryEqual: whatever differs is stored.
+// TestInventoryEqual: each difference is stored.
 func TestInventoryEqual(t *testing.T) {
 	full := Entry{Version: "v1", UID: "u", Revision: 1, Digest: "d", ManagedEntry: "m", Generation: 1, ResourceVersion: "1", Rank: 1, Yielded: []string{"a"}}
 	if !full.equal(full) {

@@ -98,7 +98,7 @@ func TestCompressedRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodes: what could not be decoded is not encoded, however it came to be. Time is
+// TestDecodes: a record that could not be decoded is not encoded, however it came to be. Time is
 // what Kubernetes' own types write and do not read: a year has four digits in JSON.
 func TestDecodes(t *testing.T) {
 	codec := Compressed(plainCodec(t))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCompressWith: what a dictionary of any size has is found, as far back as it goes, and
+// TestCompressWith: the content of a dictionary of any size is found, as far back as it goes, and
 // the content comes back.
 func TestCompressWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -210,8 +210,8 @@ func load(t *testing.T, client *clientv3.Client, records map[string][]byte) {
 // headerBytes are the magic of a record and its format.
 const headerBytes = 4
 
-// TestStoresOfBefore: what was ever written is read; what is written today is what the
-// newest file says; and what a newer Penstock writes is refused, and not guessed.
+// TestStoresOfBefore: every stored format is read; today's records are those of the newest file;
+// and records of a newer Penstock are refused, and not guessed.
 func TestStoresOfBefore(t *testing.T) {
 	client, s := storetest.Client(t), newSample(t)
 	s.write(t, client)

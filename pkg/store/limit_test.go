@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSealed: whatever a format seals it opens and gives back as it was, and it seals
-// exactly what is within its limit.
+// TestSealed: a format opens what it sealed and gives it back as it was, and it seals exactly what
+// is within its limit.
 func TestSealed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		format := Format{Kind: "thing", Magic: "PKT", Version: 1, Limit: rapid.IntRange(0, 1<<17).Draw(r, "limit")}
@@ -44,8 +44,8 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// TestObjectLimit: whatever object is encoded can be decoded and is the same, around
-// the limit and with text that JSON writes six times as long.
+// TestObjectLimit: any object that is encoded can be decoded and is the same, around the limit and
+// with text that JSON writes six times as long.
 func TestObjectLimit(t *testing.T) {
 	plain := plainCodec(t)
 	codec := Compressed(plain)
@@ -87,7 +87,7 @@ func TestObjectLimit(t *testing.T) {
 	}
 }
 
-// TestLargerOfBefore: what was stored before there was a limit is read.
+// TestLargerOfBefore: records that were stored before there was a limit are read.
 func TestLargerOfBefore(t *testing.T) {
 	plain := plainCodec(t)
 	before, err := runtime.Encode(plain, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "large"}, Data: map[string]string{"text": strings.Repeat("<", 2<<20)}})

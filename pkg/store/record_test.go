@@ -122,7 +122,7 @@ func FuzzDecompress(f *testing.F) {
 	})
 }
 
-// TestCompressKeepsNothing: what an encoder compressed before shows in no frame.
+// TestCompressKeepsNothing: earlier content of an encoder shows in no frame.
 func TestCompressKeepsNothing(t *testing.T) {
 	var inputs [][]byte
 	random := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// TestUTF8: whatever encoding a mark declares, the text is the same.
+// TestUTF8: the text is the same in every encoding that a mark declares.
 func TestUTF8(t *testing.T) {
 	const want = "name: é\n"
 	for name, encoded := range map[string][]byte{

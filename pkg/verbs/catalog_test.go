@@ -85,7 +85,7 @@ func TestCatalogCommands(t *testing.T) {
 	}
 }
 
-// TestCatalogHostile: what a catalog says is printed, and does nothing to a terminal.
+// TestCatalogHostile: text of a catalog is printed, and does nothing to a terminal.
 func TestCatalogHostile(t *testing.T) {
 	const name = `v1\u001b[2J`
 	content := `{"schema":"olm.package","name":"p","defaultChannel":"a\u001b[2J"}
@@ -109,7 +109,7 @@ func TestCatalogHostile(t *testing.T) {
 	}
 }
 
-// TestCatalogGraphJSON: what a tool reads.
+// TestCatalogGraphJSON: the output for tools.
 func TestCatalogGraphJSON(t *testing.T) {
 	stdout, status, err := runCatalog("graph", catalogAfter, "--package", "lamp", "-o", "json", "--installed", "lamp.v1.0.0=1.0.0", "--to", "lamp.v1.3.0")
 	if status != 0 {

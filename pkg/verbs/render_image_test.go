@@ -31,7 +31,7 @@ func inLighthouse(more ...string) []string {
 	return append(more, "--install-namespace", "lighthouse-system", "--certificates", "cert-manager", "--extension", "lighthouse", "--revision", "1")
 }
 
-// TestRenderImage: what is in an image is rendered as the folder that it was made of, and the
+// TestRenderImage: the content of an image is rendered as the folder that it was made of, and the
 // revision says which image that was.
 func TestRenderImage(t *testing.T) {
 	r := registry.Serve(t)

@@ -565,7 +565,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestDigest: what was verified is verified again after a change of any file.
+// TestDigest: a verified image is verified again after a change of any file.
 func TestDigest(t *testing.T) {
 	key, _ := keyPair(t, signature())
 	other, _ := keyPair(t, signature())

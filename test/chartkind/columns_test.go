@@ -20,7 +20,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// columns: what people and programs list Centrals with, as kubectl prints it, and as a table.
+// columns: the columns with which people and programs list Centrals, as kubectl prints them, and as
+// a table.
 func columns(w shared) {
 	list := func(args ...string) string {
 		return strings.Join(strings.Fields(w.MustKubectl(append([]string{"-n", w.name, "get", "centrals"}, args...)...)), " ")

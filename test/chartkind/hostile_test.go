@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 )
 
-// hostile: what somebody else writes into a Central, or labels as if it were of it, changes
-// nothing of what is told, and nothing of theirs is taken.
+// hostile: text of others in a Central, or labels as if it were of it, change nothing of what is
+// told, and nothing of theirs is taken.
 func hostile(w shared) {
 	const name = "c"
 	made := w.central(name, "scanner: {replicas: 1}")

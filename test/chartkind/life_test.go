@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// approval: what a change of values does is read before it is done.
+// approval: a user reads what a change of values does before it is done.
 func approval(w shared) {
 	resource := w.ownKind("Approved", "  upgradeApproval: Manual\n")
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: ApprovedCentral, metadata: {name: c, namespace: %s}, spec: {central: {db: {size: 10Gi}}}}", w.name), "create", "-f", "-")
@@ -143,7 +143,7 @@ func inputs(w shared) {
 	}
 }
 
-// deletion: what was installed goes with the custom resource, in the order of the chain.
+// deletion: the installed objects go with the custom resource, in the order of the chain.
 func deletion(w shared) {
 	w.central("c", "scanner: {replicas: 1}")
 	w.MustKubectl("-n", w.name, "patch", "deployment", "scanner", "-p", `{"metadata":{"finalizers":["example.com/wait"]}}`)
@@ -173,7 +173,7 @@ func others(w shared) {
 	w.MustKubectl("get", "cer", "central-"+w.name+"-1")
 }
 
-// refused: what cannot be, and what somebody cannot do, is said when it is written.
+// refused: impossible values, and missing rights, are reported when the object is written.
 func refused(w shared) {
 	mallory := w.User("mallory-" + w.name)
 	w.MustKubectlInput(fmt.Sprintf(`

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
-// rollback: what it would change stands beside the button; a revision that arrives while it is
-// confirmed is said, and nothing happens before a new look.
+// rollback: the changes of the rollback stand beside the button; a revision that arrives while it
+// is confirmed is said, and nothing happens before a new look.
 func rollback(i *installation, p *page) {
 	p.goTo("#/x/shop")
 	p.sees("shop-3 · 1.6.0", "History", "CHG-2041: faster checkout")
@@ -164,7 +164,7 @@ func rights(i *installation, p *page) {
 	p.sees("You cannot see this")
 }
 
-// me: who one is, and what one may do.
+// me: the user, and the user's rights.
 func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
@@ -181,7 +181,7 @@ func readOnly(p *page) {
 	p.refuses("#back-shop-1", "this console was started with --read-only")
 }
 
-// troubles: what is shown stays when nothing answers, with its age, and continues by itself.
+// troubles: the page stays when nothing answers, with its age, and continues by itself.
 func troubles(i *installation, p *page) {
 	p.sees("Extensions", "shop")
 	i.server.Kill(i.t)

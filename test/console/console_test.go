@@ -55,7 +55,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })
 }
 
-// overview: what needs somebody comes first, and what changes in the cluster changes on the page.
+// overview: items that need somebody come first, and changes in the cluster appear on the page.
 func overview(i *installation, p *page) {
 	p.sees("Needs attention", "mail", "mail-config", "search", "Unschedulable", "shop", "1.5.0", "billing")
 	p.until("who and where", "document.querySelector('.who').innerText.includes('as')")
@@ -192,7 +192,7 @@ func review(i *installation, p *page) {
 	p.sees("shop-3 and the cluster", "Read ")
 }
 
-// hostileTexts: what a cluster says is text, wherever it is shown.
+// hostileTexts: text of a cluster is text, wherever it is shown.
 func hostileTexts(i *installation, p *page) {
 	i.furnishHostile()
 	p.sees("hostile-2, version javascript")

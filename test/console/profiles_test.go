@@ -9,7 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
-// profiles: what can be configured, what it lacks, who has it; and a new plan of one, which waits.
+// profiles: profiles, their missing requirements, their holders; and a new plan of one, which
+// waits.
 func profiles(i *installation, p *page) {
 	p.goTo("#/profiles")
 	p.sees("LoadAwareRebalancing", "The cluster lacks something", "large-widgets", "of your own", "by plan larger", "Widgets are large.")

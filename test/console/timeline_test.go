@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// timeline: what happened to all extensions and plans, and to one, filtered by what and by whom; a link
-// opens exactly that, and nobody sees more than they may read.
+// timeline: the events of all extensions and plans, and of one, filtered by reason and by user; a
+// link opens exactly that, and nobody sees more than they may read.
 func timeline(i *installation, p, carl *page) {
 	i.MustKubectl("patch", "configmap", "billing", "-n", "shop", "--field-manager=mallory", "--type=merge", "-p", `{"data":{"a":"of mallory"}}`)
 	poll.Eventually(i.t, "the repair to be in history", func() (bool, string) {
@@ -90,8 +90,8 @@ func search(i *installation, p, carl *page) {
 	carl.sees("Not all is searched", `cannot list resource "catalogpackages"`, "billing-1")
 }
 
-// stuck: what is stuck leads to the review of what its advice names, which nothing does by itself, and is
-// in sight in the picture.
+// stuck: a stuck extension leads to the review that its advice names, which nothing does by itself,
+// and is in sight in the picture.
 func stuck(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "pump", number: 1, version: "1.0.0", phases: []phase{{"all", []object{configMap("shop", "pump", "a", "b")}}}})
 	i.roll("", revision{extension: "pump", number: 2, version: "1.1.0", phases: []phase{

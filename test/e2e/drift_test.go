@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// additions: what a user adds beside what we apply stays theirs, over upgrades too.
+// additions: fields that a user adds beside ours stay theirs, over upgrades too.
 func additions(w sharedPlane) {
 	ns := w.namespace("additions")
 	draft := func(number int) draft {
@@ -68,7 +68,7 @@ func replaced(w sharedPlane) {
 	w.MustKubectl("get", "configmap", "a", in)
 }
 
-// namespaceDeleted: what takes everything along is made again, with everything.
+// namespaceDeleted: a namespace that takes everything along is made again, with everything.
 func namespaceDeleted(w sharedPlane) {
 	const ns = "namespacedeleted"
 	in := "--namespace=" + ns

@@ -51,7 +51,7 @@ func (w sharedPlane) quiet() {
 	w.t.Fatal("there is no end of requests")
 }
 
-// idle: what is rolled out costs nothing but watches that are open.
+// idle: rolled out objects cost nothing but watches that are open.
 func idle(w sharedPlane) {
 	const silence = 20 * time.Second
 	ns := w.namespace("idle")

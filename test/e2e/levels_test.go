@@ -174,8 +174,8 @@ func (w sharedPlane) webhook(namespace string, look func(*admissionv1.AdmissionR
 	w.t.Cleanup(func() { w.MustKubectl("delete", "validatingwebhookconfiguration", namespace, "--ignore-not-found") })
 }
 
-// levelRefusals: what cannot be rolled out as written is refused on every way in,
-// all of it at once.
+// levelRefusals: manifests that cannot be rolled out as written are refused on every way in, all of
+// them at once.
 func levelRefusals(w sharedPlane) {
 	create := []string{"create", "-f", "-"}
 	ns := "default"

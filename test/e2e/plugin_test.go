@@ -61,7 +61,8 @@ spec:
 	}
 }
 
-// savedPlan: what somebody has read is rolled out later, without a question, and nothing else is.
+// savedPlan: the change that somebody has read is rolled out later, without a question, and nothing
+// else is.
 func (w sharedPlane) savedPlan(dir string, names []string) {
 	nobody, file := plugin.User{}, filepath.Join(w.t.TempDir(), "beacon.plan")
 	names = append([]string{"lighthouse.plan", file}, names...)

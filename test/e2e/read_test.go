@@ -198,7 +198,7 @@ func (w sharedPlane) reader(name string) {
 	w.MustKubectl("create", "clusterrolebinding", name, "--clusterrole="+name, "--user="+name)
 }
 
-// hiddenSecrets: what one cannot read in the cluster, one cannot read here.
+// hiddenSecrets: a Secret that users cannot read in the cluster, they cannot read here.
 func hiddenSecrets(w sharedPlane) {
 	w.roll(small("hidden", 1))
 	w.reader("hidden-reader")

@@ -4,7 +4,7 @@ package e2e_test
 
 import "strings"
 
-// upgradeReadiness: what the cluster has now counts, as far as the caller may list it.
+// upgradeReadiness: the state of the cluster now counts, as far as the caller may list it.
 func upgradeReadiness(w sharedPlane) {
 	w.roll(revision("ready", 1).Phase("deploy",
 		object{

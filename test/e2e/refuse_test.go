@@ -28,7 +28,7 @@ func digestsOf(w sharedPlane, read string) string {
 	return string(raw)
 }
 
-// digestsOnly: what a revision of the chain holds need not be sent again.
+// digestsOnly: content that a revision of the chain holds need not be sent again.
 func digestsOnly(w sharedPlane) {
 	w.roll(small("digests", 1))
 	first := digestsOf(w, w.MustKubectl("get", "cer", "digests-1", "-o", "json"))

@@ -129,7 +129,7 @@ func failing(o *unstructured.Unstructured, name string) error {
 	return fmt.Errorf("%s is not among the failing objects: %v", name, phases)
 }
 
-// refusedByHost: what the host does not take keeps its whole phase back.
+// refusedByHost: an object that the host does not take keeps its whole phase back.
 func refusedByHost(w sharedPlane) {
 	ns := w.namespace("refusedbyhost")
 	bad := deployment(ns, "bad", "example.com/image:v1")
@@ -226,7 +226,7 @@ func kindMissing(w sharedPlane) {
 	w.MustKubectl("delete", "crd", "rafts.rafts.example.com", poll.TimeoutFlag)
 }
 
-// scope: what no server could take says what is wrong with it.
+// scope: an object that no server could take has an error that says so.
 func scope(w sharedPlane) {
 	ns := w.namespace("scope")
 	for name, tc := range map[string]struct {

@@ -136,8 +136,8 @@ func deletedStuck(w sharedPlane) {
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v1")
 }
 
-// archivedEarly: what the newest revision lists and has not reached is not
-// deleted with the one before it.
+// archivedEarly: an object that the newest revision lists and has not reached is not deleted with
+// the one before it.
 func archivedEarly(w sharedPlane) {
 	ns := w.namespace("archivedearly")
 	in := "--namespace=" + ns

@@ -92,8 +92,8 @@ const mayForge = `
 
 const forgedStamp = `{"user":"admin","groups":["system:masters"],"time":"2026-11-23T08:00:00Z","bypass":true,"name":"x","generation":1,"digest":"sha256:00","signature":"00"}`
 
-// forged: whatever a request has in the annotation, the stored stamp is that of the user who
-// changed the spec.
+// forged: the stored stamp is that of the user who changed the spec, whatever a request has in the
+// annotation.
 func forged(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -348,8 +348,8 @@ func annotations(w shared) {
 	refused(w.extend(name, name, extension.ApprovalAnnotation+": Manual", extension.TargetAnnotation+": edge-2"), `it was "edge-1"`)
 }
 
-// unregistered: what is written while nobody notes authors counts for nothing, also when it
-// is what somebody wrote before, with their stamp. Written again, it counts.
+// unregistered: a write while nobody notes authors counts for nothing, also when it is what
+// somebody wrote before, with their stamp. Written again, it counts.
 func unregistered(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name

@@ -99,8 +99,8 @@ func heldRollback(w shared) {
 	})
 }
 
-// CatalogGone: what is installed is kept as it is, also when its catalog is gone, and goes
-// when it is deleted.
+// CatalogGone: the installed version is kept as it is, also when its catalog is gone, and goes when
+// it is deleted.
 func catalogGone(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	// A setting changes on the revision that is there.
@@ -167,7 +167,7 @@ func plainImage(w shared) {
 	}
 }
 
-// Settings: what may change of a revision changes without another one, in the author's name.
+// Settings: settings that may change change without another revision, in the author's name.
 func changedSettings(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [get, patch]}\n")

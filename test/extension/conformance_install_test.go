@@ -112,7 +112,7 @@ func samePriority(w shared) {
 	w.awaitExtension(w.name, "it is installed from the one that is selected", installed("1.0.0"))
 }
 
-// WatchNamespace: what a bundle of each install mode takes, in OLM's words.
+// WatchNamespace: values that a bundle of each install mode takes, in OLM's words.
 func watchNamespace(w shared) {
 	single, own, every := w.name+"-single", w.name+"-own", w.name+"-all"
 	w.publish(w.name, bundle{Package: single, Version: "1.0.0", Modes: []string{"SingleNamespace"}}, bundle{Package: own, Version: "1.0.0", Modes: []string{"OwnNamespace"}},
@@ -149,7 +149,7 @@ func watchNamespace(w shared) {
 	}
 }
 
-// DeploymentConfig: what the user says of the Deployment is in it.
+// DeploymentConfig: the Deployment has the fields of the user's configuration.
 func deploymentConfig(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name, "config: {configType: Inline, inline: {deploymentConfig: {nodeSelector: {disk: ssd}}}}"))
@@ -196,7 +196,7 @@ spec:
 %[3]s`, name, "K"+strings.ReplaceAll(name, "-", ""), properties)
 }
 
-// Restored: what somebody deletes or edits is brought back; what users add besides stays.
+// Restored: deletions and edits are repaired; additions of users stay.
 func restored(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
@@ -227,7 +227,7 @@ func restored(w shared) {
 	w.awaitExtension(w.name, "it is available again", is("Available=True/ProbesSucceeded", "Ready=True/Succeeded"))
 }
 
-// NamespaceAppears: what it is installed into comes later.
+// NamespaceAppears: the namespace of the installation comes later.
 func namespaceAppears(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	later := w.name + "-later"
@@ -259,7 +259,8 @@ func conflictAdopted(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// CatalogDeleted: what is installed stays, is repaired, and follows what needs no catalog.
+// CatalogDeleted: the installed version stays, is repaired, and follows changes that need no
+// catalog.
 func catalogDeleted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.installer()
@@ -320,7 +321,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	}
 }
 
-// Deprecation: what the catalog says of the bundle that is installed.
+// Deprecation: the deprecations of the installed bundle in the catalog.
 func deprecation(w shared) {
 	pushed := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Deprecated: "1.0.0 has holes"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))

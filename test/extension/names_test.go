@@ -38,7 +38,7 @@ func denied(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// Proposed: what a catalog brings later is not for the author to have decided. It comes as a
+// Proposed: a later version of a catalog is not for the author to have decided. It comes as a
 // proposal; a newer one takes its place; a person approves it in their own name.
 func proposed(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Ordered: what an extension requires comes before it. An extension that others require is neither
-// upgraded out of their range nor deleted, until a person acknowledges that.
+// Ordered: a requirement of an extension comes before it. An extension that others require is
+// neither upgraded out of their range nor deleted, until a person acknowledges that.
 func ordered(w shared) {
 	base := w.name + "-base"
 	bundles := w.publish(base, bundle{Package: base, Version: "1.0.0"})

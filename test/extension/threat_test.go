@@ -120,8 +120,8 @@ spec:
 	w.awaitRevision(w.name+"-2", "it is a revision of the chain", succeeded)
 }
 
-// Configuration: what it brings is judged for the author, here objects in another namespace,
-// and rules of a role.
+// Configuration: objects of the configuration are judged for the author, here objects in another
+// namespace, and rules of a role.
 func configured(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", OwnNamespace: true})
 	other, chart := w.name+"-other", w.name+"-chart"

@@ -64,8 +64,8 @@ func TestCertificates(t *testing.T) {
 	t.Run("Leaving", func(t *testing.T) { leaving(t, c.In(t), dir) })
 }
 
-// restored: whatever somebody does to what we need in the host, it is as it was
-// within seconds.
+// restored: objects that we need in the host are as they were within seconds, whatever somebody
+// does to them.
 func restored(t *testing.T, c *cluster.Cluster) {
 	bundle := c.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}")
 	foreign, _, _ := newPair(t, "foreign")

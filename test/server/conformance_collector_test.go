@@ -166,8 +166,8 @@ func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []
 	return names
 }
 
-// neighbours: what kube-controller-manager does for others goes on with our types in
-// its discovery: quota counts and namespaces end.
+// neighbours: the work of kube-controller-manager for others goes on with our types in its
+// discovery: quota counts and namespaces end.
 func neighbours(t *testing.T, c *cluster.Cluster) {
 	for _, breed := range ours() {
 		want := []string{breed.resource.Resource}

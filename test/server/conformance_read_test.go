@@ -65,7 +65,7 @@ func (s *subject) several(letters string) {
 	}
 }
 
-// discovered: what can be done with it.
+// discovered: the resources in discovery, and their verbs.
 func discovered(s *subject) {
 	var resources struct {
 		Resources []struct {
@@ -122,7 +122,7 @@ func tokenOf(version int, start string) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// versions: what a list may be asked for.
+// versions: the versions that a list may be asked for.
 func versions(s *subject) {
 	s.several("a")
 	before := s.list().version()
@@ -198,7 +198,7 @@ func columns(table map[string]any) string {
 	return fmt.Sprintf("%v of format %v", first["name"], first["format"])
 }
 
-// expired: what was compacted away is 410 Expired, and says how to go on.
+// expired: a compacted version is 410 Expired, and says how to go on.
 func (w servedHost) expired(s *subject) {
 	s.several("a b c d")
 	first := s.list("limit=1")

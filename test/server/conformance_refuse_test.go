@@ -80,7 +80,7 @@ func fieldFirst(observations ...string) []deviation {
 	return all
 }
 
-// fieldValidation: what is not known is refused, warned of or ignored.
+// fieldValidation: an unknown field is refused, warned of or ignored.
 func fieldValidation(s *subject) {
 	s.create("a")
 	unknown := func(body map[string]any) map[string]any { return with(body, "x", "spec", "nonsense") }
@@ -103,7 +103,7 @@ func fieldValidation(s *subject) {
 	s.answered("the default", call{method: http.MethodPost, query: "dryRun=All", body: unknown(s.draft(s.name("b")))})
 }
 
-// media: what is spoken.
+// media: the media types that are spoken.
 func media(s *subject) {
 	s.create("a")
 	s.answered("accept nothing that is there", call{method: http.MethodGet, name: s.name("a"), accept: "application/xml"})

@@ -162,7 +162,7 @@ func preconditions(s *subject) {
 	s.answered("create with a version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "1", "metadata", "resourceVersion")})
 }
 
-// names: who gives them, and which ones.
+// names: the names of objects, and their authors.
 func names(s *subject) {
 	s.create("a")
 	post := func(what string, body any) reply { return s.answered(what, call{method: http.MethodPost, body: body}) }

@@ -14,9 +14,9 @@ import (
 const bobsRules = `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, list, patch, delete]},
   {apiGroups: [""], resources: [configmaps, persistentvolumeclaims, namespaces], verbs: [create, get, list, patch, delete]}]`
 
-// deputy: what the engine does for somebody is judged by the guard that judges them. In a protected
-// namespace no revision takes an object from another extension, and none takes its namespace along,
-// without bypass for that extension; the control plane adds no owner to an object.
+// deputy: the work of the engine for somebody is judged by the guard that judges them. In a
+// protected namespace no revision takes an object from another extension, and none takes its
+// namespace along, without bypass for that extension; the control plane adds no owner to an object.
 func (d door) deputy() {
 	d.MustKubectlInput(roleFor("bob", bobsRules), "create", "-f", "-")
 	d.MustKubectlInput(roleFor("barbara", strings.TrimSuffix(bobsRules, "]")+", {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [keeper], verbs: [bypass]}]"), "create", "-f", "-")

@@ -22,7 +22,7 @@ type door struct {
 
 func (d door) in(t *testing.T) door { return door{t, d.Cluster.In(t), d.server} }
 
-// TestDoor: who may what, at the real program, on one cluster.
+// TestDoor: the rights of all callers, at the real program, on one cluster.
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -83,8 +83,7 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: brenda}
 `
 
-// governed: what an extension has rolled out is only deleted by who may bypass, in
-// namespaces that ask for it.
+// governed: only users who may bypass delete rolled out objects, in namespaces that ask for it.
 func (d door) governed() {
 	d.MustKubectlInput(fmt.Sprintf(editors, "guarded", true), "apply", "-f", "-")
 	d.MustKubectlInput(fmt.Sprintf(editors, "open", false), "apply", "-f", "-")

@@ -225,7 +225,7 @@ func (s *site) upgraded() {
 	admin.Is("configplan/rebalance", ".status.phase", "Completed")
 }
 
-// worksOn: what the former release began goes on.
+// worksOn: work that the former release began goes on.
 func (s *site) worksOn() {
 	t, admin := s.t, s.admin
 	t.Helper()

@@ -170,8 +170,7 @@ func (s shape) withStatus() shape {
 	return s
 }
 
-// manifests: what becomes of each shape of manifests, at the cluster and at ours, is what
-// the page says of it.
+// manifests: the page has the outcome of each shape of manifests, at the cluster and at ours.
 func (d door) manifests() {
 	d.MustKubectlInput(shapesDefinition, "create", "-f", "-")
 	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "crd/posts.shapes.example.com", "crd/lanterns.shapes.example.com", poll.TimeoutFlag)

@@ -254,7 +254,7 @@ func (m monitored) documented(t *testing.T) {
 	}
 }
 
-// alerts: what they ask for exists, in the program or in kube-apiserver, and their
+// alerts: the metrics that they ask for exist, in the program or in kube-apiserver, and their
 // runbooks are there.
 func (m monitored) alerts(t *testing.T) {
 	data, err := os.ReadFile("../../artifacts/monitoring/prometheusrule.yaml")

@@ -197,7 +197,7 @@ func (p requesters) grants() {
 	p.allow("a role of what they have", "bob", drafted(1, "Active", secretReader), "create", "--dry-run=server", "-f", "-")
 }
 
-// chain: what is done with revisions that others have made.
+// chain: changes of revisions that others have made.
 func (p requesters) chain() {
 	p.MustKubectlInput(drafted(1, "Active", webObject, mapObject), "create", "-f", "-")
 	p.MustKubectlInput(drafted(2, "Active", mapObject), "create", "-f", "-")
@@ -276,7 +276,7 @@ func (p requesters) questions() {
 	}
 }
 
-// requester: who asked is stamped, and nobody can change it.
+// requester: the requester is stamped, and nobody can change it.
 func (p requesters) requester() {
 	for _, draft := range []string{drafted(1, "Active", mapObject), drafted(2, "Active")} {
 		draft = strings.ReplaceAll(draft, "lighthouse-", "stamped-")

@@ -26,7 +26,7 @@ import (
 
 const readsVersion = "v1.2.3-test"
 
-// TestReads: what clients of people read of this server, through the aggregator.
+// TestReads: reads of this server by clients of people, through the aggregator.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -167,7 +167,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	}
 }
 
-// checkInstallation: what a client finds out of an installation, piece by broken piece.
+// checkInstallation: the findings of a client about an installation, piece by broken piece.
 func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	const olm, hco = "apiservice v1alpha1.olm.operatorframework.io", "apiservice v1alpha1.hco.kubevirt.io"
 	all := finds(t, c.Config())

@@ -169,7 +169,7 @@ func (d door) bindings(namespace string) {
 	}
 }
 
-// ordinary: what controllers and autoscalers do goes on.
+// ordinary: the work of controllers and autoscalers goes on.
 func (d door) ordinary(namespace string) {
 	in := "--namespace=" + namespace
 	d.tries("status", "harry", "", "", "patch", "persistentvolumeclaim", "kept", in, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Lost"}}`)

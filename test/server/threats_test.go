@@ -313,7 +313,7 @@ func guessedSecret(form string) string {
 	return `{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret","metadata":{"name":"creds","namespace":"default"}}`
 }
 
-// guess: what a guessed Secret's digest would be tells nobody whether it is right.
+// guess: the digest of a guessed Secret tells nobody whether the guess is right.
 func (r intruders) guess(t *testing.T) {
 	answer := func(digest string) string {
 		entry := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","namespace":"default","name":"creds","digest":%q}`, digest)

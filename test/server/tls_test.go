@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestTLS: what the API is served with is what the flags of k8s.io/apiserver say, and so is the
-// content of catalogs.
+// TestTLS: the API and the content of catalogs are served as the flags of k8s.io/apiserver say.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c, program, dir := borrow(t), penstock.Build(t), dataDir(t)

@@ -22,9 +22,9 @@ import (
 // record is where the store has a revision.
 const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisions/"
 
-// TestStoreUnreadable: what would make a record that nobody can read is refused, and
-// one that is there all the same holds its own extension and nothing else, also after a
-// restart, until it is given up.
+// TestStoreUnreadable: a write that would make a record that nobody can read is refused, and an
+// existing one holds its own extension and nothing else, also after a restart, until it is given
+// up.
 func TestStoreUnreadable(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

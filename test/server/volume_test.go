@@ -211,7 +211,7 @@ func distinct(extension string) string {
 	return strings.NewReplacer("name: first", "name: first-"+extension, "name: second", "name: second-"+extension).Replace(revision(extension, 1))
 }
 
-// low: what would take room is refused in time, what makes room is not.
+// low: a write that would take room is refused in time, one that makes room is not.
 func (k *kept) low(fill filler) {
 	fill.leave(30 << 20)
 	const room = "the volume of the store has too little room"

@@ -27,7 +27,7 @@ import (
 // tour are the scenarios that run at the same time.
 func tour() map[string]func(scenario) {
 	return map[string]func(scenario){
-		// Revisions: what Penstock rolls out.
+		// Revisions: the objects that Penstock rolls out.
 		"Create":    create,    // a revision is rolled out, and read by digests
 		"Refuse":    refuse,    // bad input, and changed content
 		"Phases":    phases,    // one phase after the other, each gated by probes

@@ -176,8 +176,8 @@ func sourcesWithoutImage(w shared) {
 	}
 }
 
-// Takeover: what a GitOps tool applies by force is put right again, and managedFields says which
-// field is to be ignored.
+// Takeover: an image that a GitOps tool applies by force is put right again, and managedFields says
+// which field is to be ignored.
 func takeover(w shared) {
 	alice := w.person("alice", "")
 	manifest := w.source("catalog", "quay.io/c:v{kube_major_version}", "image: 'quay.io/c:v0'")

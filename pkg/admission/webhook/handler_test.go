@@ -222,8 +222,7 @@ func TestHandlerLate(t *testing.T) {
 	}
 }
 
-// FuzzReview: whatever comes, it is answered, with an answer to what was asked or
-// with 4xx.
+// FuzzReview: every body is answered, with an answer to its question or with 4xx.
 func FuzzReview(f *testing.F) {
 	for _, seed := range []string{
 		good, bad, "", "{", "null", `{"request":{}}`, strings.Repeat("[", 20000),

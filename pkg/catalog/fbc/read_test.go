@@ -104,7 +104,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadValues: what is made of a document takes many times its bytes when it has many values.
+// TestReadValues: values of a document take many times its bytes when there are many.
 func TestReadValues(t *testing.T) {
 	many := strings.Repeat("{},", maxValues/2)
 	for name, content := range map[string]string{"JSON": `{"schema":"olm.channel","entries":[` + many + `{}]}`, "YAML": "schema: olm.channel\nentries: [" + many + "{}]\n"} {
@@ -114,7 +114,7 @@ func TestReadValues(t *testing.T) {
 	}
 }
 
-// TestReadCompressed: what is in the file counts, not its name.
+// TestReadCompressed: the content of a file counts, not its name.
 func TestReadCompressed(t *testing.T) {
 	content := []byte(`{"schema":"olm.package","name":"argocd"}`)
 	var zipped, packed bytes.Buffer

@@ -32,8 +32,8 @@ func load(t *testing.T) *fbc.Config {
 	return config.Package("p")
 }
 
-// TestPathMemory: what an upgrade path takes grows with the number of bundles, and not with
-// that of the upgrades between them: each may skip all that are lower.
+// TestPathMemory: the memory of an upgrade path grows with the number of bundles, and not with that
+// of the upgrades between them: each may skip all that are lower.
 func TestPathMemory(t *testing.T) {
 	taken := func(bundles int) uint64 {
 		config := &fbc.Config{Channels: []fbc.Channel{{Name: "stable"}}}

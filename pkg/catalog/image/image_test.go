@@ -387,7 +387,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestCheck: what a policy allowed for one tag is not allowed for another one, nor under
+// TestCheck: an image that a policy allowed for one tag is not allowed for another tag, nor under
 // another policy.
 func TestCheck(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.json")

@@ -193,7 +193,7 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// TestCollectUnused: what was opened lately stays.
+// TestCollectUnused: images that were opened lately stay.
 func TestCollectUnused(t *testing.T) {
 	s := serve(t)
 	store := opened(t, t.TempDir(), s.options(new(atomic.Int64)))

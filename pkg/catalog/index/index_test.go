@@ -62,7 +62,7 @@ func updated(t *testing.T, store *Store, catalog string, n int, read fbc.Documen
 	return found
 }
 
-// TestIndex: what was written is read, as the resolver wants it.
+// TestIndex: an index is read as it was written, and as the resolver wants it.
 func TestIndex(t *testing.T) {
 	i := updated(t, opened(t, t.TempDir()), "c", 1, documents(lamp))
 	gone, broken := "gone", "broken"
@@ -150,7 +150,7 @@ func TestFailedUpdate(t *testing.T) {
 	}
 }
 
-// TestCollect: what no catalog uses goes, and a reader of it reads on.
+// TestCollect: an index that no catalog uses is deleted, and its readers read on.
 func TestCollect(t *testing.T) {
 	store := opened(t, t.TempDir())
 	old := updated(t, store, "c", 1, documents(lamp))
@@ -283,8 +283,7 @@ func TestDigestOfPackage(t *testing.T) {
 	}
 }
 
-// TestBounds: what a package has in memory is bounded and printable, whatever is in the
-// catalog.
+// TestBounds: a package in memory is bounded and printable, whatever is in the catalog.
 func TestBounds(t *testing.T) {
 	content := &strings.Builder{}
 	fmt.Fprintf(content, `{"schema":"olm.package","name":"big","description":"a\u001b[2Jb %s"}`, strings.Repeat("x", 1<<16))

@@ -243,7 +243,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestNames: what cannot be the name of an object is not listed, and is told.
+// TestNames: a package whose name cannot be that of an object is not listed, and is reported.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"lamp", "Lamp_2.x", "lämpchen", "a:b"} {
 		if err := CheckName(name); err != nil {

@@ -58,7 +58,7 @@ func TestAPIServices(t *testing.T) {
 	}
 }
 
-// TestRootCause: what everything else follows from is the only thing that is said.
+// TestRootCause: the cause from which all other findings follow is reported alone.
 func TestRootCause(t *testing.T) {
 	gone := Result{"apiservice a", Failed, notThere, "install it"}
 	silent := Result{"apiservice a", Failed, "MissingEndpoints", "start it"}

@@ -27,7 +27,7 @@ func names(all []*thing) []string {
 	return out
 }
 
-// TestEach: what changes is seen, and a watch that ends is begun anew.
+// TestEach: each change is seen, and a watch that ends is begun anew.
 func TestEach(t *testing.T) {
 	lists, watches := 0, make(chan *watch.FakeWatcher, 4)
 	var troubles []error

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestNameTaken: what would be refused as NameTaken is known before.
+// TestNameTaken: a name that would be refused as NameTaken is known before.
 func TestNameTaken(t *testing.T) {
 	controller := true
 	of := func(chain string, annotations map[string]string, owners ...metav1.OwnerReference) []v1alpha1.ClusterExtensionRevision {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestInstalledAlready: what earlier revisions of the same name have is taken over, and what is
-// there under another name keeps it.
+// TestInstalledAlready: the content of earlier revisions of the same name is taken over, and an
+// installation under another name keeps it.
 func TestInstalledAlready(t *testing.T) {
 	there := catalogv1alpha1.InstalledVersion{Extension: "buoy", Version: "1.0.0"}
 	if got := InstalledAlready(there, "buoy"); !strings.Contains(got, "takes their objects over") || strings.Contains(got, "refused") {
@@ -23,7 +23,7 @@ func TestInstalledAlready(t *testing.T) {
 	}
 }
 
-// TestObject: what is asked for is what is written, and nothing else is.
+// TestObject: the object has the requested fields, and no others.
 func TestObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		request Request

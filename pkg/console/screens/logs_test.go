@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestLines: what a container wrote is shown as lines, whatever is in it.
+// TestLines: the log of a container is shown as lines, whatever is in it.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 3*maxLine)
 	for name, tc := range map[string]struct {

@@ -274,7 +274,7 @@ func TestWatchExtension(t *testing.T) {
 	}
 }
 
-// TestNames: what becomes part of a path is a name, or two.
+// TestNames: a part of a path is a name, or two names.
 func TestNames(t *testing.T) {
 	for _, good := range []string{"a", "a-1", "a-1..a-2", "..a-2", "a-1..live", "a.b-1"} {
 		if refusal := checkName(good); refusal != nil {
@@ -288,7 +288,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzNames: whatever is taken for a name stays within its part of a path.
+// FuzzNames: any text that is taken for a name stays within its part of a path.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"a-1..a-2", "..", "a/../b", "%2e%2e"} {
 		f.Add(seed)

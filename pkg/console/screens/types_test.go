@@ -30,7 +30,7 @@ func sent() []any {
 	}
 }
 
-// TestTypes: what pages are checked against is what is sent. UPDATE=1 writes it.
+// TestTypes: pages are checked against the types that are sent. UPDATE=1 writes it.
 func TestTypes(t *testing.T) {
 	w := &typeWriter{done: map[string]string{}}
 	for _, one := range sent() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFiles: what is served, and how large it is for a browser.
+// TestFiles: the served files, and their sizes for a browser.
 func TestFiles(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {
@@ -39,7 +39,8 @@ func TestFiles(t *testing.T) {
 	t.Logf("compressed: %v bytes in %d files", sizes, count)
 }
 
-// TestWithoutComments: what is for readers of the source does not go to browsers, and all else does.
+// TestWithoutComments: comments for readers of the source do not go to browsers, and everything
+// else does.
 func TestWithoutComments(t *testing.T) {
 	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\n  const to = `http://${at}`;\n"
 	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\n  const to = `http://${at}`;\n"

@@ -409,7 +409,7 @@ func TestRollbackRefusedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNoRollback: what is no failure, or nobody's wish.
+// TestNoRollback: cases without a failure, or without the wish to roll back.
 func TestNoRollback(t *testing.T) {
 	extended := func(r *olmv1alpha1.ClusterExtensionRevision) { r.Spec.ProgressDeadlineMinutes = 11 }
 	cases := map[string]struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// TestFrozenStatus: who froze it and why stands where one looks for why nothing moves,
-// and nowhere else.
+// TestFrozenStatus: the condition that says why nothing moves has the author and the reason of the
+// freeze, and no other condition has them.
 func TestFrozenStatus(t *testing.T) {
 	freeze := &rollout.Freeze{Author: "alice", Reason: "the year ends"}
 	held := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonFrozen, false)}}, false)
@@ -110,8 +110,8 @@ func taken(t *testing.T, asking metav1.Condition, annotation, answer string) {
 	}
 }
 
-// TestBudgetOfAChain: what revisions list, what a failed upgrade added, and what somebody
-// read in a diff is told to the engine as the chain has it.
+// TestBudgetOfAChain: the engine gets the objects that revisions list, those that a failed upgrade
+// added, and those that a user read in a diff, as the chain has them.
 func TestBudgetOfAChain(t *testing.T) {
 	configMaps := func(names ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 		var objects []string

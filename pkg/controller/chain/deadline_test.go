@@ -124,8 +124,8 @@ func TestSoakIsLookedAtWhenItEnds(t *testing.T) {
 	}
 }
 
-// TestDeadlinePassesDuringAPass: what status could not know yet is looked at by another
-// pass, at once, and what it knows by none.
+// TestDeadlinePassesDuringAPass: another pass follows at once for facts that status could not know
+// yet, and none for facts that it knows.
 func TestDeadlinePassesDuringAPass(t *testing.T) {
 	s := set(t, numbered(1, withDelay(60), withDeadline(1)))
 	if err := s.writeStatus(t.Context()); err != nil {

@@ -18,8 +18,8 @@ func (l listed) Secrets(context.Context, string, string) ([]metav1.PartialObject
 	return l, nil
 }
 
-// TestClaims: what a person can do is told as they have to type it, and no message ends in
-// one of several commands as if that were the answer.
+// TestClaims: a command for a person is written as they have to type it, and no message ends in one
+// of several commands as if that were the answer.
 func TestClaims(t *testing.T) {
 	for name, test := range map[string]struct {
 		revision, owner, status, version string

@@ -230,8 +230,8 @@ func sentences(s olmv1alpha1.ClusterExtensionRevisionStatus) []string {
 	return out
 }
 
-// TestInstancesAskByCommand: what lets definitions with instances go is in the message,
-// whole.
+// TestInstancesAskByCommand: the message has the whole command that lets definitions with instances
+// go.
 func TestInstancesAskByCommand(t *testing.T) {
 	r := numbered(1, finalized)
 	r.Annotations = map[string]string{olmv1alpha1.AllowCRDDeletionAnnotation: "before.example.com"}

@@ -118,7 +118,8 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
-// TestMilestonesAreBounded: what comes and goes is told a few times, and the end always.
+// TestMilestonesAreBounded: a milestone that comes and goes is told a few times, and the end
+// always.
 func TestMilestonesAreBounded(t *testing.T) {
 	told, n := told{}, 0
 	for i := range 1000 {

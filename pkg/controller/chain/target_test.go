@@ -161,7 +161,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestTargetForgetsStages: what was reached in one cluster was not in another.
+// TestTargetForgetsStages: a stage that was reached in one cluster was not reached in another.
 func TestTargetForgetsStages(t *testing.T) {
 	s := set(t, numbered(1, on("hosted")))
 	s.Targets, s.Engine = known{"hosted": "c-2"}, rollout.New(rollout.Options{Observer: blind{}})

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestApplied: what a message of status has is sent as the API server reads it.
+// TestApplied: a message of status is sent as the API server reads it.
 func TestApplied(t *testing.T) {
 	object := &unstructured.Unstructured{}
 	object.SetName("a")

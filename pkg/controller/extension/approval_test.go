@@ -165,7 +165,7 @@ func TestApprovalOfFrozen(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalOfUpgradeable: what the operator says after the approval holds it. The approval stays.
+// TestApprovalOfUpgradeable: the operator's answer after the approval holds it. The approval stays.
 func TestApprovalOfUpgradeable(t *testing.T) {
 	p := manual(t)
 	p.operatorSays("False")
@@ -213,8 +213,8 @@ func TestApprovalOfReplaced(t *testing.T) {
 	}
 }
 
-// TestApprovalOfHeld: what a review holds can be approved for later, too, and labels of the extension
-// move nothing forward.
+// TestApprovalOfHeld: an upgrade that a review holds can be approved for later, too, and labels of
+// the extension move nothing forward.
 func TestApprovalOfHeld(t *testing.T) {
 	p := reviewed(t, "RightsGained")
 	p.windows.set(func(labels map[string]string) bool { return labels["tier"] == "" })

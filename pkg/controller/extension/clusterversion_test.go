@@ -68,8 +68,9 @@ func (p *plane) offerNeeding() {
 	p.inventory.Put(inventorytest.FromText(p, "hub", text))
 }
 
-// TestClusterVersion: what needs a newer Kubernetes than its cluster has waits for that, and comes by
-// itself when the cluster was upgraded. While the version is not known, nothing is chosen that depends on it.
+// TestClusterVersion: a version that needs a newer Kubernetes than its cluster has waits for that,
+// and comes by itself when the cluster was upgraded. While the version is not known, nothing is
+// chosen that depends on it.
 func TestClusterVersion(t *testing.T) {
 	p := newPlane(t)
 	p.versions = newVersions(p, "")

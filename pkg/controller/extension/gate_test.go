@@ -244,8 +244,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestBackAgain: what Helm has applied becomes the next revision, and is not made once more;
-// the Secrets go after the first upgrade.
+// TestBackAgain: the release that Helm has applied becomes the next revision, and is not made once
+// more; the Secrets go after the first upgrade.
 func TestBackAgain(t *testing.T) {
 	for dies := 1; dies <= 12; dies++ {
 		p := withHelm(t)

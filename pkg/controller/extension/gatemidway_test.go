@@ -68,8 +68,8 @@ func (r *releases) has(name string) bool {
 	return false
 }
 
-// TestBackMidway: what came back from Helm goes there again before it has succeeded. Its release
-// is still that of its objects, and nobody has to ask for it once more.
+// TestBackMidway: a revision that came back from Helm goes there again before it has succeeded. Its
+// release is still that of its objects, and nobody has to ask for it once more.
 func TestBackMidway(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, -1, p.isHelms)

@@ -29,8 +29,8 @@ func TestStampAge(t *testing.T) {
 	p.awaitRevisions("2 Active 1.0.0 alice")
 }
 
-// TestLater: what a catalog brings later is made by the ServiceAccount that the author may
-// impersonate, and is proposed when they cannot.
+// TestLater: the ServiceAccount that the author may impersonate makes later versions of a catalog;
+// they are proposed when the author cannot.
 func TestLater(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -56,7 +56,7 @@ func TestLater(t *testing.T) {
 	p.awaitRevisions("3 Active 1.1.0 " + account + ", 4 Active 1.2.0 " + account)
 }
 
-// TestUnsigned: what nobody has signed does nothing, not even a proposal.
+// TestUnsigned: an extension that nobody has signed does nothing, not even a proposal.
 func TestUnsigned(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -163,7 +163,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestOutage: what needs a registry waits, and is tried again.
+// TestOutage: a pass that needs a registry waits, and is tried again.
 func TestOutage(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -296,8 +296,8 @@ func TestHold(t *testing.T) {
 	p.awaitRevisions("3 Active 1.0.0 , 4 Active 1.1.0 alice")
 }
 
-// TestTakenOver: what --cascade=orphan left is taken over by an extension of the name, created
-// alike within the same second, and nothing is made when it is the same.
+// TestTakenOver: an extension of the name takes over the revisions that --cascade=orphan left, also
+// when it is created within the same second, and nothing is made when it is the same.
 func TestTakenOver(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

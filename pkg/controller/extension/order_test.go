@@ -48,8 +48,8 @@ func requires(value string) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) { annotate(object, extension.RequiresAnnotation, value) }
 }
 
-// TestRequires: what an extension requires is installed before it, in a version that it allows. An installed
-// version stays when that goes; the next one waits.
+// TestRequires: a requirement of an extension is installed before it, in a version that it allows.
+// An installed version stays when that goes; the next one waits.
 func TestRequires(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

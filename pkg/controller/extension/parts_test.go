@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// TestUnsafe: what is not safe is judged again: the definition in the cluster may be another one.
+// TestUnsafe: an unsafe change is judged again: the definition in the cluster may be another one.
 func TestUnsafe(t *testing.T) {
 	p := newPlane(t)
 	content := func(kind string) string {
@@ -35,7 +35,7 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// TestRenderingsBound: what is kept to be tried again is bounded in bytes.
+// TestRenderingsBound: renderings that are kept to be tried again are bounded in bytes.
 func TestRenderingsBound(t *testing.T) {
 	r := newRenderings()
 	large := &content{Rendered: source.Rendered{Phases: []source.Phase{{Objects: []manifest.Object{{JSON: make([]byte, 10<<20)}}}}}}

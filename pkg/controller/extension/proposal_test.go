@@ -138,7 +138,7 @@ func TestAskedBeforeThePull(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
-// TestMayPull: who is asked before an image is pulled for a proposal.
+// TestMayPull: the rights that are asked for before an image is pulled for a proposal.
 func TestMayPull(t *testing.T) {
 	p := newPlane(t)
 	p.lacks["create"] = true
@@ -154,7 +154,7 @@ func TestMayPull(t *testing.T) {
 	}
 }
 
-// TestWarnings: what rendering warns of is on the proposal, and an event once.
+// TestWarnings: a warning of rendering is on the proposal, and an event once.
 func TestWarnings(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

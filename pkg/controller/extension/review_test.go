@@ -82,8 +82,8 @@ func (p *plane) settle() {
 	}
 }
 
-// TestReviewed: what a catalog brings comes by itself without a note that holds, and is proposed with
-// its reasons otherwise. An installation is not reviewed.
+// TestReviewed: a version of a catalog comes by itself without a note that holds, and is proposed
+// with its reasons otherwise. An installation is not reviewed.
 func TestReviewed(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.note(note.Restart)
@@ -114,7 +114,8 @@ func TestReviewed(t *testing.T) {
 	p.awaitRevisions("2 Active 1.1.0 " + installer + ", 4 Active 1.3.0 " + installer)
 }
 
-// TestReviewOnce: what is held is neither pulled nor compared again, before the list is another one.
+// TestReviewOnce: a held version is neither pulled nor compared again, before the list is another
+// one.
 func TestReviewOnce(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.publish("1.0.0", "1.1.0")
@@ -153,8 +154,8 @@ func TestReviewOnce(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 " + "alice")
 }
 
-// TestReviewWithoutIdentity: what was held keeps its reasons when nobody is left in whose name a revision
-// comes, and loses them when the policy is another one.
+// TestReviewWithoutIdentity: a held version keeps its reasons when nobody is left in whose name a
+// revision comes, and loses them when the policy is another one.
 func TestReviewWithoutIdentity(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.publish("1.0.0", "1.1.0")
@@ -289,8 +290,8 @@ func TestConfigured(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
 }
 
-// TestReviewWindow: what no note holds waits for the window, and what is held is proposed while it is
-// closed.
+// TestReviewWindow: a version that no note holds waits for the window, and a held one is proposed
+// while the window is closed.
 func TestReviewWindow(t *testing.T) {
 	p := reviewed(t)
 	p.windows.set(always)

@@ -63,8 +63,8 @@ func automatic(t *testing.T) *plane {
 	return p
 }
 
-// TestWaitsForWindow: what a catalog brings waits, and the status of what is installed stays well.
-// It comes when the window opens.
+// TestWaitsForWindow: a version of a catalog waits, and the status of the installed version stays
+// well. It comes when the window opens.
 func TestWaitsForWindow(t *testing.T) {
 	p := automatic(t)
 	p.windows.set(always)

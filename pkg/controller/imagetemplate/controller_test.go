@@ -219,7 +219,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestReadErrorsAreWithheld: what an API says when it cannot give an object may quote it.
+// TestReadErrorsAreWithheld: an API that cannot give an object may quote it in its error.
 func TestReadErrorsAreWithheld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object := stamped(t, resolved(catalog(sampleTemplate)))

@@ -126,8 +126,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestMakeKeepsReasons: what a review held keeps its reasons for as long as reviews are asked for, also
-// when somebody has to approve what comes for another reason.
+// TestMakeKeepsReasons: a version that a review held keeps its reasons for as long as reviews are
+// asked for, also when somebody has to approve it for another reason.
 func TestMakeKeepsReasons(t *testing.T) {
 	for reviewed, want := range map[bool]string{
 		true: "", false: `{"metadata":{"annotations":{"penstock.dev/held-by":null,"penstock.dev/held-under":null,"penstock.dev/lifecycle-reason":"by hand"},"resourceVersion":"","uid":""}}`,

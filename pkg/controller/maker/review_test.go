@@ -66,8 +66,8 @@ func TestHoldsDiff(t *testing.T) {
 	}
 }
 
-// TestHoldsAll: whatever notes there are, an upgrade comes by itself only when none of them holds, and
-// a longer list holds no less.
+// TestHoldsAll: an upgrade comes by itself only when none of its notes holds, and a longer list
+// holds no less.
 func TestHoldsAll(t *testing.T) {
 	reasons, severities := note.Reasons(), note.Severities()
 	if err := quick.Check(func(notes []uint16, list uint32, more uint8) bool {
@@ -99,7 +99,8 @@ func TestHoldsAll(t *testing.T) {
 	}
 }
 
-// TestHeldAlready: what was held is not rendered again, before the list or what is rolled out is another.
+// TestHeldAlready: a held version is not rendered again, before the list or the rolled out revision
+// is another.
 func TestHeldAlready(t *testing.T) {
 	const active, paused = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused
 	installed, waits := revision("lamp-1", "before", active), revision("lamp-2", "now", paused)

@@ -161,8 +161,8 @@ func (c *Controller) halt(name string) {
 	c.Note(subject, []notify.Fact{fact(notify.Failed, "Denied", time.Now().Unix()+60)})
 }
 
-// TestManyWhileDown: what a receiver misses while it is down comes as one event, which is the same one
-// in the next process.
+// TestManyWhileDown: events that a receiver misses while it is down come as one event, which is the
+// same one in the next process.
 func TestManyWhileDown(t *testing.T) {
 	kv, to := storetest.NewMemory(), newFar(t)
 	secrets := fake.NewClientset(to.secret)

@@ -76,7 +76,8 @@ func happened(revision, reason string, message ...string) *corev1.Event {
 	}
 }
 
-// TestSink: what is soon over is one event, and nothing else is left out or told in another order.
+// TestSink: a rollout that is soon over is one event, and nothing else is left out or told in
+// another order.
 func TestSink(t *testing.T) {
 	type step struct {
 		after  time.Duration
@@ -204,7 +205,8 @@ func TestNoAnswerToTheEnd(t *testing.T) {
 	})
 }
 
-// TestShutdown: what is held when the term ends is written, and nothing is held after that.
+// TestShutdown: events that are held when the term ends are written, and nothing is held after
+// that.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &cluster{began: time.Now()}

@@ -26,8 +26,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestProperties: whatever the text is, what is written prints, and the quoted
-// forms are read as the text.
+// TestProperties: the output prints for every text, and the quoted forms are read as the text.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestYAML: what is printed reads as what was written.
+// TestYAML: the printed text reads as the value that was written.
 func TestYAML(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		value := map[string]any{"v": difftest.AnyValue(4).Draw(rt, "value")}
@@ -60,8 +60,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// TestLimits: what does not fit is counted, and any number of context lines is
-// allowed.
+// TestLimits: lines that do not fit are counted, and any number of context lines is allowed.
 func TestLimits(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)

@@ -115,7 +115,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestParse: what no patch can be is refused when it is written.
+// TestParse: a text that is no patch is refused when it is written.
 func TestParse(t *testing.T) {
 	operations := `{target: {kind: Service}, type: JSON, patch: [` + strings.Repeat("{op: remove, path: /a},", 501) + `]}`
 	for name, tc := range map[string]struct{ value, want string }{

@@ -361,7 +361,7 @@ func TestSettledAgain(t *testing.T) {
 	}
 }
 
-// TestSize: whatever others write, the status fits.
+// TestSize: the status fits, whatever others write.
 func TestSize(t *testing.T) {
 	long := strings.Repeat("é", 40000)
 	f := facts(generation(2), outcome(Unresolved, long, long), func(f *Facts) {

@@ -168,7 +168,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestUnknown: what cannot be read is an error, and never "there is none".
+// TestUnknown: data that cannot be read are an error, and never "there is none".
 func TestUnknown(t *testing.T) {
 	broken := catalog("a", 0, "stable: 1.0.0")
 	broken.Err = fmt.Errorf("the disk is gone")

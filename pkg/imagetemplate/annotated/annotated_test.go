@@ -47,7 +47,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestWithImage: what is applied has the image, and is refused for another object, or another
+// TestWithImage: the applied object has the image, and is refused for another object, or another
 // state of it.
 func TestWithImage(t *testing.T) {
 	metadata := map[string]any{"name": "catalog", "namespace": "olm", "uid": "u1", "resourceVersion": "7"}

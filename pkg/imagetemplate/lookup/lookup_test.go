@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestValue: what a variable stands for, or why it stands for nothing. No reason has a value.
+// TestValue: the value of a variable, or the reason why it has none. No reason has a value.
 func TestValue(t *testing.T) {
 	field := func(name, path string) imagetemplate.Variable {
 		return imagetemplate.Variable{Field: &imagetemplate.Field{Object: imagetemplate.Object{Group: "example.com", Version: "v1", Kind: "Sample", Namespace: "ns", Name: name}, Path: path}}

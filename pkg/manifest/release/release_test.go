@@ -92,8 +92,8 @@ func TestMarkOf(t *testing.T) {
 	}
 }
 
-// TestParserAgrees: what a person writes with a value that is no string, or with a
-// key twice, does not even become a manifest.
+// TestParserAgrees: a text with a value that is no string, or with a key twice, does not even
+// become a manifest.
 func TestParserAgrees(t *testing.T) {
 	for name, annotations := range map[string]string{
 		"Unquoted": level(`1`), "NoMap": `["x"]`,

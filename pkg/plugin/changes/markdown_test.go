@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestMarkdownBounds: what is too long is left out and counted, and nothing in it ends what is
-// around it.
+// TestMarkdownBounds: text that is too long is left out and counted, and nothing in it ends the
+// text around it.
 func TestMarkdownBounds(t *testing.T) {
 	diff := &v1alpha1.RevisionDiff{From: "a-1", To: "a-2"}
 	for range 4000 {
@@ -30,7 +30,7 @@ func TestMarkdownBounds(t *testing.T) {
 	}
 }
 
-// TestMissing: what is left out is told by object, with its amount and the command that shows it.
+// TestMissing: omissions are named by object, with their amount and the command that shows them.
 func TestMissing(t *testing.T) {
 	diff := &v1alpha1.RevisionDiff{From: "argocd-1", To: "argocd-2", Truncated: &v1alpha1.DiffTruncation{Lines: 20, Values: 1}}
 	for i := range 20 {

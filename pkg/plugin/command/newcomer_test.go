@@ -89,7 +89,7 @@ func TestFreezeText(t *testing.T) {
 	}
 }
 
-// TestSameChanges: what was shown is what is stored, or nothing is rolled out.
+// TestSameChanges: the shown changes are stored, or nothing is rolled out.
 func TestSameChanges(t *testing.T) {
 	diff := func(change func(*v1alpha1.RevisionDiff)) *v1alpha1.RevisionDiff {
 		out := &v1alpha1.RevisionDiff{From: "a-1", To: "a-2", Summary: v1alpha1.DiffSummary{Removed: 1, RemovedDigest: "x"}, Changes: []v1alpha1.ObjectChange{{Kind: "ConfigMap", Unified: "-a"}}}

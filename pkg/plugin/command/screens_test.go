@@ -34,7 +34,7 @@ func run(t testing.TB, server *plugintest.Server, columns int, env map[string]st
 	return out.String(), errors.String(), code
 }
 
-// TestScreens: what a person sees, 80 and 160 columns wide. UPDATE=1 writes it anew.
+// TestScreens: the screens of a person, 80 and 160 columns wide. UPDATE=1 writes it anew.
 func TestScreens(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	for name, tc := range map[string]struct {
@@ -149,7 +149,7 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestRequests: what a screen costs the server.
+// TestRequests: the requests of a screen.
 func TestRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		most int

@@ -66,8 +66,8 @@ func TestShowsStandingApproval(t *testing.T) {
 	}
 }
 
-// TestShowsDone: what the plan has changed itself is no mistake, and an approval of another plan
-// is none of this one.
+// TestShowsDone: changes of the plan itself are no mistake, and an approval of another plan is none
+// of this one.
 func TestShowsDone(t *testing.T) {
 	show := func(plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) string {
 		var out strings.Builder

@@ -33,7 +33,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// TestPrintf: whatever is printed of others is safe, and what was painted keeps its colour.
+// TestPrintf: text of others is safe when it is printed, and painted text keeps its colour.
 func TestPrintf(t *testing.T) {
 	var out bytes.Buffer
 	s := on(&out, 80, 24, ColourAuto, nil)

@@ -133,8 +133,8 @@ func TestOtherContent(t *testing.T) {
 	}
 }
 
-// TestClientSideApplyNoticesRemovals: what kubectl remembers has enough left to
-// see that a phase has gone from the file.
+// TestClientSideApplyNoticesRemovals: kubectl's annotation has enough left to see that a phase has
+// gone from the file.
 func TestClientSideApplyRemembers(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(applied(file("e-1", inline(configMap("a", "1"), secret("b", "hunter2"))))).want(t, http.StatusCreated)

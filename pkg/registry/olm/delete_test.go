@@ -13,8 +13,8 @@ func (s *server) delete(name string, options any) response {
 	return s.do(call{method: http.MethodDelete, path: revisions + "/" + name, body: options})
 }
 
-// TestDelete: what a delete asks for is in the revision in the same write that
-// marks it as being deleted.
+// TestDelete: the request of a delete is in the revision in the same write that marks it as being
+// deleted.
 func TestDelete(t *testing.T) {
 	shared := newServer(t, settings{})
 	type outcome struct {

@@ -109,7 +109,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffContent: what is said of one object.
+// TestDiffContent: the diff of one object.
 func TestDiffContent(t *testing.T) {
 	s := diffServer(t)
 	got := s.do(call{method: http.MethodGet, path: revisions + "/e-3/diff?objectKind=Deployment"}).want(t, http.StatusOK)

@@ -36,7 +36,7 @@ func columnsOf(r response) []string {
 	return all
 }
 
-// TestHistory: what exists is as it is now, what is gone is as the head knows it.
+// TestHistory: an existing revision is shown as it is now, a deleted one as the head knows it.
 func TestHistory(t *testing.T) {
 	s := newServer(t, settings{})
 	annotated := with(file("e-1", inline(configMap("a", "1"), configMap("b", "1"))), object{
@@ -148,7 +148,7 @@ func TestHistoryRepairs(t *testing.T) {
 	}
 }
 
-// TestHistoryHold: who is held is told, and until when.
+// TestHistoryHold: the history names the held owner, and the end of the hold.
 func TestHistoryHold(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)

@@ -10,8 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestNoted: what history keeps of a revision is written with the revision, and takes no
-// write of its own.
+// TestNoted: the history of a revision is written with the revision, and takes no write of its own.
 func TestNoted(t *testing.T) {
 	s := newServer(t, settings{})
 	penstock := s.asPenstock()

@@ -76,8 +76,8 @@ func custom(name string, content any) object {
 	return object{"apiVersion": "example.com/v1", "kind": "Hostile", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"content": content}}
 }
 
-// TestHostileRevision: whatever is in a revision, all reads of it answer, within
-// bounds of size and memory, and say what they left out.
+// TestHostileRevision: all reads of any revision answer, within bounds of size and memory, and say
+// what they left out.
 func TestHostileRevision(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 64 << 20})
 	s.create(hostile("h-1", "one")).want(t, http.StatusCreated)

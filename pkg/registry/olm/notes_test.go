@@ -61,8 +61,8 @@ func (s *server) noted(name string) object {
 	return out
 }
 
-// TestNotes: what Penstock notes of what it made of a ClusterExtension is changed by nobody else,
-// users who may write revisions; and they can go on to write revisions of their own.
+// TestNotes: nobody but Penstock changes its notes about a ClusterExtension, not even users who may
+// write revisions; and they can go on to write revisions of their own.
 func TestNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	check := func(reason, name string, want object) {
@@ -125,8 +125,8 @@ func TestNotes(t *testing.T) {
 	check("a rollback that is patched", "e-4", notesOf("-2"))
 }
 
-// TestImportedNotes: what Penstock noted elsewhere is not known here: who brings an archive may
-// have written it.
+// TestImportedNotes: notes of another Penstock do not count here: the user who brings an archive
+// may have written them.
 func TestImportedNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	a := newArchived(t).revision(1, "Active", func(r *archive.Revision) {

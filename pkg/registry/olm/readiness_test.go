@@ -15,8 +15,8 @@ import (
 
 const readinesses = group + "/upgradereadinesses"
 
-// TestUpgradeReadiness: who may read what, by identities and verbs. The names of objects are found in
-// answers only for those who may get the manifests.
+// TestUpgradeReadiness: the reads that are allowed, by identities and verbs. The names of objects
+// are found in answers only for those who may get the manifests.
 func TestUpgradeReadiness(t *testing.T) {
 	s := newServer(t, settings{})
 	budget := object{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"name": "narrow", "namespace": "default"}, "spec": object{"maxUnavailable": 0}}

@@ -12,8 +12,8 @@ const duplicated = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"Cl
 "spec":{"revision":1,"revision":1,"phases":[{"name":"one","objects":[{"object":
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"k":"1"}}}]}]}}`
 
-// TestStockAnswers: what is wrong with a request as such is said in the words of
-// the library, as for any other kind.
+// TestStockAnswers: an error of the request as such has the words of the library, as for any other
+// kind.
 func TestStockAnswers(t *testing.T) {
 	const limit = 100 << 10
 	s := newServer(t, settings{maxBodyBytes: limit, budget: requestbody.NewBudget(1 << 20)})

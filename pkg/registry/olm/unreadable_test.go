@@ -88,8 +88,8 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-// TestMisplaced: what is stored under the key of another object, or is of another kind, is
-// no record of that object: a copy of a revision would have its content rolled out twice.
+// TestMisplaced: a record under the key of another object, or of another kind, is no record of that
+// object: a copy of a revision would have its content rolled out twice.
 func TestMisplaced(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"good-1", "bad-1", "kind-1"} {
@@ -153,8 +153,8 @@ func eventuallyListed(t *testing.T, s *server, query string) {
 	}
 }
 
-// TestRecordsAreBounded: what nobody could read, or what would take the memory of all
-// who list, is refused, and nothing is stored.
+// TestRecordsAreBounded: a record that nobody could read, or that would take the memory of all who
+// list, is refused, and nothing is stored.
 func TestRecordsAreBounded(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 64 << 20})
 	s.create(file("owned-1", inline(configMap("owned-1", "1")))).want(t, http.StatusCreated)

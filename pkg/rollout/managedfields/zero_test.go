@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestYieldingTo: what was scaled to zero is left so, although nobody is noted for it; nothing
-// else that nobody has is.
+// TestYieldingTo: a field that was scaled to zero is left so, although nobody is noted for it; no
+// other field without a manager is.
 func TestYieldingTo(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	wanted := object(t, `{"spec":{"replicas":2,"minReadySeconds":5,"size":{"shards":3},"parts":[{"count":1}]}}`)

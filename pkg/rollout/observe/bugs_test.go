@@ -34,7 +34,7 @@ func TestB2DeletedDefinitionEndsItsWatchOnly(t *testing.T) {
 	})
 }
 
-// TestB3ReadsDoNotBlock: what is not known is answered so, at once.
+// TestB3ReadsDoNotBlock: an unknown object is answered as unknown, at once.
 func TestB3ReadsDoNotBlock(t *testing.T) {
 	bubble(t, func(f *fakeServer) { f.put(configMaps(), object("x", inChain("a"))) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
 		c.Want("a", want("x"))

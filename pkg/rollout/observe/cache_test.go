@@ -68,7 +68,7 @@ func TestAbsenceSaysUpToWhen(t *testing.T) {
 	})
 }
 
-// TestNotify: who is told of what.
+// TestNotify: the owners that are told of an event.
 func TestNotify(t *testing.T) {
 	status := probe.Reads{Status: true}
 	cases := map[string]struct {
@@ -198,7 +198,7 @@ func TestWantBeforeRun(t *testing.T) {
 	})
 }
 
-// TestTrouble: what is believed while a watch fails, and after.
+// TestTrouble: the belief while a watch fails, and after.
 func TestTrouble(t *testing.T) {
 	refused := func() error { return fmt.Errorf("dial: %w", syscall.ECONNREFUSED) }
 	cases := map[string]struct {
@@ -305,7 +305,7 @@ func TestMappingIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestBackOffStartsOver: what was well for a while is tried again soon.
+// TestBackOffStartsOver: a watch that was well for a while is tried again soon.
 func TestBackOffStartsOver(t *testing.T) {
 	refuse := func(f *fakeServer, err error) { f.on(configMaps(), func(k *fakeKind) { k.err = err }) }
 	bubble(t, func(f *fakeServer) { refuse(f, forbidden()) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
@@ -428,7 +428,7 @@ func TestKicksAreNoHotLoop(t *testing.T) {
 	})
 }
 
-// TestReading: what is kept grows in place with what is read.
+// TestReading: kept objects grow in place with what is read.
 func TestReading(t *testing.T) {
 	prepare := func(f *fakeServer) {
 		f.put(configMaps(), object("x", inChain("a"), field("s", "status", "s"), field("d", "spec", "d"), field("e", "spec", "e")))

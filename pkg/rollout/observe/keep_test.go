@@ -85,7 +85,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestEntryDigest: what makes a different digest, and what does not.
+// TestEntryDigest: entries that have a different digest, and entries that do not.
 func TestEntryDigest(t *testing.T) {
 	cases := map[string]struct {
 		reason, old, new string

@@ -83,8 +83,8 @@ func TestCELCost(t *testing.T) {
 	}
 }
 
-// TestUnits: what selects objects, and what is asserted of them, is paid for as
-// expressions are: a probe can be long in other ways.
+// TestUnits: selectors and assertions are paid for as expressions are: a probe can be long in other
+// ways.
 func TestUnits(t *testing.T) {
 	widget := of("example.com", "Widget")
 	var requirements []string

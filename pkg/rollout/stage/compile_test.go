@@ -100,7 +100,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestEarly: what stages of configuration wait for.
+// TestEarly: the stages for which configuration waits.
 func TestEarly(t *testing.T) {
 	const definition = "CustomResourceDefinition.apiextensions.k8s.io "
 	cases := map[string]struct {

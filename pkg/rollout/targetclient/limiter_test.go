@@ -123,7 +123,7 @@ func TestGroupsOfAClusterBelowAPath(t *testing.T) {
 	}
 }
 
-// TestPausesAreForgotten: what ended takes no memory.
+// TestPausesAreForgotten: a pause that ended takes no memory.
 func TestPausesAreForgotten(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	l := newLimiter(1, clk)

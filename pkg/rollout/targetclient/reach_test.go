@@ -88,9 +88,9 @@ func widgetOf(version, namespace string) manifest.Ref {
 	return manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "Widget", Namespace: namespace, Name: "w"}, Version: version}
 }
 
-// TestVersionOfARequest: what is about an object as such is asked in a version that is
-// served, whatever the manifest of long ago was written in and whatever is remembered;
-// what the manifest says only in its own.
+// TestVersionOfARequest: a request about an object as such uses a version that is served, whatever
+// the manifest of long ago was written in and whatever is remembered; a request with the manifest
+// uses only its own.
 func TestVersionOfARequest(t *testing.T) {
 	guard := Precondition{UID: "u", ResourceVersion: "7"}
 	requests := map[string]func(*testing.T, *Client, manifest.Ref) error{

@@ -139,7 +139,7 @@ func TestDeleteSends(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeSending: what must never reach the server does not.
+// TestRefusedBeforeSending: a request that must never reach the server does not.
 func TestRefusedBeforeSending(t *testing.T) {
 	ctx := context.Background()
 	apply := func(ref manifest.Ref, o ApplyOptions) func(*Client) error {

@@ -153,9 +153,8 @@ func damage(t *testing.T, pattern string) (mend func()) {
 	}
 }
 
-// TestConditions: whatever becomes of the data directory does not end this process, has a
-// reason that says what it is, and is over when it is over, with everything that was
-// there.
+// TestConditions: no failure of the data directory ends this process; it has a reason that says
+// what it is, and is over when it is over, with everything that was there.
 func TestConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

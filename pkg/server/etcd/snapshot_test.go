@@ -41,8 +41,8 @@ func saved(t *testing.T) (file string, revision int64) {
 	return file, revision
 }
 
-// TestRestore: what was saved is there, what came later is not, and clients that
-// know later revisions are told to begin anew.
+// TestRestore: saved content is there, later content is not, and clients that know later revisions
+// are told to begin anew.
 func TestRestore(t *testing.T) {
 	log, ctx := ktesting.NewTestContext(t)
 	file, before := saved(t)

@@ -163,7 +163,7 @@ func TestFreezePolicy(t *testing.T) {
 	}
 }
 
-// TestExpiry: what cannot be read has no end.
+// TestExpiry: a certificate that cannot be read has no end.
 func TestExpiry(t *testing.T) {
 	if got := Expiry([]byte("no certificate")); !got.IsZero() {
 		t.Error(got)

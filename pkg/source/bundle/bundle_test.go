@@ -233,7 +233,7 @@ func wantRefusal(t *testing.T, reason string, files fs.FS, options Options, want
 	}
 }
 
-// TestRequirementPlaces: what is required is told with the file that says so.
+// TestRequirementPlaces: a requirement is told with the file that says so.
 func TestRequirementPlaces(t *testing.T) {
 	annotated := func(properties string) fstest.MapFS {
 		return bundle(t, "annotations: {capabilities: Full}", "annotations:\n    olm.properties: '"+properties+"'")
@@ -334,7 +334,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// TestServerSideApply: what server-side apply cannot take is mended or refused with the
+// TestServerSideApply: a manifest that server-side apply cannot take is mended or refused with the
 // line of the ClusterServiceVersion.
 func TestServerSideApply(t *testing.T) {
 	rendered, err := render(t, bundle(t, `env: [{name: A, value: "1"}]`, `env: [{name: A, value: "1"}, {name: A, value: "2"}]`), Options{})

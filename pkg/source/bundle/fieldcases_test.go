@@ -38,8 +38,8 @@ func TestRequirementsAreNoDeadEnd(t *testing.T) {
 	}
 }
 
-// TestOwnNamespaceOnly: what is wrong says which namespaces the operator can watch, and the
-// namespace that it is installed in is one.
+// TestOwnNamespaceOnly: the error says which namespaces the operator can watch, and the namespace
+// that it is installed in is one.
 func TestOwnNamespaceOnly(t *testing.T) {
 	_, err := renderCase(t, "22-ownnamespace-only/v1", Options{})
 	var wrong *config.Errors

@@ -312,7 +312,7 @@ func TestCapabilities(t *testing.T) {
 	})
 }
 
-// TestLimits: whatever a template does, its process ends.
+// TestLimits: the process of any template ends.
 func TestLimits(t *testing.T) {
 	const forever = "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"
 	cases := map[string]struct {

@@ -112,7 +112,8 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// TestLateRefusals: what certainly fails, or becomes another object, is said before anything is written.
+// TestLateRefusals: a certain failure, or a change into another object, is reported before anything
+// is written.
 func TestLateRefusals(t *testing.T) {
 	dir := filepath.Join(sharedData, "field-cases", "apply", "08-late-refusals", "dir1")
 	if _, err := os.Stat(dir); err != nil {

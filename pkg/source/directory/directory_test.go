@@ -187,7 +187,8 @@ func TestJoinedMarker(t *testing.T) {
 	}
 }
 
-// TestAsHelm: what Helm accepts is taken with a warning at its line, and refused in files of users.
+// TestAsHelm: a text that Helm accepts is taken with a warning at its line, and refused in files of
+// users.
 func TestAsHelm(t *testing.T) {
 	data := configMap("a") + "data:\n  x: one\n  yes: text\n  x: two\n---\n" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},` + "\n" + `"data":{"x":"one","x":"two"}}` + "\n"
 	var warnings []string

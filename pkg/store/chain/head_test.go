@@ -226,7 +226,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// TestWithdrawnRows: what was withdrawn takes no place from what was rolled out.
+// TestWithdrawnRows: withdrawn rows take no place from rows that were rolled out.
 func TestWithdrawnRows(t *testing.T) {
 	h := Head{}
 	number := int64(0)

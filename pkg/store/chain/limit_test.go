@@ -22,8 +22,8 @@ func around(r *rapid.T, edge, below int) int {
 	return rapid.IntRange(edge-below, edge+100).Draw(r, "length")
 }
 
-// TestHeadIsRead: whatever head is encoded is decoded and is the same, around the
-// limit and with text that JSON writes six times as long.
+// TestHeadIsRead: any head that is encoded is decoded and is the same, around the limit and with
+// text that JSON writes six times as long.
 func TestHeadIsRead(t *testing.T) {
 	taken, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -55,8 +55,8 @@ func TestHeadIsRead(t *testing.T) {
 	}
 }
 
-// TestLargestHead: what a chain can have within the bounds of its texts is far below
-// the limit of its head.
+// TestLargestHead: the largest chain within the bounds of its texts is far below the limit of its
+// head.
 func TestLargestHead(t *testing.T) {
 	head := Head{Name: strings.Repeat("a", 52), OwnerUID: types.UID(strings.Repeat("<", 128))}
 	text := strings.Repeat("<", 2*maxTextBytes)

@@ -295,7 +295,7 @@ func TestPutOff(t *testing.T) {
 	s.holds("at the end", true)
 }
 
-// TestReserved: what is being imported stays, until the import is over.
+// TestReserved: packs of an import stay, until the import is over.
 func TestReserved(t *testing.T) {
 	etcd := storetest.Client(t)
 	s := on(t, etcd)

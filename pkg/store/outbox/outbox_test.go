@@ -112,7 +112,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestTrimmed: what all receivers have taken is deleted, and what one has not taken is not.
+// TestTrimmed: events that all receivers have taken are deleted, and others are not.
 func TestTrimmed(t *testing.T) {
 	kv := storetest.NewMemory()
 	o := begin(t, kv)

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestPackIsRead: whatever pack is encoded is decoded and has the same objects, around
-// the limit of its bodies.
+// TestPackIsRead: any pack that is encoded is decoded and has the same objects, around the limit of
+// its bodies.
 func TestPackIsRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var objects []manifest.Object

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestRowsAreRead: whatever rows are encoded are decoded, the newest ones unchanged;
-// of one that is too large by itself nothing is written.
+// TestRowsAreRead: any rows that are encoded are decoded, the newest ones unchanged; of one that is
+// too large by itself nothing is written.
 func TestRowsAreRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var rows []Row

@@ -203,7 +203,7 @@ func (o *olmv0) mustAdoptOLM(flags ...string) string {
 	return out.Stdout + out.Stderr
 }
 
-// refusals: what OLM has not finished, and what an extension cannot be.
+// refusals: installations that OLM has not finished, and those that cannot be an extension.
 func (o *olmv0) refusals(s *site) {
 	o.t.Helper()
 	many := newOLMv0(s)
@@ -289,7 +289,7 @@ func (o *olmv0) goesOver() {
 	o.undisrupted(mark, before, pods)
 }
 
-// leavesOLM: what the command printed is typed, and OLM finishes it.
+// leavesOLM: the printed commands are typed, and OLM finishes the rest.
 func (o *olmv0) leavesOLM() {
 	o.t.Helper()
 	before := o.objects()

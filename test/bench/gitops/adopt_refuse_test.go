@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// obstacles: what somebody else has done to the objects since is never undone unasked.
+// obstacles: changes of others to the objects are never undone unasked.
 func obstacles(s *site) {
 	name := s.namespace
 	s.says(s.adopt().Stderr, "there is no Helm release "+name+"/"+name)

@@ -111,7 +111,7 @@ func hostWrites(t *testing.T, w targetCluster) {
 	}
 }
 
-// hostCounts: what the host says it sent is what kube-apiserver saw.
+// hostCounts: the counts of the host are those of kube-apiserver.
 func hostCounts(t *testing.T, w targetCluster) {
 	ns, kind := w.namespace(t), kinds()["ConfigMap"]
 	mark := w.Audit().Mark()

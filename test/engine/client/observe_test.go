@@ -112,8 +112,7 @@ func observeRequests(t *testing.T, w targetCluster) {
 	})
 }
 
-// observeLabels: what lost its label is absent for a watch by label, and present
-// by name.
+// observeLabels: an object that lost its label is absent for a watch by label, and present by name.
 func observeLabels(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-labels"), w.namespace(t), kinds()["ConfigMap"]
 	labelled, named := kind.ref(ns, "labelled"), kind.ref(ns, "named")

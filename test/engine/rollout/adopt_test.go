@@ -45,8 +45,8 @@ func older(ns, name string) map[string]any {
 	return o
 }
 
-// adoptsFromOthers: what the one who kept the object before had set, and the
-// manifest has not, disappears; what others did to it stays.
+// adoptsFromOthers: fields that the former manager had set, and the manifest has not, disappear;
+// fields of others stay.
 func adoptsFromOthers(t *testing.T, c *chain) {
 	ns := c.home()
 	applied := func(args ...string) func(*chain, map[string]any) {

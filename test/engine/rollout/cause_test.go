@@ -121,8 +121,8 @@ func workload(apiVersion, kind, ns, more string) map[string]any {
 	return object
 }
 
-// TestCauses: what a workload lacks is told within a minute, at the price of at most three
-// requests a look, counted where they are sent and in kube-apiserver's audit log; while all
+// TestCauses: the cause of an unready workload is told within a minute, at the price of at most
+// three requests a look, counted where they are sent and in kube-apiserver's audit log; while all
 // is well nothing is looked at.
 func TestCauses(t *testing.T) {
 	t.Parallel()

@@ -161,8 +161,8 @@ func deploymentOf(ns, name, spec, pod, container string) string {
 selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {%s containers: [{name: c, image: "registry.example.com/x:1", %s}]}}}}`, ns, name, spec, pod, container)
 }
 
-// removesDefaultsThatBlock: what the API server filled in for the manifest before is in the way of
-// the next one.
+// removesDefaultsThatBlock: defaults that the API server filled in for the manifest before are in
+// the way of the next one.
 func removesDefaultsThatBlock(t *testing.T, c *chain) {
 	ns := c.home()
 	mount := `volumeMounts: [{name: v, mountPath: /v}]`
@@ -265,8 +265,8 @@ func fixed(ns string) map[string]any {
 	return definition
 }
 
-// hasAWayOutOfRefusals: whatever the words of the server are, the advice is to delete the object, and
-// that is enough.
+// hasAWayOutOfRefusals: the advice is to delete the object, whatever the words of the server are,
+// and that is enough.
 func hasAWayOutOfRefusals(t *testing.T, c *chain) {
 	refusedAndDeleted(t, c, func() {})
 }

@@ -287,8 +287,8 @@ func configMaps(r *revision) []map[string]any {
 	return slices.DeleteFunc(r.objects(), func(o map[string]any) bool { return o["kind"] != "ConfigMap" })
 }
 
-// countsRequestsOfOnePhase: what lies in a namespace of the same phase is tried
-// twice, the first time in vain.
+// countsRequestsOfOnePhase: an object in a namespace of the same phase is tried twice, the first
+// time in vain.
 func countsRequestsOfOnePhase(t *testing.T, c *chain) {
 	ns := c.name
 	one := rev(1).phase("all", namespace(ns), configMap(ns, "a", "1"), configMap(ns, "b", "1"))

@@ -379,7 +379,7 @@ func leavesOne(t *testing.T, c *chain) {
 	}
 }
 
-// leavesPeopleTheirs: what people add to a workload stays through upgrades.
+// leavesPeopleTheirs: additions of people to a workload stay through upgrades.
 func leavesPeopleTheirs(t *testing.T, c *chain) {
 	ns := c.home()
 	app := func(value string) map[string]any { return deployment(ns, "app", value) }

@@ -169,8 +169,7 @@ func TestRefusedSoon(t *testing.T) {
 	}
 }
 
-// TestTurns: what one user sends waits for their own requests; others do not wait for
-// it.
+// TestTurns: requests of a user wait for the user's own requests, and not for those of others.
 func TestTurns(t *testing.T) { synctest.Test(t, turnsOfUsers) }
 
 func turnsOfUsers(t *testing.T) {

@@ -58,8 +58,8 @@ func TestQuestionsAreFair(t *testing.T) {
 	}
 }
 
-// TestAskedOnceForOneRequest: what was answered for one revision that a request deletes is not
-// asked for the next one, whether it was a yes or a no; the next request asks anew.
+// TestAskedOnceForOneRequest: an answer about one revision that a request deletes counts for the
+// next one, too, whether it was a yes or a no; the next request asks anew.
 func TestAskedOnceForOneRequest(t *testing.T) {
 	first, second := rev(1, configMap(t, "a", "1")), rev(2, configMap(t, "a", "1"), configMap(t, "b", "1"))
 	both := func(w *situation, ctx context.Context) (errs []error, asked []int) {

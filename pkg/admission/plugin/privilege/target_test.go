@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// TestTarget: what is written to another cluster takes the right to use that cluster,
-// and no other helps.
+// TestTarget: a write to another cluster takes the right to use that cluster, and no other right
+// helps.
 func TestTarget(t *testing.T) {
 	web := deployment(t, "web")
 	use := func(target string) func(*situation) {

@@ -131,8 +131,8 @@ func TestDoorOfTemplates(t *testing.T) {
 	}
 }
 
-// TestWrittenForOthers: what Penstock writes, it writes for somebody whose rights it does not
-// know. So it signs nothing, and what changes is signed by nobody.
+// TestWrittenForOthers: Penstock writes such objects for a user whose rights it does not know. So
+// it signs nothing, and what changes is signed by nobody.
 func TestWrittenForOthers(t *testing.T) {
 	template := "quay.io/c:" + variable("Sample", "one")
 	signed := func(text string) *unstructured.Unstructured {

@@ -220,7 +220,7 @@ func values(t testing.TB, options *v1alpha1.LoadAwareRebalancingOptions) *v1alph
 	return &v1alpha1.JSONObject{Raw: raw}
 }
 
-// TestNUMA: what is shipped for NUMA makes a KubeletConfig, and waits with words.
+// TestNUMA: the shipped definition for NUMA makes a KubeletConfig, and waits with words.
 func TestNUMA(t *testing.T) {
 	numa := example(t, "numa.yaml")
 	facts := profile.NewFacts()

@@ -46,7 +46,7 @@ func makes(expression string) change {
 	return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) { spec.Items[0].Object = expression }
 }
 
-// TestRefused: what a definition must not be is refused when it is written, with the field.
+// TestRefused: a bad definition is refused when it is written, with the field.
 func TestRefused(t *testing.T) {
 	requires := func(definition string, access v1alpha1.DefinitionAccess) change {
 		return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
@@ -166,7 +166,7 @@ func widgets(n int) profile.Facts {
 	return facts
 }
 
-// TestMadeThings: what expressions make is looked at. Kinds and names that the definition
+// TestMadeThings: objects that expressions make are checked. Kinds and names that the definition
 // does not declare are refused, and so is what is no object, and what is too much.
 func TestMadeThings(t *testing.T) {
 	doubled := func(spec *v1alpha1.ConfigurationProfileDefinitionSpec, first, next string) {
@@ -291,7 +291,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestDigest: what is computed has a digest, and a description does not change it.
+// TestDigest: computed objects have a digest, and a description does not change it.
 func TestDigest(t *testing.T) {
 	plain := cel.Digest(simple(t, nil))
 	if again := cel.Digest(simple(t, func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) { spec.Description = "Widgets grow." })); again != plain {

@@ -332,7 +332,7 @@ func TestFieldThresholds(t *testing.T) {
 	}
 }
 
-// TestFieldExport: what the plan makes of the KubeDescheduler of the field is what was exported.
+// TestFieldExport: the plan makes of the KubeDescheduler of the field the object that was exported.
 func TestFieldExport(t *testing.T) {
 	var found []*unstructured.Unstructured
 	for _, file := range []string{"kd.yaml", "export.yaml"} {

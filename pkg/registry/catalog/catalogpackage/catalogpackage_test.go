@@ -214,7 +214,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestVersionOfList: what may be asked for by resourceVersion.
+// TestVersionOfList: values of resourceVersion that may be asked for.
 func TestVersionOfList(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, nothing).Package
@@ -500,7 +500,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// TestBadQueries: what is asked for and is not there is said, with what there is.
+// TestBadQueries: a query for something that does not exist gets an error with the existing values.
 func TestBadQueries(t *testing.T) {
 	s := NewStorage(three(t), nothing)
 	for name, c := range map[string]struct {
@@ -541,7 +541,7 @@ func TestIcon(t *testing.T) {
 	}
 }
 
-// TestHostile: what a catalog says neither leaves its line nor fills the screen.
+// TestHostile: text of a catalog neither leaves its line nor fills the screen.
 func TestHostile(t *testing.T) {
 	nasty := `x\u001b[2J\u202e\n` + strings.Repeat("y", 5000)
 	content := strings.NewReplacer("NASTY", nasty).Replace(`{"schema":"olm.package","name":"p","defaultChannel":"NASTY","description":"NASTY"}

@@ -104,8 +104,8 @@ func TestRewriteStatus(t *testing.T) {
 	}
 }
 
-// FuzzRewrite: whatever a body is, both ways to replace its manifests agree, and
-// a second time finds nothing left to do.
+// FuzzRewrite: both ways to replace the manifests of a body agree, and a second time finds nothing
+// left to do.
 func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`{"spec":{"phases":[{"name":"p","objects":[{"object":` + configMapBody + `}]}]}}`))
 	f.Add([]byte(`{"spec":{"phases":[{"objects":[{"object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}},"digest":"x"}]}]}}`))

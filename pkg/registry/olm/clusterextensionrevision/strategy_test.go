@@ -86,7 +86,7 @@ type stands struct{}
 
 func (stands) Get(context.Context, string) (int64, error) { return 0, nil }
 
-// TestUnreadableChain: what cannot be read is not taken for empty.
+// TestUnreadableChain: a chain that cannot be read is not taken for empty.
 func TestUnreadableChain(t *testing.T) {
 	unreadable := errors.New("etcd is away")
 	s := &strategy{chainVersions: stands{}, chain: func(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, unreadable }}

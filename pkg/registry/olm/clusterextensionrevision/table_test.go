@@ -117,7 +117,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestSummary: what kubectl describe begins with.
+// TestSummary: the first lines of kubectl describe.
 func TestSummary(t *testing.T) {
 	failing := func(name, message string) olm.ObjectFailure {
 		return olm.ObjectFailure{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "argocd", Name: name, Reason: "ProbeFailed", Message: message}

@@ -201,8 +201,8 @@ func (anything) Authorize(context.Context, authorizer.Attributes) (authorizer.De
 	return authorizer.DecisionAllow, "", nil
 }
 
-// TestAllIsShown: whatever changes in whatever objects, every output shows the word that differs, or
-// names the object, and the command that shows it, and that command does. Of the values of a Secret
+// TestAllIsShown: for every change in every object, each output shows the word that differs, or
+// names the object and the command that shows it, and that command does. Of the values of a Secret
 // it says that they changed, and shows none.
 func TestAllIsShown(t *testing.T) {
 	scheme := runtime.NewScheme()

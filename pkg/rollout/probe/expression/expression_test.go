@@ -53,7 +53,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// TestSameAsLibrary: what an expression comes to is what it comes to without a budget.
+// TestSameAsLibrary: an expression has the same result with and without a budget.
 func TestSameAsLibrary(t *testing.T) {
 	set, err := typing("self")
 	if err != nil {
@@ -109,8 +109,8 @@ func TestSameAsLibrary(t *testing.T) {
 	}
 }
 
-// TestBombs: whatever an expression does, it ends when its budget does, and has used no
-// more memory than what is paid for.
+// TestBombs: any expression ends when its budget does, and has used no more memory than what is
+// paid for.
 func TestBombs(t *testing.T) {
 	const units = 100_000
 	self := hostile.Object()
@@ -139,7 +139,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestOrdinary: what people write costs a small part of what there is.
+// TestOrdinary: ordinary expressions cost a small part of the budget.
 func TestOrdinary(t *testing.T) {
 	self := hostile.Object()
 	compiler := &Compiler{Checking: true}
@@ -179,7 +179,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestChecking: what is refused of new expressions, and how.
+// TestChecking: new expressions that are refused, and how.
 func TestChecking(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, says string }{
 		"Constant":  {"a pattern in quotes", "self.kind.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')", ""},

@@ -62,8 +62,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBallastIsWhole: what a process left behind that was killed while it made the ballast
-// is removed, whether there is room for a ballast or not.
+// TestBallastIsWhole: the leftovers of a process that was killed while it made the ballast are
+// removed, whether there is room for a ballast or not.
 func TestBallastIsWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free uint64

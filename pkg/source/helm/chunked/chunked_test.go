@@ -44,7 +44,7 @@ func secrets(t *testing.T, file string) ([]*corev1.Secret, func(string) (*corev1
 	return all, func(name string) (*corev1.Secret, error) { return byName[name], nil }
 }
 
-// TestDecode: what operator-controller leaves is read, whatever size its pieces have.
+// TestDecode: releases of operator-controller are read, whatever size their pieces have.
 func TestDecode(t *testing.T) {
 	for file, want := range map[string][]string{
 		"one.yaml":            {"1 deployed"},
@@ -109,7 +109,7 @@ func TestNamesOfChunks(t *testing.T) {
 	}
 }
 
-// TestEncode: what is written is read again, and has the labels of the samples.
+// TestEncode: a written release is read again, and has the labels of the samples.
 func TestEncode(t *testing.T) {
 	release := []byte(`{"name":"beacon","version":3,"namespace":"n","info":{"status":"deployed"},"manifest":"` + random(4000) + `"}`)
 	options := Options{Namespace: "olmv1-system", Name: "beacon", Version: 3, Status: "deployed", CreatedAt: time.Unix(1795353079, 0), PieceBytes: 768}

@@ -150,8 +150,8 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// TestReviews: who may do something to all objects of a kind in a namespace costs
-// one review, however many there are.
+// TestReviews: a question about the right to all objects of a kind in a namespace costs one review,
+// however many there are.
 func TestReviews(t *testing.T) {
 	var names []string
 	for n := range 100 {
