@@ -48,7 +48,9 @@ func reasonsOf(t *testing.T, page, heading string) []documented {
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "¦"), "|")
 		if len(cells) == 7 && strings.HasPrefix(cells[1], " `") {
-			all = append(all, documented{reason: strings.Trim(cells[1], " `"), signal: advice.Signal(strings.TrimSpace(cells[2])), who: strings.TrimSpace(cells[3]), commands: cells[5]})
+			for reason := range strings.SplitSeq(cells[1], ",") {
+				all = append(all, documented{reason: strings.Trim(reason, " `"), signal: advice.Signal(strings.TrimSpace(cells[2])), who: strings.TrimSpace(cells[3]), commands: cells[5]})
+			}
 		}
 	}
 	if !found || len(all) < 15 {
