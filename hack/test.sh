@@ -211,6 +211,7 @@ step "nothing left" nothing_left
 
 printf '\n== summary (%d s)\n' "${SECONDS}"
 printf '%s\n' "${summary[@]}"
+cat "${scratch}"/events.* 2>/dev/null | grep -o 'noticed: .*' | cut -c1-2000 | head -n 40
 printf '\nthe slowest tests:\n'
 cat "${scratch}"/events.* 2>/dev/null | "${gotestsum}" tool slowest --num 10 --threshold 1s | sed 's|^github.com/penstock-project/penstock/||'
 if [ "${#failed[@]}" -gt 0 ]; then

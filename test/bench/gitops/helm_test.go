@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -17,11 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -98,6 +99,8 @@ spec:
 `, number, number, state, namespace, number)
 }
 
+var revisionResource = olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
+
 // helm installs and upgrades one release as `helm upgrade --install --wait` does.
 type helm struct {
 	t         *testing.T
@@ -126,11 +129,39 @@ func newHelm(t *testing.T) *helm {
 	if err != nil {
 		t.Fatalf("our types are not among all groups: %v", err)
 	}
+	staysCurrent(t, client)
 	flags, kubeconfig, namespace := genericclioptions.NewConfigFlags(true), c.Kubeconfig(), "default"
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
-	return &helm{t: t, flags: flags, revisions: client.Resource(schema.GroupVersionResource{
-		Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions",
-	})}
+	return &helm{t: t, flags: flags, revisions: client.Resource(revisionResource)}
+}
+
+// staysCurrent fails the test when a revision that was Current is in progress again. Helm looks
+// once more at what it waited for after all was Current, and a superseded revision is archived in
+// that moment.
+func staysCurrent(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	informer := factory.ForResource(revisionResource).Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		revision := after.(*unstructured.Unstructured)
+		was, err1 := status.Compute(before.(*unstructured.Unstructured))
+		is, err2 := status.Compute(revision)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Error(err)
+		} else if was.Status == status.CurrentStatus && is.Status == status.InProgressStatus {
+			t.Errorf("%s was Current, and is in progress again: %s", revision.GetName(), is.Message)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	t.Cleanup(func() {
+		close(stop)
+		factory.Shutdown()
+	})
+	factory.Start(stop)
+	factory.WaitForCacheSync(stop)
 }
 
 // roll makes the release consist of some files, and waits.

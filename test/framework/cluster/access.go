@@ -3,11 +3,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -36,32 +37,32 @@ func (a *Access) Kubeconfig() string { return a.access.Kubeconfig() }
 // ended; a non-zero exit does not fail the test.
 func (a *Access) Kubectl(args ...string) Output {
 	a.t.Helper()
-	return a.kubectl(nil, nil, args...)
+	return a.kubectl(nil, "", args...)
 }
 
 // KubectlEnv is KubectlInput with more variables in kubectl's environment, as
 // "NAME=value".
 func (a *Access) KubectlEnv(env []string, stdin string, args ...string) Output {
 	a.t.Helper()
-	return a.kubectl(env, strings.NewReader(stdin), args...)
+	return a.kubectl(env, stdin, args...)
 }
 
 // KubectlInput is Kubectl with something on stdin: "apply", "-f", "-".
 func (a *Access) KubectlInput(stdin string, args ...string) Output {
 	a.t.Helper()
-	return a.kubectl(nil, strings.NewReader(stdin), args...)
+	return a.kubectl(nil, stdin, args...)
 }
 
 // MustKubectl is Kubectl that has to succeed; it returns stdout.
 func (a *Access) MustKubectl(args ...string) string {
 	a.t.Helper()
-	return a.must(a.kubectl(nil, nil, args...))
+	return a.must(a.kubectl(nil, "", args...))
 }
 
 // MustKubectlInput is KubectlInput that has to succeed; it returns stdout.
 func (a *Access) MustKubectlInput(stdin string, args ...string) string {
 	a.t.Helper()
-	return a.must(a.kubectl(nil, strings.NewReader(stdin), args...))
+	return a.must(a.kubectl(nil, stdin, args...))
 }
 
 func (a *Access) must(out Output) string {
@@ -72,11 +73,49 @@ func (a *Access) must(out Output) string {
 	return out.Stdout
 }
 
-func (a *Access) kubectl(env []string, stdin io.Reader, args ...string) Output {
+// tooLate is in what kubectl says when kube-apiserver has worked on a request for a minute.
+// Requests for OpenAPI wait for each other there, and for the server of each APIService.
+const tooLate = "unable to return a response in the time allotted"
+
+// kubectl runs a command, and once more when kube-apiserver was too late. Each line of the log
+// about that has "noticed:", for the summary of hack/test.sh.
+func (a *Access) kubectl(env []string, stdin string, args ...string) Output {
+	a.t.Helper()
+	stacks := make(chan []string, 1)
+	watch := time.AfterFunc(slow, func() { stacks <- a.openAPIStacks() })
+	out := a.runKubectl(env, stdin, args...)
+	if !watch.Stop() && out.ExitCode != 0 && strings.Contains(out.Stderr, tooLate) {
+		for _, line := range append([]string{a.t.Name() + ": " + out.String()}, <-stacks...) {
+			a.t.Log("noticed: " + strings.ReplaceAll(line, "\n", " | "))
+		}
+		out = a.runKubectl(env, stdin, args...)
+	}
+	return out
+}
+
+// slow is when it is time to look at what kube-apiserver does.
+const slow = 20 * time.Second
+
+// openAPIStacks are the goroutines of kube-apiserver that gather or give OpenAPI.
+func (a *Access) openAPIStacks() []string {
+	client, err := kubernetes.NewForConfig(a.Config())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), slow)
+	defer cancel()
+	all, err := client.RESTClient().Get().AbsPath("/debug/pprof/goroutine").Param("debug", "2").Do(ctx).Raw()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return slices.DeleteFunc(strings.Split(string(all), "\n\n"), func(stack string) bool { return !strings.Contains(stack, "openapi") })
+}
+
+func (a *Access) runKubectl(env []string, stdin string, args ...string) Output {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := a.access.KubectlEnv(ctx, env, stdin, args...)
+	out, err := a.access.KubectlEnv(ctx, env, strings.NewReader(stdin), args...)
 	if err != nil {
 		a.t.Fatalf("cluster: %v\n%s", err, out.Stderr)
 	}

@@ -108,9 +108,7 @@ func wasCollected(err error) bool {
 // cache: it may have been given up since, by somebody who was asked for no more than this
 // revision leaves.
 func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensionRevision) error {
-	who, _ := genericrequest.UserFrom(ctx)
-	archives := updated.Spec.LifecycleState == olm.LifecycleStateArchived && old.Spec.LifecycleState != olm.LifecycleStateArchived
-	if !archives || !request.IsInternal(ctx, who) {
+	if !isArchivedByPenstock(ctx, updated, old) {
 		return nil
 	}
 	chain, number, _ := olm.ChainOf(updated.Name)
@@ -126,4 +124,11 @@ func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensio
 		}
 	}
 	return apierrors.NewConflict(v1alpha1.Resource(resource), updated.Name, errors.New("it is archived once a newer revision has succeeded, and there is no such revision any more"))
+}
+
+// isArchivedByPenstock tells whether Penstock archives a revision in its own name.
+func isArchivedByPenstock(ctx context.Context, updated, old *olm.ClusterExtensionRevision) bool {
+	who, _ := genericrequest.UserFrom(ctx)
+	return updated.Spec.LifecycleState == olm.LifecycleStateArchived && old.Spec.LifecycleState != olm.LifecycleStateArchived &&
+		request.IsInternal(ctx, who)
 }

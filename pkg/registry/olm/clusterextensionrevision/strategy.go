@@ -152,6 +152,11 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	disown(revision)
 	if !apiequality.Semantic.DeepEqual(revision.Spec, stored.Spec) {
 		revision.Generation = stored.Generation + 1
+		// The controllers have seen what they write. Without this a superseded revision is in
+		// progress for a moment, and Helm's wait, which looks again after all was well, fails.
+		if stored.Status.ObservedGeneration == stored.Generation && isArchivedByPenstock(ctx, revision, stored) {
+			revision.Status.ObservedGeneration = revision.Generation
+		}
 	}
 }
 

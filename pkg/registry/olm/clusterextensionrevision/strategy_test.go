@@ -3,6 +3,8 @@ package clusterextensionrevision
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -119,4 +122,41 @@ func TestStatusManagersAreForgotten(t *testing.T) {
 			t.Errorf("a write of status by %s (-want +got):\n%s", requester, diff)
 		}
 	}
+}
+
+// A revision that Penstock archives is never behind: Helm's wait fails on one that is.
+func TestArchivedByPenstockIsObserved(t *testing.T) {
+	own := &user.DefaultInfo{Name: user.APIServerUser}
+	for name, tc := range map[string]struct {
+		who            user.Info
+		observed, want int64
+	}{
+		"Penstock": {own, 3, 4},
+		"Behind":   {own, 2, 2},
+		"User":     {&user.DefaultInfo{Name: "alice"}, 3, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := &olm.ClusterExtensionRevision{
+				ObjectMeta: metav1.ObjectMeta{Name: "e-1", Generation: 3},
+				Spec:       olm.ClusterExtensionRevisionSpec{Revision: 1, LifecycleState: olm.LifecycleStateActive},
+				Status:     olm.ClusterExtensionRevisionStatus{ObservedGeneration: tc.observed},
+			}
+			revision := stored.DeepCopy()
+			revision.Spec.LifecycleState = olm.LifecycleStateArchived
+			admissionrequest.MarkInternal(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				ctx, _ := withStaged(request.WithUser(r.Context(), tc.who))
+				(&strategy{}).PrepareForUpdate(ctx, revision, stored)
+			}), "token").ServeHTTP(httptest.NewRecorder(), sentBy(t, "token"))
+			if revision.Generation != 4 || revision.Status.ObservedGeneration != tc.want {
+				t.Errorf("generation %d, observed %d, want 4 and %d", revision.Generation, revision.Status.ObservedGeneration, tc.want)
+			}
+		})
+	}
+}
+
+// sentBy is a request with a token.
+func sentBy(t *testing.T, token string) *http.Request {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPatch, "/", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
 }
