@@ -151,14 +151,17 @@ func tail(file string, lines int) string {
 }
 
 // Complaints are the last 40 lines of kube-apiserver's log above the level of information:
-// which requests ended by a timeout is said nowhere else. The end of a watch is no complaint.
+// which requests ended by a timeout is said nowhere else. Neither the end of a
+// watch is one, nor an API without resources.
 func (p *Plane) Complaints() string {
 	content, err := os.ReadFile(filepath.Join(p.dir, "kube-apiserver.log"))
 	if err != nil {
 		return err.Error()
 	}
 	lines := slices.Collect(strings.Lines(string(content)))
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "I") || strings.Contains(line, "watch=true") })
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "I") || strings.Contains(line, "watch=true") || strings.Contains(line, "Skipping API")
+	})
 	return strings.Join(lines[max(0, len(lines)-40):], "")
 }
 
