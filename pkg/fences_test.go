@@ -164,7 +164,7 @@ func fences() []fence {
 		{"pkg/client/check", append([]string{"pkg/client", "pkg/manifest", "pkg/rollout/cause", "pkg/sigstore"}, api...), "why Penstock's own Pod is not ready is told as it is of others"},
 		{"pkg/client", api, "a user who talks to our API needs only its types"},
 		{"pkg/console/web", nil, "files are served whatever they show"},
-		{"pkg/console/screens", append([]string{"pkg/catalog/clustercatalog", "pkg/client", "pkg/extension", "pkg/text"}, api...), "a screen shows what our API answers, no matter who serves it"},
+		{"pkg/console/screens", append([]string{"pkg/catalog/clustercatalog", "pkg/client", "pkg/extension", "pkg/extensionset", "pkg/fleet", "pkg/text"}, api...), "a screen shows what our API answers, no matter who serves it"},
 		{"pkg/console", nil, "the door decides who may ask, and not what is answered"},
 		{"pkg/verbs", append([]string{"pkg/adopt", "pkg/catalog", "pkg/capabilities", "pkg/client", "pkg/clusterversion", "pkg/extension", "pkg/manifest", "pkg/plugin/screen", "pkg/resolve", "pkg/server/registration", "pkg/source"}, api...), "they work from outside, in the name of their caller"},
 		{"pkg/plugin", append([]string{"pkg/client", "pkg/console", "pkg/extension", "pkg/maintenancewindow", "pkg/release", "pkg/sigstore", "pkg/source", "pkg/verbs"}, api...), "it is for a laptop: what it knows, it asks our API"},

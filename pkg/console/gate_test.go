@@ -151,6 +151,7 @@ func TestGate(t *testing.T) {
 		"write, unbound":     {"it names no revision that was shown", request{method: "POST", path: rollback, body: `{"cause":"x"}`}, 400, "Body"},
 		"write, unknown":     {"it may have been meant to matter", request{method: "POST", path: rollback, body: `{"form":"shop-2"}`}, 400, "Body"},
 		"approve, unbound":   {"", request{method: "POST", path: "/api/plans/p/approve", body: `{}`}, 400, "Body"},
+		"skip, unbound":      {"", request{method: "POST", path: "/api/rollouts/r/skip", body: `{"clusters":["a"]}`}, 400, "Body"},
 		"state, unbound":     {"", request{method: "POST", path: "/api/revisions/shop-1/state", body: `{"state":"Active"}`}, 400, "Body"},
 		"install, unread":    {"it names no namespace", request{method: "POST", path: "/api/packages/p/install", body: `{"latest":"1","name":"p"}`}, 400, "Body"},
 		"install, hostile":   {"", request{method: "POST", path: "/api/packages/p/install", body: `{"latest":"1","name":"../x","namespace":"n"}`}, 400, "Body"},
@@ -235,7 +236,7 @@ func TestClosed(t *testing.T) {
 // TestReadOnly: a console that only shows sends no write.
 func TestReadOnly(t *testing.T) {
 	handler, cluster := testConsole(t, func(_ *Options, shown *screens.Options) { shown.ReadOnly = true })
-	for _, path := range []string{rollback, "/api/revisions/shop-1/state", "/api/plans/p/approve", "/api/plans/p/compute", "/api/plans/p/stop", "/api/plans/p/undo", "/api/packages/p/install"} {
+	for _, path := range []string{rollback, "/api/revisions/shop-1/state", "/api/plans/p/approve", "/api/plans/p/compute", "/api/plans/p/stop", "/api/plans/p/undo", "/api/packages/p/install", "/api/rollouts/r/approve", "/api/rollouts/r/halt", "/api/rollouts/r/resume", "/api/rollouts/r/retry", "/api/rollouts/r/skip"} {
 		answer := request{method: http.MethodPost, path: path, body: `{"from":"shop-2","planHash":"x","uid":"x"}`}.send(handler)
 		if answer.Code != http.StatusForbidden || !strings.Contains(answer.Body.String(), screens.ReasonReadOnly) {
 			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
@@ -333,6 +334,8 @@ func TestRefusedUpstream(t *testing.T) {
 	handler, cluster := testConsole(t, nil)
 	for _, one := range []request{
 		{path: "/api/diffs/a-1..a-2"}, {path: "/api/diffs/..a-2"}, {path: "/api/diffs/a-2..live"}, {path: "/api/histories/a"}, {path: "/api/revisions/a-2/objects"}, {path: "/api/plans/p/diff"}, {path: "/api/plans/p/history"}, {path: "/api/plans/p/items/i"},
+		{path: "/api/rollouts/r/groups"}, {method: "POST", path: "/api/rollouts/r/approve", body: `{"digest":"x"}`}, {method: "POST", path: "/api/rollouts/r/halt", body: `{"digest":"x"}`},
+		{method: "POST", path: "/api/rollouts/r/resume", body: `{"digest":"x"}`}, {method: "POST", path: "/api/rollouts/r/retry", body: `{"digest":"x","clusters":["a"]}`}, {method: "POST", path: "/api/rollouts/r/skip", body: `{"digest":"x","clusters":["a"]}`},
 		{path: "/api/packages/p/graph"}, {method: "POST", path: "/api/packages/p/install", body: `{"name":"p","namespace":"n"}`},
 		{method: "POST", path: "/api/extensions/p/version", body: `{"uid":"x","generation":1,"version":"1.x"}`}, {method: "POST", path: rollback, body: `{"from":"shop-2"}`}, {method: "POST", path: "/api/plans/p/approve", body: `{"planHash":"x"}`},
 		{method: "POST", path: "/api/revisions/shop-1/state", body: `{"uid":"x","generation":1,"state":"Active"}`},

@@ -39,6 +39,9 @@ func TestConsole(t *testing.T) {
 		links(blank(t, i.browser, console), tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console https://penstock.example.com/#/x/argocd`)))
 	})
 	t.Run("Catalog", func(t *testing.T) { catalog(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Fleet", func(t *testing.T) {
+		fleet(i.in(t), anna, tab(t, i.browser, console), tab(t, i.browser, serve(t, bert.Kubeconfig(), asTyped)))
+	})
 	t.Run("Search", func(t *testing.T) {
 		search(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
 	})

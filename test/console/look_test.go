@@ -21,7 +21,7 @@ type look struct {
 
 // shownToPeople are the screens of docs/console.
 func shownToPeople() []string {
-	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "tree", "timeline", "search", "rollback", "plan", "plan-run", "catalog", "package", "install", "version", "profiles", "object", "pod", "readiness", "sign-in", "sign-in-provider", "me"}
+	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "tree", "timeline", "search", "rollback", "plan", "plan-run", "fleet", "catalog", "package", "install", "version", "profiles", "object", "pod", "readiness", "sign-in", "sign-in-provider", "me"}
 }
 
 // looks are the two that differ most; with FULL=1, and for pictures, all of them.

@@ -19,6 +19,14 @@ func Revisions(client versioned.Interface, options metav1.ListOptions) Source[*o
 		})
 }
 
+// Rollouts follows the rollouts to many clusters that a selector picks.
+func Rollouts(client versioned.Interface, options metav1.ListOptions) Source[*olmv1alpha1.ClusterExtensionRollout] {
+	return resource(client.OlmV1alpha1().ClusterExtensionRollouts(), options,
+		func(list *olmv1alpha1.ClusterExtensionRolloutList) []*olmv1alpha1.ClusterExtensionRollout {
+			return Pointers(list.Items)
+		})
+}
+
 // Plans follows the plans that a selector picks.
 func Plans(client versioned.Interface, options metav1.ListOptions) Source[*hcov1alpha1.ConfigurationPlan] {
 	return resource(client.HcoV1alpha1().ConfigurationPlans(), options,

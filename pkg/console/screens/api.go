@@ -89,6 +89,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, streams + "overview", stream(a.watchOverview)},
 		{http.MethodGet, streams + "extensions/{name}", stream(a.watchExtension)},
 		{http.MethodGet, streams + "plans/{name}", stream(a.watchPlan)},
+		{http.MethodGet, streams + "rollouts/{name}", stream(a.watchRollout)},
 		{http.MethodGet, streams + "logs/{namespace}/{name}", stream(a.watchLog)},
 		{http.MethodGet, "/api/diffs/{name}", answer(a.diff)},
 		{http.MethodGet, "/api/histories/{name}", answer(a.history)},
@@ -103,6 +104,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
 		{http.MethodGet, "/api/plans/{name}/items/{item}", answer(a.target)},
+		{http.MethodGet, "/api/rollouts/{name}/groups", answer(a.rolloutGroups)},
 		{http.MethodGet, "/api/revisions/{name}/object", answer(a.object)},
 		{http.MethodGet, "/api/revisions/{name}/owners", answer(a.owners)},
 		{http.MethodGet, "/api/profiles", answer(a.profiles)},
@@ -118,6 +120,11 @@ func (a *API) Routes() []Route {
 		{http.MethodPost, "/api/plans/{name}/compute", a.write(a.compute)},
 		{http.MethodPost, "/api/plans/{name}/stop", a.write(a.stop)},
 		{http.MethodPost, "/api/plans/{name}/undo", a.write(a.undo)},
+		{http.MethodPost, "/api/rollouts/{name}/approve", a.decide("approve")},
+		{http.MethodPost, "/api/rollouts/{name}/halt", a.decide("halt")},
+		{http.MethodPost, "/api/rollouts/{name}/resume", a.decide("resume")},
+		{http.MethodPost, "/api/rollouts/{name}/retry", a.decide("retry")},
+		{http.MethodPost, "/api/rollouts/{name}/skip", a.decide("skip")},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
 // Me is whose console this is, and of which cluster.
@@ -61,6 +62,7 @@ func (r right) String() string {
 // buttons are what pages ask the rights for: what they show, and what their buttons do.
 func buttons() map[string]right {
 	olm, hco, catalog := olmv1alpha1.GroupName, hcov1alpha1.GroupName, catalogv1alpha1.GroupName
+	const rollouts = "clusterextensionrollouts"
 	return map[string]right{
 		"listRevisions":  {"list", olm, "clusterextensionrevisions", ""},
 		"readDiffs":      {"get", olm, "clusterextensionrevisions", "diff"},
@@ -82,6 +84,13 @@ func buttons() map[string]right {
 		"readGraphs":     {"get", catalog, "catalogpackages", "graph"},
 		"install":        {"create", extension.Resource.Group, extension.Resource.Resource, ""},
 		"createRevision": {"create", olm, "clusterextensionrevisions", ""},
+		"listSets":       {"list", extensionset.Resource.Group, extensionset.Resource.Resource, ""},
+		"listRollouts":   {"list", olm, rollouts, ""},
+		"approveRollout": {"create", olm, rollouts, "approve"},
+		"haltRollout":    {"create", olm, rollouts, "halt"},
+		"resumeRollout":  {"create", olm, rollouts, "resume"},
+		"retryRollout":   {"create", olm, rollouts, "retry"},
+		"skipRollout":    {"create", olm, rollouts, "skip"},
 		"readReadiness":  {"get", olm, "upgradereadinesses", ""},
 		"patchExtension": {"patch", extension.Resource.Group, extension.Resource.Resource, ""},
 	}

@@ -11,12 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
 // batch is how long changes are gathered before they are sent.
@@ -27,6 +29,7 @@ const (
 	partRevisions  = "extensions"
 	partPlans      = "plans"
 	partExtensions = "ClusterExtensions"
+	partSets       = "ClusterExtensionSets"
 )
 
 // picture is the overview as it is in the cluster, and as a page has it.
@@ -35,6 +38,7 @@ type picture struct {
 	revisions []*v1alpha1.ClusterExtensionRevision
 	asked     map[*unstructured.Unstructured]overview.Asked
 	plans     []*hcov1alpha1.ConfigurationPlan
+	sets      []*extensionset.Set
 	// unknown are the parts that nothing was heard of yet.
 	unknown map[string]bool
 	// changed has a token when something has.
@@ -42,13 +46,14 @@ type picture struct {
 
 	sentExtensions map[string]ExtensionRow
 	sentPlans      map[string]PlanRow
+	sentSets       map[string]SetRow
 }
 
-// watchOverview sends all extensions and plans, and then what changes.
+// watchOverview sends all extensions, plans and sets, and then what changes.
 func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Message)) error {
 	p := &picture{
-		unknown: map[string]bool{partRevisions: true, partPlans: true, partExtensions: true}, changed: make(chan struct{}, 1),
-		sentExtensions: map[string]ExtensionRow{}, sentPlans: map[string]PlanRow{},
+		unknown: map[string]bool{partRevisions: true, partPlans: true, partExtensions: true, partSets: true}, changed: make(chan struct{}, 1),
+		sentExtensions: map[string]ExtensionRow{}, sentPlans: map[string]PlanRow{}, sentSets: map[string]SetRow{},
 	}
 	unarchived := metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -67,6 +72,11 @@ func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Mess
 		err := part(ctx, p, partExtensions, a.clusterExtensions(), send, p.ask)
 		if err != nil {
 			p.without(partExtensions, err, send)
+		}
+	})
+	all.Go(func() {
+		if err := part(ctx, p, partSets, a.sets(), send, p.readSets); err != nil {
+			p.without(partSets, err, send)
 		}
 	})
 	p.show(ctx, send)
@@ -92,7 +102,11 @@ func part[T metav1.Object](ctx context.Context, p *picture, name string, source 
 
 // clusterExtensions follows those; a cluster might not have the kind.
 func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
-	resource := a.host.Resource(extension.Resource)
+	return ofHost(a.host.Resource(extension.Resource))
+}
+
+// ofHost follows a kind of the host.
+func ofHost(resource dynamic.ResourceInterface) follow.Source[*unstructured.Unstructured] {
 	return follow.Source[*unstructured.Unstructured]{
 		List: func(ctx context.Context, options metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
 			list, err := resource.List(ctx, options)
@@ -116,6 +130,16 @@ func (p *picture) ask(all []*unstructured.Unstructured) {
 		}
 	}
 	p.asked = asked
+}
+
+// readSets notes sets. One that cannot be read is left out.
+func (p *picture) readSets(all []*unstructured.Unstructured) {
+	p.sets = nil
+	for _, object := range all {
+		if read, err := extensionset.From(object); err == nil {
+			p.sets = append(p.sets, read)
+		}
+	}
 }
 
 // heard notes that a part is known, and wakes who shows it. The lock is held.
@@ -170,18 +194,22 @@ func (p *picture) difference() (rows *Rows, complete bool) {
 	if p.unknown[partRevisions] {
 		return nil, false
 	}
-	extensions, plans := map[string]ExtensionRow{}, map[string]PlanRow{}
+	extensions, plans, sets := map[string]ExtensionRow{}, map[string]PlanRow{}, map[string]SetRow{}
 	for _, one := range overview.Join(overview.Of(p.revisions), slices.Collect(maps.Values(p.asked))) {
 		extensions[one.Name] = extensionRow(one)
 	}
 	for _, plan := range p.plans {
 		plans[plan.Name] = planRow(plan)
 	}
+	for _, set := range p.sets {
+		sets[set.Name] = setRow(set)
+	}
 	rows = &Rows{}
 	rows.Extensions, rows.GoneExtensions = news(p.sentExtensions, extensions)
 	rows.Plans, rows.GonePlans = news(p.sentPlans, plans)
-	p.sentExtensions, p.sentPlans = extensions, plans
-	if len(rows.Extensions)+len(rows.Plans)+len(rows.GoneExtensions)+len(rows.GonePlans) == 0 {
+	rows.Sets, rows.GoneSets = news(p.sentSets, sets)
+	p.sentExtensions, p.sentPlans, p.sentSets = extensions, plans, sets
+	if len(rows.Extensions)+len(rows.Plans)+len(rows.Sets)+len(rows.GoneExtensions)+len(rows.GonePlans)+len(rows.GoneSets) == 0 {
 		rows = nil
 	}
 	return rows, len(p.unknown) == 0

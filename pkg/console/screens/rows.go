@@ -17,9 +17,11 @@ import (
 type Rows struct {
 	Extensions []ExtensionRow `json:"extensions,omitempty"`
 	Plans      []PlanRow      `json:"plans,omitempty"`
-	// GoneExtensions and GonePlans are names.
+	Sets       []SetRow       `json:"sets,omitempty"`
+	// GoneExtensions, GonePlans and GoneSets are names.
 	GoneExtensions []string `json:"goneExtensions,omitempty"`
 	GonePlans      []string `json:"gonePlans,omitempty"`
+	GoneSets       []string `json:"goneSets,omitempty"`
 }
 
 // Signal is how something is, in the words of every other answer.

@@ -27,9 +27,10 @@ type Message struct {
 	Kind string `json:"kind"`
 	// Rows are of the overview.
 	Rows *Rows `json:"rows,omitempty"`
-	// Extension and Plan are as they are now; without one of a stream about it, there is none.
+	// Extension, Plan and Rollout are as they are now; without one of a stream about it, there is none.
 	Extension *Extension `json:"extension,omitempty"`
 	Plan      *Plan      `json:"plan,omitempty"`
+	Rollout   *Rollout   `json:"rollout,omitempty"`
 	// Wanted is what a ClusterExtension of the same name asks for.
 	Wanted *Wanted `json:"wanted,omitempty"`
 	// Log are lines of a log, each with its time.

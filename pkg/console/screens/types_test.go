@@ -25,7 +25,7 @@ func sent() []any {
 	return []any{
 		Message{}, Me{}, Right{}, Refusal{}, Diff{}, Done{}, StateRequest{}, RollbackRequest{}, ApproveRequest{}, PlanRequest{}, UndoRequest{},
 		Profiles{}, MakePlanRequest{}, ManifestObject{}, Pods{}, PodDetail{}, Events{}, Timeline{}, Search{}, Readiness{}, Owners{}, UpgradeWindow{},
-		Packages{}, Package{}, InstallRequest{}, Installation{}, VersionRequest{}, VersionChange{}, Target{}, catalogv1alpha1.CatalogPackageGraph{},
+		Packages{}, Package{}, InstallRequest{}, Installation{}, VersionRequest{}, VersionChange{}, Target{}, RolloutGroups{}, DecideRequest{}, catalogv1alpha1.CatalogPackageGraph{},
 		olmv1alpha1.RevisionHistory{}, olmv1alpha1.RevisionObjects{}, olmv1alpha1.RevisionRollback{}, hcov1alpha1.PlanDiff{}, hcov1alpha1.PlanHistory{}, hcov1alpha1.PlanApprovalRequest{},
 	}
 }

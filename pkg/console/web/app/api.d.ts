@@ -142,6 +142,13 @@ export interface Container {
   restarts: number;
 }
 
+export interface DecideRequest {
+  digest: string;
+  clusters?: Array<string>;
+  comment?: string;
+  dryRun?: boolean;
+}
+
 export interface DeclaredAccess {
   definition: string;
   access: string;
@@ -401,6 +408,7 @@ export interface Message {
   rows?: Rows;
   extension?: Extension;
   plan?: Plan;
+  rollout?: Rollout;
   wanted?: Wanted;
   log?: Array<string>;
   refusal?: Refusal;
@@ -887,17 +895,90 @@ export interface RollbackRequest {
   dryRun?: boolean;
 }
 
+export interface Rollout {
+  name: string;
+  set: string;
+  requestedBy: string;
+  created: string;
+  signal: string;
+  state: string;
+  message?: string;
+  digest?: string;
+  wave?: string;
+  troubles: string;
+  haltedBy?: string;
+  leaving?: Array<string>;
+  ended?: boolean;
+  approvals?: Array<RolloutApproval>;
+  waves: Array<RolloutWave>;
+  clusters: Array<RolloutCluster>;
+}
+
+export interface RolloutApproval {
+  wave: string;
+  digest: string;
+  user: string;
+  time: string;
+  comment?: string;
+}
+
+export interface RolloutCluster {
+  name: string;
+  wave: string;
+  signal: string;
+  state: string;
+  since?: string;
+  attempt?: number;
+  reason?: string;
+  by?: string;
+  extension?: string;
+  retry?: boolean;
+  skip?: boolean;
+}
+
+export interface RolloutGroup {
+  clusters: Array<string>;
+  from?: string;
+  to: string;
+  diff?: RevisionDiff;
+}
+
+export interface RolloutGroups {
+  groups: Array<RolloutGroup>;
+}
+
+export interface RolloutWave {
+  name: string;
+  maxUnavailable: number;
+  maxFailures: number;
+  maxUnreachable: number;
+  soakSeconds: number;
+  approvalRequired?: boolean;
+}
+
 export interface Rows {
   extensions?: Array<ExtensionRow>;
   plans?: Array<PlanRow>;
+  sets?: Array<SetRow>;
   goneExtensions?: Array<string>;
   gonePlans?: Array<string>;
+  goneSets?: Array<string>;
 }
 
 export interface Search {
   hits: Array<Hit>;
   omitted?: number;
   refused?: Array<string>;
+}
+
+export interface SetRow {
+  name: string;
+  signal: string;
+  state: string;
+  message?: string;
+  rollout?: string;
+  updated: number;
+  clusters: number;
 }
 
 export interface StateRequest {

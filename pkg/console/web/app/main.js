@@ -8,6 +8,7 @@ import { Overview, SearchScreen, TimelineScreen } from "./overview.js";
 import { Review } from "./review.js";
 import { ExtensionScreen } from "./extension.js";
 import { PlanScreen } from "./plan.js";
+import { FleetScreen } from "./fleet.js";
 import { MeScreen } from "./me.js";
 import { ProfilesScreen } from "./profiles.js";
 import { ObjectScreen, PodScreen, TargetScreen } from "./object.js";
@@ -32,6 +33,7 @@ const screens = [
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
   [new RegExp(`^#/diff/((?:${name})?\\.\\.${name})$`), (of) => html`<${Review} key=${of} name=${of}/>`, (of) => `Review ${of}`],
   [new RegExp(`^#/plan/(${name})/([^/]+)$`), (plan, item) => html`<${TargetScreen} key=${location.hash} plan=${plan} item=${plain(item)}/>`, (plan, item) => `${plain(item)} of plan ${plan}`],
+  [new RegExp(`^#/fleet/(${name})$`), (of) => html`<${FleetScreen} key=${of} name=${of}/>`, (of) => `Rollout ${of}`],
   [new RegExp(`^#/plan/(${name})$`), (of) => html`<${PlanScreen} key=${of} name=${of}/>`, (of) => `Plan ${of}`],
 ];
 
@@ -131,7 +133,7 @@ function Frame() {
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</a>
-      <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object|pod)\//)}>Overview</a>
+      <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|fleet|object|pod)\//)}>Overview</a>
         <a href="#/timeline" aria-current=${mark("Timeline", /^#\/timeline/)}>Timeline</a>
         <a href="#/profiles" aria-current=${mark("Profiles", /^#\/profiles/)}>Profiles</a>
         <a href="#/ready" aria-current=${mark("Readiness", /^#\/ready/)}>Readiness</a>

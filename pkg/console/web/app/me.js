@@ -11,6 +11,7 @@ const uses = [
   ["listPlans", "see plans and follow them"], ["readPlanDiffs", "read what a plan would change now"], ["approvePlan", "approve plans"], ["patchPlan", "stop plans"], ["computePlan", "recompute plans"], ["undoPlan", "undo runs of plans"],
   ["readManifests", "read the manifest of an object"], ["listProfiles", "see what can be configured"], ["createPlan", "have plans made"],
   ["listPackages", "see what catalogs offer"], ["readGraphs", "see the upgrades of a package"], ["install", "install packages"], ["createRevision", "have revisions made of what you install"], ["patchExtension", "have an extension ask for another version"],
+  ["listSets", "see sets of clusters"], ["listRollouts", "see rollouts to many clusters"], ["approveRollout", "approve rollouts to many clusters"], ["haltRollout", "halt them"], ["resumeRollout", "resume them"], ["retryRollout", "retry their clusters"], ["skipRollout", "skip their clusters"],
   ["readReadiness", "see what an upgrade of the cluster breaks"],
 ];
 

@@ -8,11 +8,12 @@ import { extensionOf, frozen, isName, useAsk } from "./shared.js";
 /** @type {Record<string, number>} */
 const urgency = { needs: 0, review: 1, moving: 2, stopped: 3, well: 4 };
 
-/** @typedef {import("./api").ExtensionRow} Row @typedef {import("./api").PlanRow} PlanRow */
+/** @typedef {import("./api").ExtensionRow} Row @typedef {import("./api").PlanRow} PlanRow @typedef {import("./api").SetRow} SetRow */
 
 export function Overview() {
   const rows = useSignal(/** @type {Map<string, Row>} */ (new Map()));
   const plans = useSignal(/** @type {Map<string, PlanRow>} */ (new Map()));
+  const sets = useSignal(/** @type {Map<string, SetRow>} */ (new Map()));
   const synced = useSignal(false);
   const parts = useSignal(/** @type {Record<string, string>} */ ({}));
   const only = useSignal("");
@@ -35,6 +36,10 @@ export function Overview() {
       for (const gone of news.goneExtensions ?? []) extensions.delete(gone);
       for (const row of news.plans ?? []) all.set(row.name, row);
       for (const gone of news.gonePlans ?? []) all.delete(gone);
+      const fleets = new Map(sets.value);
+      for (const row of news.sets ?? []) fleets.set(row.name, row);
+      for (const gone of news.goneSets ?? []) fleets.delete(gone);
+      sets.value = fleets;
       rows.value = extensions;
       plans.value = all;
       frozen.value = [...extensions.values()].find((row) => row.frozen)?.frozen ?? "";
@@ -44,13 +49,13 @@ export function Overview() {
   }, []);
 
   const first = (/** @type {{ signal: string, name: string }} */ a, /** @type {{ signal: string, name: string }} */ b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name);
-  const sorted = [...rows.value.values()].sort(first), sortedPlans = [...plans.value.values()].sort(first);
+  const sorted = [...rows.value.values()].sort(first), sortedPlans = [...plans.value.values()].sort(first), sortedSets = [...sets.value.values()].sort(first);
   const list = useFilter(sorted, (row) => [row.name, row.version, row.state, inWords(row.state), row.message, row.proposedVersion], (row) => !only.value || row.signal === only.value);
-  const nothing = synced.value && !sorted.length && !sortedPlans.length;
+  const nothing = synced.value && !sorted.length && !sortedPlans.length && !sortedSets.length;
   return html`<h1 tabindex="-1">Overview</h1>
     ${!synced.value && link.value.state === "connecting" && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
     ${nothing && html`<p>Nothing is installed by Penstock. <code>kubectl penstock deploy DIRECTORY --name NAME</code> installs manifests.</p>`}
-    <${Attention} rows=${sorted} plans=${sortedPlans}/>
+    <${Attention} rows=${sorted} plans=${sortedPlans} sets=${sortedSets}/>
     <${MovingNow} rows=${sorted} plans=${sortedPlans}/>
     ${sorted.length > 0 && html`<section aria-labelledby="all">
       <div class="head"><h2 id="all">Extensions</h2>
@@ -67,15 +72,24 @@ export function Overview() {
       <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${soft(plan.name)}</a>
         ${plan.message && html`<span class="more">${plan.message}</span>`}
         <span class="thin">${plan.profile} · ${plan.done}/${plan.items} items</span></th><td><${State} signal=${plan.signal} word=${plan.state}/></td>
-        <td class="wide">${plan.profile}</td><td>${plan.impact}</td><td class="wide number">${plan.done}/${plan.items}</td></tr>`)}</tbody></table></section>`}`;
+        <td class="wide">${plan.profile}</td><td>${plan.impact}</td><td class="wide number">${plan.done}/${plan.items}</td></tr>`)}</tbody></table></section>`}
+    ${parts.value.ClusterExtensionSets && html`<p class="note review">Rollouts to many clusters are not shown: ${parts.value.ClusterExtensionSets}</p>`}
+    ${sortedSets.length > 0 && html`<section aria-labelledby="sets"><h2 id="sets">Many clusters</h2>
+      <table class="rows"><thead><tr><th scope="col">ClusterExtensionSet</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Rollout</th><th scope="col" class="number few">Updated</th></tr></thead>
+      <tbody>${sortedSets.map((one) => html`<tr key=${one.name} class=${one.signal}><th scope="row">${fleetLink(one)}${one.signal !== "well" && html`<span class="more">${remark(one.message)}</span>`}</th>
+        <td><${State} signal=${one.signal} word=${one.state}/></td><td class="wide">${soft(one.rollout)}</td><td class="number">${one.updated}/${one.clusters}</td></tr>`)}</tbody></table></section>`}`;
 }
 
-/** @param {{ rows: Row[], plans: PlanRow[] }} props */
-function Attention({ rows, plans }) {
+/** @param {SetRow} set @param {string} [kind] */
+const fleetLink = ({ name, rollout }, kind) => (rollout ? html`<a data-row class=${kind} href=${`#/fleet/${rollout}`}>${soft(name)}</a>` : soft(name));
+
+/** @param {{ rows: Row[], plans: PlanRow[], sets: SetRow[] }} props */
+function Attention({ rows, plans, sets }) {
   const needs = rows.filter((row) => row.signal === "needs" || row.signal === "review" || row.proposed), waits = plans.filter((plan) => plan.signal === "needs" || plan.signal === "review");
-  if (!needs.length && !waits.length) return null;
+  const fleets = sets.filter((set) => set.signal === "needs" || set.signal === "review");
+  if (!needs.length && !waits.length && !fleets.length) return null;
   const most = 12;
-  return html`<section aria-labelledby="needs"><h2 id="needs">Needs attention <span class="quiet number">${needs.length + waits.length}</span></h2><ul class="cards">
+  return html`<section aria-labelledby="needs"><h2 id="needs">Needs attention <span class="quiet number">${needs.length + waits.length + fleets.length}</span></h2><ul class="cards">
     ${needs.slice(0, most).map((row) => row.signal === "needs" || !row.proposed
       ? html`<li class=${`card ${row.signal}`} key=${row.name}><div><${State} signal=${row.signal} word=${row.state}/> <a class="title" href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet"><${Ago} at=${row.since} ago/></span></div>
           <p>${row.message}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}</li>`
@@ -83,6 +97,8 @@ function Attention({ rows, plans }) {
           <p>${row.proposed}${row.proposedVersion && html`, version ${row.proposedVersion},`} is proposed${row.version && html` in place of ${row.version}`}. It waits until somebody has read what it changes.</p></li>`)}
     ${waits.map((plan) => html`<li class="card ${plan.signal}" key=${`plan ${plan.name}`}><div><${State} signal=${plan.signal} word=${plan.state}/> <span class="quiet">plan</span> <a class="title" href=${`#/plan/${plan.name}`}>${plan.name}</a></div>
       <p>${plan.signal === "review" ? html`It waits for an approval; impact ${plan.impact || "unknown"}.` : plan.message}</p>${plan.do && html`<p class="do"><span class="quiet">To do:</span> ${plan.do}.</p>`}</li>`)}
+    ${fleets.map((set) => html`<li class="card ${set.signal}" key=${`set ${set.name}`}><div><${State} signal=${set.signal} word=${set.state}/> <span class="quiet">${count(set.clusters, "cluster")}</span> ${fleetLink(set, "title")}</div>
+      <p>${set.signal === "review" ? `${set.rollout} waits for an approval.` : remark(set.message)}</p></li>`)}
   </ul>${needs.length > most && html`<p class="quiet">And ${needs.length - most} more in the table.</p>`}</section>`;
 }
 

@@ -145,8 +145,8 @@ export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` :
 /** @param {string} apiVersion @param {string} kind */
 export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}.${apiVersion.split("/")[0]}` : kind);
 
-/** A message without the way to approve by kubectl, for which there is a button. @param {string | undefined} message */
-export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "");
+/** A message without the commands that approve or decide, for which there are buttons. @param {string | undefined} message */
+export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "").replace(/: kubectl penstock fleet .*?(?= \(|;|$)/g, "");
 
 /** The screen of an object of a revision: a place of ours, whatever the names are. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
 export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), of.namespace ?? "", of.name].map(encodeURIComponent).join("/")}`;
@@ -324,9 +324,9 @@ export function unticked(diff, ticked) {
 }
 
 /** The changed objects as a checklist, folded; lines are loaded when one is opened. An object has a
- * screen as one of the revision to, or of from when it goes.
- * @param {{ diff: import("./api").RevisionDiff, from: string, to: string, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
-export function Checklist({ diff, from, to, load }) {
+ * screen as one of the revision to, or of from when it goes; without them it has none. Of is the name of one of several lists.
+ * @param {{ diff: import("./api").RevisionDiff, from?: string, to?: string, of?: string, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
+export function Checklist({ diff, from = "", to = "", of = "", load }) {
   const lines = useSignal(/** @type {Record<number, import("./api").ObjectChange | string>} */ ({}));
   const unified = useSignal(true);
   const changes = diff.changes ?? [];
@@ -351,7 +351,7 @@ export function Checklist({ diff, from, to, load }) {
           <span class="object"><span class="quiet">${soft(kindOf(change.apiVersion, change.kind))}</span> ${soft(objectName(change))}</span>
           <span class="quiet number lines"><span>+${change.linesAdded ?? 0}</span> <span>−${change.linesRemoved ?? 0}</span></span></summary>
         ${typeof loaded === "object" && loaded.truncated && html`<p class="note review">! Not all that changes is shown: it is too much to be read here.</p>`}
-        ${loaded && html`<p class="whole"><a href=${objectPlace(kind === "removed" ? from : to, change)}>the whole object<span class="unseen"> ${change.kind} ${objectName(change)}</span></a></p>`}
+        ${loaded && to && html`<p class="whole"><a href=${objectPlace(kind === "removed" ? from : to, change)}>the whole object<span class="unseen"> ${change.kind} ${objectName(change)}</span></a></p>`}
         ${!loaded ? html`<p class="quiet">…</p>` : typeof loaded === "string" ? html`<p class="note review">${loaded}</p>`
           : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`
           : unified.value ? html`<${Unified} text=${loaded.unified ?? ""}/>` : html`<${Fields} change=${loaded}/>`}
@@ -364,11 +364,11 @@ export function Checklist({ diff, from, to, load }) {
         <summary><span class="change changed">~ Changed</span> <span class="object">${said}</span></summary>
         <ul class="objects">${of.map(row)}</ul></details></li>`;
   };
-  return html`<section aria-label="Objects">
+  return html`<section aria-label=${of ? `Objects of ${of}` : "Objects"}>
     <div class="head"><h2>Objects <span class="quiet number">seen ${seenOf(diff)} of ${changes.length}</span></h2>
       <fieldset class="choice"><legend class="unseen">Show changes as</legend>
-        <label><input type="radio" name="as" checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
-        <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
+        <label><input type="radio" name=${`as${of}`} checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
+        <label><input type="radio" name=${`as${of}`} checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
       </fieldset></div>
     <ul class="objects">${changes.map((change, i) => {
       const of = folds.get(change.onlyLabels ?? "");

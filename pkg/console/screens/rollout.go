@@ -1,0 +1,238 @@
+package screens
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// SetRow is one ClusterExtensionSet on the overview.
+type SetRow struct {
+	Name   string `json:"name"`
+	Signal Signal `json:"signal"`
+	// State is the phase of the newest rollout, or why there is none.
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	// Rollout is the newest one, empty without one.
+	Rollout string `json:"rollout,omitempty"`
+	// Updated of Clusters have the content that was approved last.
+	Updated  int `json:"updated"`
+	Clusters int `json:"clusters"`
+}
+
+// Rollout is one change to many clusters, without the diffs of its groups.
+type Rollout struct {
+	Name string `json:"name"`
+	Set  string `json:"set"`
+	// RequestedBy is the user who wrote the set.
+	RequestedBy string `json:"requestedBy"`
+	Created     string `json:"created"`
+	Signal      Signal `json:"signal"`
+	State       string `json:"state"`
+	// Message says for whom the rollout waits.
+	Message string `json:"message,omitempty"`
+	// Digest is what an approval takes now: of the rollout, or of Wave. Empty when nothing waits for one.
+	Digest string `json:"digest,omitempty"`
+	Wave   string `json:"wave,omitempty"`
+	// Troubles is the digest that resume, retry and skip take.
+	Troubles string `json:"troubles"`
+	HaltedBy string `json:"haltedBy,omitempty"`
+	// Leaving are clusters that the set no longer selects, and that wait for a decision.
+	Leaving []string `json:"leaving,omitempty"`
+	// Ended is true once another rollout took the place of this one.
+	Ended     bool                       `json:"ended,omitempty"`
+	Approvals []v1alpha1.RolloutApproval `json:"approvals,omitempty"`
+	Waves     []v1alpha1.RolloutWave     `json:"waves"`
+	Clusters  []RolloutCluster           `json:"clusters"`
+}
+
+// RolloutCluster is one cluster of a rollout.
+type RolloutCluster struct {
+	Name   string `json:"name"`
+	Wave   string `json:"wave"`
+	Signal Signal `json:"signal"`
+	State  string `json:"state"`
+	Since  string `json:"since,omitempty"`
+	// Attempt counts how often the change began.
+	Attempt int64  `json:"attempt,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	// By is the user who skipped or retried the cluster last.
+	By string `json:"by,omitempty"`
+	// Extension is that of the cluster, empty before it has one.
+	Extension string `json:"extension,omitempty"`
+	// Retry and Skip tell whether a user can retry or skip the cluster now.
+	Retry bool `json:"retry,omitempty"`
+	Skip  bool `json:"skip,omitempty"`
+}
+
+// RolloutGroups are the changes of a rollout, the largest group first.
+type RolloutGroups struct {
+	Groups []RolloutGroup `json:"groups"`
+}
+
+// RolloutGroup is the change of some clusters, which is the same for each.
+type RolloutGroup struct {
+	Clusters []string `json:"clusters"`
+	// From is the version before, empty for an installation.
+	From string                 `json:"from,omitempty"`
+	To   string                 `json:"to"`
+	Diff *v1alpha1.RevisionDiff `json:"diff,omitempty"`
+}
+
+// DecideRequest is a decision about a rollout that was on the screen.
+type DecideRequest struct {
+	// Digest is that of the rollout or wave for an approval, and that of the troubles otherwise.
+	Digest string `json:"digest"`
+	// Clusters are retried or skipped.
+	Clusters []string `json:"clusters,omitempty"`
+	Comment  string   `json:"comment,omitempty"`
+	DryRun   bool     `json:"dryRun,omitempty"`
+}
+
+// watchRollout sends a rollout whenever it changes.
+func (a *API) watchRollout(ctx context.Context, r *http.Request, send func(Message)) error {
+	selected := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.PathValue("name")).String()}
+	return one(ctx, follow.Rollouts(a.penstock, selected), send, func(all []*v1alpha1.ClusterExtensionRollout) Message {
+		if len(all) == 0 {
+			return Message{Kind: "rollout"}
+		}
+		return Message{Kind: "rollout", Rollout: rolloutOf(all[0])}
+	})
+}
+
+func rolloutOf(rollout *v1alpha1.ClusterExtensionRollout) *Rollout {
+	spec, status := &rollout.Spec, &rollout.Status
+	out := &Rollout{
+		Name: rollout.Name, Set: spec.Set.Name, RequestedBy: spec.RequestedBy, Created: when(&rollout.CreationTimestamp),
+		Signal: fleetSignal(status.Phase, status.Conditions), State: cmp.Or(status.Phase, string(fleet.Pending)), Message: status.Message,
+		Digest: status.Digest, Wave: status.Wave, Troubles: status.Troubles, HaltedBy: status.HaltedBy, Leaving: status.Leaving, Ended: status.Ended,
+		Approvals: status.Approvals, Waves: spec.Waves, Clusters: make([]RolloutCluster, len(spec.Clusters)),
+	}
+	at := make(map[string]*v1alpha1.RolloutClusterStatus, len(status.Clusters))
+	for i := range status.Clusters {
+		at[status.Clusters[i].Name] = &status.Clusters[i]
+	}
+	for i, target := range spec.Clusters {
+		cluster := RolloutCluster{Name: target.Name, Wave: target.Wave, State: string(fleet.Pending)}
+		if is := at[target.Name]; is != nil {
+			since := metav1.NewTime(is.Since.Time)
+			cluster.State, cluster.Since, cluster.Attempt, cluster.Reason, cluster.By = is.State, when(&since), is.Attempt, is.Reason, is.By
+		}
+		if target.Before != "" || cluster.Attempt > 0 {
+			cluster.Extension = extensionset.ChildName(spec.Set.Name, target.Name)
+		}
+		state := fleet.State(cluster.State)
+		cluster.Signal = clusterSignal(state)
+		cluster.Retry, cluster.Skip = !status.Ended && handles(state, fleet.EventRetry), !status.Ended && handles(state, fleet.EventSkip)
+		out.Clusters[i] = cluster
+	}
+	return out
+}
+
+func handles(state fleet.State, event fleet.Event) bool {
+	_, err := fleet.Next(state, event)
+	return err == nil
+}
+
+// clusterSignal is how a cluster of a rollout is.
+func clusterSignal(state fleet.State) Signal {
+	switch state {
+	case fleet.Succeeded:
+		return Healthy
+	case fleet.Updating, fleet.Soaking:
+		return InProgress
+	case fleet.Failed, fleet.RolledBack, fleet.Unknown:
+		return NeedsAttention
+	default:
+		return Stopped
+	}
+}
+
+// fleetSignal is how a set or its rollout is, by its phase and its conditions.
+func fleetSignal(phase string, conditions []metav1.Condition) Signal {
+	switch is := func(condition string) bool { return meta.IsStatusConditionTrue(conditions, condition) }; {
+	case phase == string(fleet.ReviewRequired):
+		return Review
+	case is("Stalled"):
+		return NeedsAttention
+	case is("Progressing"), len(conditions) == 0:
+		return InProgress
+	case is("Ready"):
+		return Healthy
+	default:
+		return Stopped
+	}
+}
+
+// setRow projects a ClusterExtensionSet.
+func setRow(set *extensionset.Set) SetRow {
+	status := &set.Status
+	row := SetRow{Name: set.Name, State: cmp.Or(status.Phase, string(fleet.Pending)), Rollout: status.Rollout, Updated: int(status.Updated), Clusters: int(status.Clusters)}
+	if ready := meta.FindStatusCondition(status.Conditions, "Ready"); ready != nil {
+		row.State = ready.Reason
+		if row.State != string(fleet.ReviewRequired) { // its message is how to approve by kubectl
+			row.Message = text.Line(ready.Message, maxRowMessage)
+		}
+	}
+	row.Signal = fleetSignal(row.State, status.Conditions)
+	if row.Signal == Stopped && len(status.Exceptions) > 0 {
+		row.Signal = NeedsAttention
+	}
+	return row
+}
+
+// sets follows ClusterExtensionSets; a cluster might not have the kind.
+func (a *API) sets() follow.Source[*unstructured.Unstructured] {
+	return ofHost(a.host.Resource(extensionset.Resource))
+}
+
+// rolloutGroups answers with the diffs of a rollout.
+func (a *API) rolloutGroups(ctx context.Context, r *http.Request) (any, error) {
+	rollout, err := a.penstock.OlmV1alpha1().ClusterExtensionRollouts().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := RolloutGroups{Groups: make([]RolloutGroup, len(rollout.Spec.Groups))}
+	for i, group := range rollout.Spec.Groups {
+		out.Groups[i] = RolloutGroup{Clusters: group.Clusters, From: group.From, To: group.To}
+		if group.Diff == nil {
+			continue
+		}
+		if err := json.Unmarshal(group.Diff.Raw, &out.Groups[i].Diff); err != nil {
+			return nil, fmt.Errorf("reading the diff of rollout %s: %w", rollout.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// decide sends a decision about a rollout.
+func (a *API) decide(verb string) http.Handler {
+	return a.write(func(ctx context.Context, r *http.Request) (any, error) {
+		asked, err := read[DecideRequest](r)
+		if err != nil {
+			return nil, err
+		}
+		if asked.Digest == "" {
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "digest is required: it says which rollout was on the screen"}
+		}
+		api := a.penstock.OlmV1alpha1().ClusterExtensionRollouts()
+		send := map[string]func(context.Context, string, *v1alpha1.RolloutRequest, metav1.CreateOptions) (*v1alpha1.RolloutRequest, error){
+			"approve": api.Approve, "halt": api.Halt, "resume": api.Resume, "retry": api.Retry, "skip": api.Skip,
+		}[verb]
+		request := &v1alpha1.RolloutRequest{Spec: v1alpha1.RolloutRequestSpec{Digest: asked.Digest, Clusters: asked.Clusters, Comment: asked.Comment}}
+		return send(ctx, r.PathValue("name"), request, metav1.CreateOptions{DryRun: dryRun(asked.DryRun)})
+	})
+}
