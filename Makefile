@@ -20,9 +20,9 @@ help: ## List the targets
 .PHONY: demo
 # The program first, then the tools: two commands of go that run at the same time compile
 # twice what both need.
-demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, KEEP=1 keeps it
+demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, KEEP=1 keeps it, FLEET=1 many clusters
 	@echo "building the demonstration" >&2
-	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" go run ./test/demo
+	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" FLEET="$(FLEET)" go run ./test/demo
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane on this machine; NODE=real has a kubelet and containers

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -87,7 +88,8 @@ func blank(t *testing.T, browser context.Context, console *served) *page {
 	if err := chromedp.Run(ctx); err != nil {
 		t.Fatalf("opening a tab: %v", err)
 	}
-	p.run(log.Enable(), network.Enable(), runtime.Enable())
+	// A tab behind another one would be hidden, and the page lets go of its stream then.
+	p.run(log.Enable(), network.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

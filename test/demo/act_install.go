@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/kubernetes"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/pod"
 	"github.com/penstock-project/penstock/test/framework/registry"
@@ -30,7 +32,7 @@ func (d *demo) startCluster(ctx context.Context) {
 	tools := get(plane.Tools(ctx, d.out))
 	began := time.Now()
 	options := plane.Options{
-		Dir: filepath.Join(d.dir, "cluster"), Tools: tools, Workloads: true, Detached: d.Keep,
+		Dir: filepath.Join(d.dir, "cluster"), Tools: tools, Workloads: !d.Fleet, Detached: d.Keep,
 		Progress: func(what string) { d.pass("%s", what) },
 	}
 	if d.Image != "" {
@@ -42,7 +44,12 @@ func (d *demo) startCluster(ctx context.Context) {
 	}
 	took := time.Since(began)
 	d.startRegistry()
-	host := get(d.plane.User(user, "system:masters"))
+	who := user
+	if d.Fleet {
+		// Only Penstock's own identity writes the children of a ClusterExtensionSet.
+		who = serviceaccount.MakeUsername("penstock-system", registration.ServiceAccount)
+	}
+	host := get(d.plane.User(who, "system:masters"))
 	d.server = &server{
 		path: filepath.Join(d.dir, "bin", "penstock"),
 		args: []string{
@@ -80,6 +87,10 @@ func (d *demo) introduce(took time.Duration) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
 		panic(stop{fmt.Errorf("asking for the version of the cluster: %w", err)})
+	}
+	if d.Fleet {
+		d.ok("Kubernetes %s on loopback after %s: etcd, kube-apiserver", version.GitVersion, seconds(took))
+		return
 	}
 	d.ok("Kubernetes %s on loopback after %s: etcd, kube-apiserver, controller-manager, scheduler",
 		version.GitVersion, seconds(took))

@@ -34,8 +34,10 @@ type demo struct {
 	began time.Time
 
 	// dir holds everything: the cluster, the store, logs.
-	dir    string
-	plane  *plane.Plane
+	dir   string
+	plane *plane.Plane
+	// edges are the control planes of other clusters, with FLEET=1.
+	edges  map[string]*plane.Plane
 	server *server
 	shell  *shell
 	// registry has images of catalogs and bundles.
@@ -98,6 +100,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 // at all, and makes the folder of the performance.
 func (d *demo) begin(ctx context.Context) error {
 	what := "the manifests of " + d.From
+	if d.Fleet {
+		what = "one extension on " + text.Count(len(edges()), "cluster")
+	}
 	if d.To != "" {
 		what += ", then of " + d.To
 	}
@@ -128,7 +133,7 @@ func (d *demo) begin(ctx context.Context) error {
 
 // perform plays the acts in order.
 func (d *demo) perform(ctx context.Context) error {
-	all := acts()
+	all := d.acts()
 	if d.Acts > 0 {
 		all = all[:d.Acts]
 	}
@@ -205,6 +210,9 @@ func (d *demo) close() error {
 	if d.plane != nil {
 		errs = append(errs, d.plane.Stop())
 	}
+	for _, edge := range d.edges {
+		errs = append(errs, edge.Stop())
+	}
 	if d.dir == "" {
 		return errors.Join(errs...)
 	}
@@ -217,6 +225,10 @@ func (d *demo) close() error {
 
 // sum is what there was, in one line.
 func (d *demo) sum(requests int) string {
+	if d.Fleet {
+		return fmt.Sprintf("%s of %s to %s; %s to the host in all, %.0f s", text.Count(d.number, "rollout"), d.Name, text.Count(len(edges()), "cluster"),
+			text.Count(requests, "request"), time.Since(d.began).Seconds())
+	}
 	return fmt.Sprintf("%s of %s, with %d different objects; %s to the host in all, %.0f s", text.Count(d.number, "revision"), d.Name,
 		len(d.seen), text.Count(requests, "request"), time.Since(d.began).Seconds())
 }
@@ -233,6 +245,9 @@ func (d *demo) sayHowToReach(complete bool, requests int) {
 	d.note("to stop them, in this checkout:")
 	if d.server.running != nil {
 		d.line(fmt.Sprintf("    kill %d", d.server.pid()))
+	}
+	for _, edge := range d.edges {
+		d.line("    go run ./hack/cluster -dir " + quoted(edge.Dir()) + " down")
 	}
 	d.line("    go run ./hack/cluster -dir " + quoted(d.plane.Dir()) + " down && rm -r " + quoted(d.dir))
 	d.note("to look at it in a browser:")

@@ -4,6 +4,7 @@
 //
 //	FROM, TO   directories of plain manifests to install and to upgrade to
 //	NAME       what to call the extension, with FROM
+//	FLEET      1 plays the acts about one extension on many clusters instead
 //	SILENCE    how many seconds of silence to listen to at the end (60)
 //	KEEP       1 leaves the cluster and Penstock running
 //	PENSTOCK   the program (bin/penstock)

@@ -37,6 +37,8 @@ type settings struct {
 	// Image is the folder of an image of Penstock, in the layout of the OCI: then its
 	// program runs from its files, as the Pod of artifacts/deploy/embedded. Empty is none.
 	Image string
+	// Fleet plays the acts about many clusters, and no others.
+	Fleet bool
 	// Acts is how many are played, from the first; 0 is all of them.
 	Acts int
 }
@@ -69,7 +71,18 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 		Penstock: getenv("PENSTOCK"), Image: getenv("IMAGE"), Plans: filepath.Join(root, "artifacts", "examples", "rebalancing"),
 	}
 	var errs []error
+	switch value := getenv("FLEET"); value {
+	case "", "0":
+	case "1":
+		s.Fleet = true
+	default:
+		errs = append(errs, fmt.Errorf("FLEET is %q: want 1 for the acts about many clusters, or nothing", value))
+	}
 	switch {
+	case s.Fleet && (s.From != "" || s.To != "" || s.Name != "" || s.Image != ""):
+		errs = append(errs, errors.New("FLEET=1 brings its own manifests and program: leave FROM, TO, NAME and IMAGE out"))
+	case s.Fleet:
+		s.Name = fleetName
 	case s.From == "" && (s.To != "" || s.Name != ""):
 		errs = append(errs, errors.New("FROM is missing: with TO or NAME give FROM, the directory of manifests to install"))
 	case s.From == "":
@@ -93,8 +106,8 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 	if value := getenv("ACTS"); value != "" {
 		number, err := strconv.Atoi(value)
 		s.Acts = number
-		if err != nil || number < 1 || number > len(acts()) {
-			errs = append(errs, fmt.Errorf("ACTS is %q: want how many to play, 1 to %d", value, len(acts())))
+		if most := len(s.acts()); err != nil || number < 1 || number > most {
+			errs = append(errs, fmt.Errorf("ACTS is %q: want how many to play, 1 to %d", value, most))
 		}
 	}
 	switch value := getenv("KEEP"); value {
@@ -105,6 +118,14 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 		errs = append(errs, fmt.Errorf("KEEP is %q: want 1 to leave everything running, or nothing", value))
 	}
 	return s, errors.Join(errs...)
+}
+
+// acts are those to play.
+func (s *settings) acts() []act {
+	if s.Fleet {
+		return fleetActs()
+	}
+	return acts()
 }
 
 // check looks whether what was asked for exists.

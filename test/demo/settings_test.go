@@ -42,15 +42,21 @@ func TestParseSettings(t *testing.T) {
 				s.Silence, s.Keep, s.Penstock, s.Image, s.Acts = 5*time.Second, true, "/p", "i", 4
 			}), "",
 		},
-		"off":          {"as a variable that is not set", map[string]string{"KEEP": "0"}, defaults, ""},
-		"no name":      {"a name cannot be guessed", map[string]string{"FROM": "a"}, settings{}, "NAME is missing"},
-		"only TO":      {"an upgrade of what?", map[string]string{"TO": "b"}, settings{}, "FROM is missing"},
-		"only NAME":    {"a name of what?", map[string]string{"NAME": "b"}, settings{}, "FROM is missing"},
-		"no time":      {"nothing would be heard", map[string]string{"SILENCE": "0"}, settings{}, `SILENCE is "0": want whole seconds, 1 to 3600`},
-		"no number":    {"", map[string]string{"SILENCE": "long"}, settings{}, `SILENCE is "long"`},
-		"no act":       {"nothing would be shown", map[string]string{"ACTS": "0"}, settings{}, fmt.Sprintf(`ACTS is "0": want how many to play, 1 to %d`, len(acts()))},
-		"keep what":    {"a typing error must not throw the cluster away", map[string]string{"KEEP": "ture"}, settings{}, `KEEP is "ture"`},
-		"all mistakes": {"are told at once", map[string]string{"FROM": "a", "KEEP": "x"}, settings{}, "NAME is missing: with FROM give NAME, what to call the extension\nKEEP"},
+		"fleet": {
+			"the acts about many clusters have manifests of their own", map[string]string{"FLEET": "1", "ACTS": "2"},
+			with(func(s *settings) { s.From, s.To, s.Stuck, s.Name, s.Fleet, s.Acts = "", "", "", "lamp", true, 2 }), "",
+		},
+		"fleet of what": {"a typing error must not play the others", map[string]string{"FLEET": "yes"}, settings{}, `FLEET is "yes"`},
+		"fleet with":    {"the manifests would be ignored", map[string]string{"FLEET": "1", "FROM": "a", "NAME": "b"}, settings{}, "FLEET=1 brings its own manifests"},
+		"off":           {"as a variable that is not set", map[string]string{"KEEP": "0"}, defaults, ""},
+		"no name":       {"a name cannot be guessed", map[string]string{"FROM": "a"}, settings{}, "NAME is missing"},
+		"only TO":       {"an upgrade of what?", map[string]string{"TO": "b"}, settings{}, "FROM is missing"},
+		"only NAME":     {"a name of what?", map[string]string{"NAME": "b"}, settings{}, "FROM is missing"},
+		"no time":       {"nothing would be heard", map[string]string{"SILENCE": "0"}, settings{}, `SILENCE is "0": want whole seconds, 1 to 3600`},
+		"no number":     {"", map[string]string{"SILENCE": "long"}, settings{}, `SILENCE is "long"`},
+		"no act":        {"nothing would be shown", map[string]string{"ACTS": "0"}, settings{}, fmt.Sprintf(`ACTS is "0": want how many to play, 1 to %d`, len(acts()))},
+		"keep what":     {"a typing error must not throw the cluster away", map[string]string{"KEEP": "ture"}, settings{}, `KEEP is "ture"`},
+		"all mistakes":  {"are told at once", map[string]string{"FROM": "a", "KEEP": "x"}, settings{}, "NAME is missing: with FROM give NAME, what to call the extension\nKEEP"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
