@@ -150,7 +150,7 @@ func rights(i *installation, p *page) {
 	p.goTo("#/package/lighthouse")
 	p.sees("The package cannot be shown", `User "carl" cannot get resource "catalogpackages"`)
 	p.goTo("#/me")
-	p.sees("Missing: ", "of 22 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
+	p.sees("Missing: ", "of 29 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
 	p.until("what is missing is first", `document.querySelector("#may tbody tr td").innerText.includes("no")`)
 
 	// A right that is lost while the page is open.
@@ -170,7 +170,7 @@ func me(p *page) {
 	p.click(".user")
 	p.unsees("version not known yet")
 	p.sees("You", "anna", "system:masters", "Nothing is missing.", "roll out, pause", "yes")
-	p.until("all rights", `document.querySelectorAll("#may .well").length === 22`)
+	p.until("all rights", `document.querySelectorAll("#may .well").length === 29`)
 	p.checks("me")
 }
 
