@@ -8,9 +8,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// guards are the groups whose objects are always repaired: they decide who may do what, and who is asked.
+// guards are the groups whose objects are always repaired, and those whose subgroups are, too: they decide
+// who may do what, and who is asked.
 func guards() []string {
-	return []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io", "security.openshift.io", "constraints.gatekeeper.sh"}
+	return []string{
+		"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io",
+		"authorization.openshift.io", "security.openshift.io", "user.openshift.io", "oauth.openshift.io", "security.istio.io",
+		"gatekeeper.sh", "kyverno.io", "policies.kubewarden.io",
+	}
 }
 
 // guardKinds are endings of kinds of all groups whose objects are always repaired, such as
@@ -21,7 +26,8 @@ func guardKinds() []string {
 
 // isGuard tells whether drift of an object is repaired no matter who wants it reported.
 func isGuard(id manifest.ID) bool {
-	return slices.Contains(guards(), id.Group) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
+	of := func(group string) bool { return id.Group == group || strings.HasSuffix(id.Group, "."+group) }
+	return slices.ContainsFunc(guards(), of) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
 }
 
 // reportsDrift tells whether drift of the object is reported and not repaired.

@@ -96,6 +96,8 @@ func TestGuards(t *testing.T) {
 		"Role.rbac.authorization.k8s.io a/b": true, "ClusterRoleBinding.rbac.authorization.k8s.io b": true, "MutatingWebhookConfiguration.admissionregistration.k8s.io b": true,
 		"ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io b": true, "APIService.apiregistration.k8s.io b": true, "CustomResourceDefinition.apiextensions.k8s.io b": true,
 		"ClusterPolicy.kyverno.io b": true, "AuthorizationPolicy.security.istio.io a/b": true, "SecurityContextConstraints.security.openshift.io b": true, "Namespace b": true,
+		"K8sRequiredLabels.constraints.gatekeeper.sh b": true, "ConstraintTemplate.templates.gatekeeper.sh b": true, "Config.config.gatekeeper.sh a/b": true,
+		"PolicyException.kyverno.io a/b": true, "PeerAuthentication.security.istio.io a/b": true, "Thing.notkyverno.io a/b": false,
 		"Deployment.apps a/b": false, "ConfigMap a/b": false, "Service a/b": false, "Secret a/b": false, "HorizontalPodAutoscaler.autoscaling a/b": false,
 	} {
 		if got := isGuard(refOf(object).ID); got != want {
