@@ -55,11 +55,14 @@ func (s *Spec) Ask(ctx context.Context, dialer outbound.Dialer, query, token str
 	return v1alpha1.MetricYes, value, ""
 }
 
-// send returns the body of the answer. Timeout and limit bound the work of the service, too.
+// send returns the body of the answer. Timeout and limit bound the work of the service, too. Prometheus gives
+// the sample of an instant query the time of the query, and looks back for five minutes: without lookback_delta
+// a metric that has ended would count for longer than maxAge
+// (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries).
 func (s *Spec) send(ctx context.Context, dialer outbound.Dialer, query, token string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()
-	form := url.Values{"query": {query}, "timeout": {outbound.Timeout.String()}, "limit": {"2"}}
+	form := url.Values{"query": {query}, "timeout": {outbound.Timeout.String()}, "limit": {"2"}, "lookback_delta": {maxAge.String()}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.Address, "/")+"/api/v1/query", strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, errors.New("its address cannot be requested")

@@ -78,7 +78,7 @@ func TestAsk(t *testing.T) {
 			if verdict != tc.verdict || value != tc.value || !strings.Contains(message, tc.message) || (message == "") != (tc.verdict == "Yes") || strings.Contains(message, "secret") {
 				t.Errorf("%s %q: %s", verdict, value, message)
 			}
-			if want := "/prefix/api/v1/query Bearer t0ken limit=2&query=up&timeout=10s"; asked != want {
+			if want := "/prefix/api/v1/query Bearer t0ken limit=2&lookback_delta=2m0s&query=up&timeout=10s"; asked != want {
 				t.Errorf("asked %q, want %q", asked, want)
 			}
 		})
