@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
@@ -41,10 +43,18 @@ func (p *plane) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resou
 }
 
 // Get implements Heads.
-func (p *plane) Get(context.Context, string) (chain.Head, bool, error) {
+func (p *plane) Get(_ context.Context, name string) (chain.Head, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.head, true, nil
+	return *p.headOf(name), true, nil
+}
+
+// headOf is the head of a chain; the lock is held.
+func (p *plane) headOf(name string) *chain.Head {
+	if p.heads[name] == nil {
+		p.heads[name] = &chain.Head{Name: name}
+	}
+	return p.heads[name]
 }
 
 // May implements Rights.
@@ -92,12 +102,15 @@ func (r reader) Get(context.Context, client.ObjectKey, client.Object, ...client.
 	return errors.New("only lists are read")
 }
 
-func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (r reader) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	asked := (&client.ListOptions{}).ApplyOptions(options)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := list.(*olmv1alpha1.ClusterExtensionRevisionList)
 	for _, one := range r.revisions {
-		out.Items = append(out.Items, *one.DeepCopy())
+		if asked.LabelSelector == nil || asked.LabelSelector.Matches(labels.Set(one.Labels)) {
+			out.Items = append(out.Items, *one.DeepCopy())
+		}
 	}
 	return nil
 }
@@ -126,13 +139,18 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 		return nil, err
 	}
 	r := revision.DeepCopy()
+	name, _, _ := olm.ChainOf(r.Name)
 	w.mu.Lock()
-	known := w.revisions[r.Name] != nil || r.Spec.Revision <= w.head.Highest
+	head, creating := w.headOf(name), w.creating
+	known := w.revisions[r.Name] != nil || r.Spec.Revision <= head.Highest
 	w.mu.Unlock()
 	if known {
 		return nil, apierrors.NewAlreadyExists(resource, r.Name)
 	}
-	r.UID, r.Generation, r.Labels[olmv1alpha1.ChainLabel] = types.UID(r.Name), 1, "lamp"
+	if creating != nil {
+		creating(r)
+	}
+	r.UID, r.Generation, r.Labels[olmv1alpha1.ChainLabel] = types.UID(r.Name), 1, name
 	for i, phase := range r.Spec.Phases {
 		for j := range phase.Objects {
 			entry := &r.Spec.Phases[i].Objects[j]
@@ -149,7 +167,7 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 	w.mu.Lock()
 	// The number counts from when the revision can be found.
 	r.CreationTimestamp = metav1.NewTime(w.clock.Now().Truncate(time.Second))
-	w.head.Highest, w.head.Confirmed, w.revisions[r.Name] = r.Spec.Revision, true, r
+	head.Highest, head.Confirmed, w.revisions[r.Name] = r.Spec.Revision, true, r
 	w.made[r.Name] = w.who
 	w.mu.Unlock()
 	w.put(r)
@@ -260,6 +278,7 @@ func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Un
 	if err := r.plane.write(); err != nil {
 		return nil, err
 	}
+	r.plane.pace()
 	r.plane.writing.Lock()
 	defer r.plane.writing.Unlock()
 	now, err := r.Get(ctx, object.GetName(), metav1.GetOptions{})

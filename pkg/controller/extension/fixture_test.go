@@ -24,10 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
@@ -70,7 +72,11 @@ type plane struct {
 	// revisions are our API; handlers are told of what changes there.
 	revisions map[string]*olmv1alpha1.ClusterExtensionRevision
 	handlers  []cache.ResourceEventHandler
-	head      chain.Head
+	// heads are those of the chains, of which head is that of lamp. creating is called with each revision
+	// before it is created; it may be nil.
+	heads    map[string]*chain.Head
+	head     *chain.Head
+	creating func(*olmv1alpha1.ClusterExtensionRevision)
 	// made are who made which revision, and version counts writes.
 	made    map[string]string
 	version int
@@ -120,6 +126,8 @@ type plane struct {
 	meanwhile func()
 	// writing is held during a write to the extension.
 	writing sync.Mutex
+	// watched is the newest watch of extensions.
+	watched atomic.Pointer[watch.Interface]
 }
 
 // installed is a plane with a process and lamp-1, which has succeeded.
@@ -142,13 +150,20 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	definition := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}, ObjectMeta: metav1.ObjectMeta{Name: definitionName(), UID: "crd"}}
-	return &plane{
+	head := &chain.Head{Name: "lamp"}
+	p := &plane{
 		T: t, clock: testclock.NewFakeClock(began), host: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, lists),
 		metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition), leases: fake.NewClientset(),
 		inventory: inventorytest.Of(), key: author.NewKey([]byte("secret")),
 		revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, made: map[string]string{}, denied: map[string]bool{}, impersonators: map[string]bool{}, lacks: map[string]bool{},
-		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, kubernetes: "v1.36.3", windows: &windows{}, freezes: &freezes{}, values: &valueObjects{},
+		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: head, heads: map[string]*chain.Head{"lamp": head}, kubernetes: "v1.36.3", windows: &windows{}, freezes: &freezes{}, values: &valueObjects{},
 	}
+	p.host.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		watching, err := p.host.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		p.watched.Store(&watching)
+		return true, watching, err
+	})
+	return p
 }
 
 // controller is one that does not run.
@@ -164,7 +179,7 @@ func (p *plane) controller() *Controller {
 		Store: maker.Store{Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
 		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows, Freezes: p.freezes, Values: p.values, Inventories: p, Conditions: p,
-		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
+		Events: record.NewFakeRecorder(20_000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.versions != nil {
 		options.Versions = p.versions
@@ -211,6 +226,12 @@ func (p *plane) process() (stop func()) {
 	return stopped
 }
 
+// takeLead is process for what writes all the time: nothing is written before the process watches extensions.
+func (p *plane) takeLead() (stop func()) {
+	p.watched.Store(new(watch.Interface))
+	return p.process()
+}
+
 // write counts a write: landed is whether it happens, and err what the process sees.
 func (p *plane) write() error {
 	p.mu.Lock()
@@ -225,6 +246,17 @@ func (p *plane) write() error {
 		close(p.died)
 	}
 	return nil
+}
+
+// pace waits while the watch of extensions has many events to take: it has room for 100. It waits, too, for a
+// watch that has been announced: the fake has no history, so that a write before the watch would be lost.
+func (p *plane) pace() {
+	for range 10_000 {
+		if watching := p.watched.Load(); watching == nil || *watching != nil && len((*watching).ResultChan()) < 50 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // bundleOf is an image of a bundle whose only object of its own is a ConfigMap.
@@ -288,19 +320,26 @@ func (p *plane) offer(versions ...string) {
 // apply writes the extension lamp as alice, and stamps it.
 func (p *plane) apply(change func(*unstructured.Unstructured)) {
 	p.Helper()
+	p.applyTo("lamp", change)
+}
+
+// applyTo writes an extension of the package lamp as alice, and stamps it.
+func (p *plane) applyTo(name string, change func(*unstructured.Unstructured)) {
+	p.Helper()
+	p.pace()
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	objects := p.host.Resource(extension.Resource)
-	object, err := objects.Get(p.Context(), "lamp", metav1.GetOptions{})
+	object, err := objects.Get(p.Context(), name, metav1.GetOptions{})
 	create := apierrors.IsNotFound(err)
 	if create {
 		object = &unstructured.Unstructured{Object: map[string]any{
 			"spec": map[string]any{"namespace": "lamps", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "lamp"}}},
 		}}
 		object.SetGroupVersionKind(extension.Kind)
-		object.SetName("lamp")
+		object.SetName(name)
 		p.created++
-		object.SetUID(types.UID(fmt.Sprintf("lamp-uid-%d", p.created)))
+		object.SetUID(types.UID(fmt.Sprintf("%s-uid-%d", name, p.created)))
 		object.SetCreationTimestamp(metav1.Time{Time: p.clock.Now()})
 	}
 	before := object
@@ -445,7 +484,7 @@ func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
 
 // survive runs a process, and another one when that has died. It returns at once.
 func (p *plane) survive() bool {
-	stop := p.process()
+	stop := p.takeLead()
 	p.mu.Lock()
 	died, left := p.died, p.left
 	p.mu.Unlock()
@@ -455,7 +494,7 @@ func (p *plane) survive() bool {
 		p.mu.Lock()
 		p.left = -1
 		p.mu.Unlock()
-		p.process()
+		p.takeLead()
 	}()
 	return left <= 12
 }
