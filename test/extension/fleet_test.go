@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +23,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // fleetScenarios are about ClusterExtensionSets, on control planes of their own.
-func fleetScenarios() map[string]scenario { return map[string]scenario{"Waves": waves} }
+func fleetScenarios() map[string]scenario { return map[string]scenario{"Waves": waves, "Away": away} }
 
 const (
 	mayWriteSets = "- {apiGroups: [penstock.dev], resources: [clusterextensionsets], verbs: [create, get, patch, update, delete]}\n"
@@ -69,8 +72,9 @@ func (s ship) join(target, ring string) {
 		s.secret(target), s.name, ring, base64.StdEncoding.EncodeToString(raw)), "create", "-f", "-")
 }
 
-// set is the manifest of the set, of an image.
-func (s ship) set(image string) string {
+// set is the manifest of the set, of an image. A cluster has so many seconds, and so many clusters
+// change at a time.
+func (s ship) set(image string, deadline, unavailable int) string {
 	return fmt.Sprintf(`
 apiVersion: penstock.dev/v1alpha1
 kind: ClusterExtensionSet
@@ -79,11 +83,57 @@ spec:
   clusterSelector: {matchLabels: {fleet: %[1]s}}
   template: {spec: {namespace: %[1]s, source: {sourceType: Image, image: {ref: %[2]q}}}}
   strategy:
-    deadlineSeconds: 20
+    deadlineSeconds: %[3]d
     waves:
     - {name: canary, clusterSelector: {matchLabels: {ring: "0"}}, soakSeconds: 1}
-    - {name: rest}
-`, s.name, image)
+    - {name: rest, maxUnavailable: %[4]d}
+`, s.name, image, deadline, unavailable)
+}
+
+// image is one of a version of the lamp, with more objects.
+func (s ship) image(version, more string) string {
+	return s.pushFiles("plain/"+s.name, map[string]string{
+		"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {version: %q}\n%s", s.name, version, more),
+	})
+}
+
+// shade is an object more.
+func (s ship) shade() string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shade, namespace: %s}\n", s.name)
+}
+
+// apply writes the set as its author.
+func (s ship) apply(author person, manifest string) {
+	s.t.Helper()
+	author.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+}
+
+// hang has the kube-apiserver of a target take connections and answer none, until the returned function
+// is called.
+func (s ship) hang(target string) (answer func()) {
+	s.t.Helper()
+	pid, err := s.targets[target].Plane().Pid("kube-apiserver")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	send := func(signal syscall.Signal) {
+		if err := syscall.Kill(pid, signal); err != nil {
+			s.t.Error(err)
+		}
+	}
+	send(syscall.SIGSTOP)
+	once := sync.OnceFunc(func() { send(syscall.SIGCONT) })
+	s.t.Cleanup(once)
+	return once
+}
+
+// is whether a target is in a state.
+func (s ship) is(target string, state fleet.State) func(*olmv1alpha1.ClusterExtensionRollout) bool {
+	return func(r *olmv1alpha1.ClusterExtensionRollout) bool {
+		return slices.ContainsFunc(r.Status.Clusters, func(one olmv1alpha1.RolloutClusterStatus) bool {
+			return one.Name == s.secret(target) && one.State == string(state)
+		})
+	}
 }
 
 // rollout returns a rollout of the set once it is as it should be.
@@ -153,19 +203,10 @@ func waves(w shared) {
 	for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
 		s.join(target, ring)
 	}
-	image := func(version, more string) string {
-		return s.pushFiles("plain/"+s.name, map[string]string{
-			"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {version: %q}\n%s", s.name, version, more),
-		})
-	}
 	all := s.uses("a", "b", "c")
 	alice := s.person("alice", mayWriteSets+mayCreate+mayDecide+all)
 	bob, carol := s.person("bob", mayDecide+all), s.person("carol", mayDecide+s.uses("a", "b"))
-	apply := func(manifest string) {
-		s.t.Helper()
-		alice.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
-	}
-	apply(s.set(image("1", "")))
+	s.apply(alice, s.set(s.image("1", ""), 20, 1))
 	s.t.Cleanup(func() { s.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", s.name) })
 
 	first := s.rollout(1, "it waits for an approval", inPhase(fleet.ReviewRequired))
@@ -205,7 +246,7 @@ func waves(w shared) {
 
 	// Cluster b has an object of somebody else that the next version has too.
 	s.targets["b"].MustKubectl("-n", s.name, "create", "configmap", "shade")
-	apply(s.set(image("2", fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shade, namespace: %s}\n", s.name))))
+	s.apply(alice, s.set(s.image("2", s.shade()), 20, 1))
 	second := s.rollout(2, "it waits for an approval", inPhase(fleet.ReviewRequired))
 	if err := s.approve(bob, second, second.Status.Digest); err != nil {
 		s.t.Fatal(err)
@@ -261,7 +302,7 @@ func waves(w shared) {
 
 	// Another user pauses the set, and so asks anew for what alice wrote: it stays hers to wait for.
 	dave := s.person("dave", mayWriteSets+mayCreate+all)
-	apply(s.set(image("3", "")))
+	s.apply(alice, s.set(s.image("3", ""), 20, 1))
 	s.rollout(3, "it waits for an approval", inPhase(fleet.ReviewRequired))
 	dave.MustKubectl("patch", "clusterextensionset", s.name, "--type=merge", "-p", `{"spec":{"paused":true}}`)
 	fourth := s.rollout(4, "it waits for an approval", inPhase(fleet.ReviewRequired))
@@ -276,5 +317,74 @@ func waves(w shared) {
 	}
 	if got := s.has("a"); got != "2" {
 		s.t.Errorf("the objects of the child went with the set: %q", got)
+	}
+}
+
+// away: a cluster that hangs before its turn holds nobody up, and follows. One that hangs during its
+// change keeps its place, and ends the change although its kube-apiserver died meanwhile.
+func away(w shared) {
+	s := ship{w, map[string]*cluster.Cluster{}}
+	for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
+		s.join(target, ring)
+	}
+	all := s.uses("a", "b", "c")
+	alice, bob := s.person("alice", mayWriteSets+mayCreate+mayDecide+all), s.person("bob", mayDecide+all)
+	s.apply(alice, s.set(s.image("1", ""), 1800, 2))
+	s.t.Cleanup(func() { s.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", s.name) })
+	approved := func(number int) {
+		s.t.Helper()
+		waits := s.rollout(number, "it waits for an approval", inPhase(fleet.ReviewRequired))
+		if err := s.approve(bob, waits, waits.Status.Digest); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+
+	s.rollout(1, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	s.types(bob, 0, `kubectl penstock fleet halt argocd`)
+	approved(1)
+	answers := s.hang("c")
+	s.types(bob, 0, `kubectl penstock fleet resume argocd`)
+	first := s.rollout(1, "it completes without the cluster that hangs", inPhase(fleet.Completed))
+	if got := s.states(first); got != "a Succeeded, b Succeeded, c Deferred" {
+		s.t.Errorf("the clusters are %s", got)
+	}
+	answers()
+	s.rollout(1, "the cluster follows", s.is("c", fleet.Succeeded))
+	if got := s.has("a") + s.has("b") + s.has("c"); got != "111" {
+		s.t.Errorf("the clusters have %s", got)
+	}
+
+	// Nothing makes a Deployment available there but the test: the change of b lasts as long as that.
+	s.apply(alice, s.set(s.image("2", fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: lamp, namespace: %s}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: lamp, image: lamp}]}}}\n", s.name)), 1800, 2))
+	available := func(target string) {
+		s.t.Helper()
+		s.targets[target].MustKubectl("-n", s.name, "wait", "--for=create", poll.TimeoutFlag, "deployment/lamp")
+		s.targets[target].MustKubectl("-n", s.name, "patch", "deployment", "lamp", "--subresource=status", "--type=merge", "-p",
+			`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`)
+	}
+	approved(2)
+	available("a")
+	available("c")
+	s.rollout(2, "the change of b has begun, and that of c has ended", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
+		return s.is("b", fleet.Updating)(r) && s.is("c", fleet.Succeeded)(r)
+	})
+	answers = s.hang("b")
+	lost := s.rollout(2, "b is lost", s.is("b", fleet.Unknown))
+	if lost.Status.Phase != string(fleet.InProgress) {
+		s.t.Errorf("it is %s: %s", lost.Status.Phase, lost.Status.Message)
+	}
+	answers()
+	if err := s.targets["b"].Plane().Reconfigure(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	available("b")
+	second := s.rollout(2, "every cluster has it", inPhase(fleet.Completed))
+	if got := s.states(second) + " " + s.has("a") + s.has("b") + s.has("c"); got != "a Succeeded, b Succeeded, c Succeeded 222" {
+		s.t.Errorf("the clusters are %s", got)
+	}
+	for _, one := range second.Status.Clusters {
+		if one.Attempt != 1 {
+			s.t.Errorf("cluster %s began %d times", one.Name, one.Attempt)
+		}
 	}
 }
