@@ -50,8 +50,8 @@ func rollback(i *installation, p *page) {
 
 	// A stuck rollout says why, and for how long.
 	p.goTo("#/x/search")
-	p.sees("search-1 · 0.9.0", "Progressing 0 of 1", "Deployment search/search", "waiting")
-	p.until("of what is not done nothing is full, and what waits is no error", `document.querySelector(".bar.progressing").offsetWidth === 0 && document.querySelector(".failing.awaited")`)
+	p.sees("search-1 · 0.9.0", "Stuck 0 of 1", "Deployment search/search Pod search/search-")
+	p.until("of what is not done nothing is full, and what holds a stuck rollout back is marked", `document.querySelector(".bar.failing").offsetWidth === 0 && document.querySelector(".failing:not(.awaited)")`)
 	p.checks("rollout-stuck")
 	p.tabTo(".failing a")
 	p.presses(kb.Enter)

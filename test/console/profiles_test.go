@@ -51,6 +51,8 @@ func objects(i *installation, p *page) {
 	p.sees("ClusterRole.rbac.authorization.k8s.io shop:vault", "Available", "Nothing: a rollout of vault-1 would not change it", "kind: ClusterRole")
 	p.goTo("#/object/vault-1/Secret/shop/vault-key")
 	p.sees("Values of a Secret are not shown here", "kind: Secret")
+	p.click("#as-yaml")
+	p.sees("resourceVersion:")
 	p.unsees("swordfish")
 	p.unsees("c3dvcmRmaXNo")
 
@@ -58,9 +60,13 @@ func objects(i *installation, p *page) {
 	i.MustKubectl("patch", "cer", "vault-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", poll.TimeoutFlag, "cer/vault-1")
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
+	i.create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "rotated", "namespace": "shop"}, "type": "Warning", "reason": "KeyRotated", "message": "the key is a new one", "lastTimestamp": "2026-11-28T09:00:00Z",
+		"involvedObject": object{"kind": "ConfigMap", "namespace": "shop", "name": "vault-config", "uid": i.field(".metadata.uid", "configmap", "vault-config", "--namespace=shop")}})
 	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
 	p.sees("Changes that a rollout of vault-1 would make now", "color: blue", "color: red")
-	p.sees("Field managers", "kubectl-patch", "penstock/vault")
+	p.sees("Field managers", "kubectl-patch", "penstock/vault", "Key rotated the key is a new one")
+	p.click("#as-yaml")
+	p.until("the object in the cluster is shown", `(() => { const live = document.querySelector("details[open] .manifest").innerText; return live.includes("color: blue") && live.includes("resourceVersion:") && !live.includes("managedFields") })()`)
 	p.until("the field is named beside the manager that has changed it", `[...document.querySelectorAll("#managers tr")].some((one) => one.innerText.includes("kubectl-patch") && one.querySelector("details")?.textContent.includes(".data.color"))`)
 	// Penstock may see it later than the page was read.
 	p.until("it is seen to differ", `(() => { const text = document.querySelector("main").innerText; if (!/Comparing|Asking/.test(text) && !text.includes("Differs")) document.querySelector("#ask")?.click(); return text.includes("Differs It differs from the manifest, and is not repaired while the revision is paused.") })()`)

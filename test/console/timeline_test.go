@@ -107,6 +107,8 @@ func stuck(i *installation, p *page) {
 	p.click("#objects")
 	p.until("what is well is one box, and what is not has its own", `(() => { const said = [...document.querySelectorAll("#tree title")].map((one) => one.textContent); return said.includes("2 objects") && said.includes("Deployment shop/pump") && said.some((one) => one.startsWith("Pod pump-")) && said.length === 6 })()`)
 	p.checks("tree")
+	p.click(".all .tally button:has(.state.needs)")
+	p.until("objects in one state alone", `document.querySelectorAll("#now tbody tr").length === 1 && document.querySelector("#now tbody").innerText.includes("shop/pump")`)
 	p.tabTo("#tree a[href^='#/pod/']")
 	p.presses(kb.Enter)
 	p.sees("Pod", "0 of 1 container ready")

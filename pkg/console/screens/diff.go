@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -121,6 +123,11 @@ func withoutSecrets(content map[string]any) (hidden bool) {
 		for key := range values {
 			values[key], hidden = "hidden", true
 		}
+	}
+	// kubectl apply keeps a copy of the values.
+	if annotations, _, _ := unstructured.NestedMap(content, "metadata", "annotations"); annotations[corev1.LastAppliedConfigAnnotation] != nil {
+		unstructured.RemoveNestedField(content, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+		hidden = true
 	}
 	return hidden
 }

@@ -42,11 +42,12 @@ func TestPodOf(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "first"}}, Containers: []corev1.Container{{Name: "web"}, {Name: "side"}}}}
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "first", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}}}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off\n5m"}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off\n5m"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"}}}}
 	got := podOf(pod)
 	want := []Container{
 		{Name: "first", Init: true, State: "Terminated", Reason: "Completed"},
-		{Name: "web", State: "Waiting", Reason: "CrashLoopBackOff", Message: "back-off 5m", Restarts: 3},
+		{Name: "web", State: "Waiting", Reason: "CrashLoopBackOff", Message: "back-off 5m", Ended: "exit code 3", Restarts: 3},
 		{Name: "side", State: "Waiting"},
 	}
 	if !slices.Equal(got.Containers, want) || got.State != "CrashLoopBackOff" || got.Said != "0 of 2 containers ready, 3 restarts" || got.Signal != "needs" {

@@ -1,6 +1,7 @@
 package screens
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,19 +10,28 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Owners are the field managers of an object of a revision, as the object in the cluster lists them.
+// Owners are the field managers of an object of a revision, as the object in the cluster lists them, with
+// that object and the events about it.
 type Owners struct {
 	Asked string `json:"asked"`
 	// Target is the other cluster that the object is in: the caller has no credentials there.
 	Target string `json:"target,omitempty"`
 	// Managers are those of the object, the last write first; empty when there is no such object.
 	Managers []Manager `json:"managers"`
+	// Live is the object in the cluster as YAML. Of a Secret it has no values: then Hidden is true.
+	Live   string `json:"live,omitempty"`
+	Hidden bool   `json:"hidden,omitempty"`
+	// Events are the newest ones about the object; NotShown is why there are none to see.
+	Events   []Event `json:"events,omitempty"`
+	NotShown string  `json:"notShown,omitempty"`
 }
 
 // Manager is a field manager of an object: a program or a user that has set fields.
@@ -67,7 +77,15 @@ func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
 		return out, nil
 	}
 	out.Managers = managersOf(live.GetManagedFields())
-	return out, nil
+	if out.Live, out.Hidden, err = shown(live); err != nil {
+		return nil, err
+	}
+	events, _, err := a.eventsIn(ctx, cmp.Or(object.Namespace, metav1.NamespaceDefault), "involvedObject.uid="+string(live.GetUID()), func(*corev1.ObjectReference) bool { return true })
+	if apierrors.IsForbidden(err) {
+		out.NotShown, err = err.Error(), nil
+	}
+	out.Events = newest(events)
+	return out, err
 }
 
 // managersOf are field managers with their fields, the last write first.

@@ -61,9 +61,11 @@ type Container struct {
 	Init  bool `json:"init,omitempty"`
 	Ready bool `json:"ready"`
 	// State is Running, Waiting or Terminated, Reason why.
-	State    string `json:"state"`
-	Reason   string `json:"reason,omitempty"`
-	Message  string `json:"message,omitempty"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Ended is how it failed when it ended last, if it did.
+	Ended    string `json:"ended,omitempty"`
 	Restarts int32  `json:"restarts"`
 }
 
@@ -205,6 +207,9 @@ func containersOf(containers []corev1.Container, statuses []corev1.ContainerStat
 		if at >= 0 {
 			status := &statuses[at]
 			one.Ready, one.Restarts = status.Ready, status.RestartCount
+			if ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated); ended != nil && ended.ExitCode != 0 {
+				one.Ended = fmt.Sprintf("exit code %d", ended.ExitCode)
+			}
 			switch {
 			case status.State.Running != nil:
 				one.State = "Running"

@@ -53,14 +53,19 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 		return out, nil
 	}
 	out.Managers = managersOf(object.GetManagedFields())
+	out.Manifest, out.Hidden, err = shown(object)
+	return out, err
+}
+
+// shown returns an object as YAML without its managed fields, and whether values of a Secret were left out.
+func shown(object *unstructured.Unstructured) (manifest string, hidden bool, err error) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
-	out.Hidden = withoutSecrets(object.Object)
-	manifest, err := yaml.Marshal(object.Object)
+	hidden = withoutSecrets(object.Object)
+	raw, err := yaml.Marshal(object.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s %s: %w", ref.Kind, ref.Name, err)
+		return "", false, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	out.Manifest = string(manifest)
-	return out, nil
+	return string(raw), hidden, nil
 }
 
 // live returns an object as it is in the cluster, nil when it is not there or its kind is not served.

@@ -20,7 +20,7 @@ func TestTarget(t *testing.T) {
 			{"name":"a kind","targetRef":{"apiVersion":"v1","kind":"Widget","name":"w"}},
 			{"name":"a/group","targetRef":{"apiVersion":"none.example.com/v1","kind":"Widget","name":"w"}}]}}`,
 		"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"secrets/odd","kind":"Secret"},{"name":"secrets","kind":"Secret","namespaced":true}]}`,
-		"/api/v1/namespaces/n/secrets/s": `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"n","managedFields":[{"manager":"kubectl","operation":"Apply","time":"2026-11-23T10:00:00Z"},
+		"/api/v1/namespaces/n/secrets/s": `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"n","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"password\":\"aHVudGVyMg==\"}}"},"managedFields":[{"manager":"kubectl","operation":"Apply","time":"2026-11-23T10:00:00Z"},
 			{"manager":"other","operation":"Update","subresource":"status"}]},"data":{"password":"aHVudGVyMg=="}}`,
 	}
 	cluster := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func TestTarget(t *testing.T) {
 		if code := ask(t, handler, http.MethodGet, "/api/plans/p/items/"+item, "", &found); code != http.StatusOK {
 			t.Fatalf("%s: %d", item, code)
 		}
-		if (want.says == "") != (found.Manifest == "") || !strings.Contains(found.Manifest, want.says) || strings.Contains(found.Manifest, "managedFields") || len(found.Managers) != want.managers || found.Ref.Name == "" {
+		if (want.says == "") != (found.Manifest == "") || !strings.Contains(found.Manifest, want.says) || strings.Contains(found.Manifest, "managedFields") || strings.Contains(found.Manifest, "aHVudGVyMg") || len(found.Managers) != want.managers || found.Ref.Name == "" {
 			t.Errorf("%s: %+v", item, found)
 		}
 	}

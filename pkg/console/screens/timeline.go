@@ -257,6 +257,9 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 			add(c, signal, kind)
 		}
 	}
+	// Two conditions may say the same.
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.What, b.What) })
+	entries = slices.CompactFunc(entries, func(a, b Entry) bool { return a.Message == b.Message && a.Signal == b.Signal })
 	if c := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Reason == reasonFrozen {
 		add(c, Review, reasonFrozen)
 	}

@@ -139,6 +139,7 @@ export interface Container {
   state: string;
   reason?: string;
   message?: string;
+  ended?: string;
   restarts: number;
 }
 
@@ -467,6 +468,10 @@ export interface Owners {
   asked: string;
   target?: string;
   managers: Array<Manager>;
+  live?: string;
+  hidden?: boolean;
+  events?: Array<Event>;
+  notShown?: string;
 }
 
 export interface Package {

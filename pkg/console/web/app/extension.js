@@ -1,7 +1,7 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, link, post, watch } from "./net.js";
-import { Ago, Asked, Button, Checklist, Confirm, Notes, Outdated, Problem, Risks, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked } from "./parts.js";
+import { Ago, Asked, Button, Checklist, Confirm, Notes, Outdated, Problem, Risks, State, Tally, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked, useFilter } from "./parts.js";
 import { frozen, into, isName, lacks, me, useAsk, useDeed } from "./shared.js";
 import { EventRows, podPlace, podsOf } from "./object.js";
 import { TreePicture } from "./tree.js";
@@ -56,7 +56,7 @@ export function ExtensionScreen({ name }) {
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
     ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/><${Noted} name=${name}/>`}
-    <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a> <a href=${`#/ready?extension=${name}`}>Upgrade readiness</a></div>
+    <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a> <a href=${`#/timeline?extension=${name}&what=Repaired`}>Changes by others</a> <a href=${`#/ready?extension=${name}`}>Upgrade readiness</a></div>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
@@ -86,15 +86,20 @@ function Wish({ name, wanted, alone }) {
  * @param {{ extension: Extension, earlier: string, onBack: () => void }} props */
 function Head({ extension, earlier, onBack }) {
   const { row, advice, revisions } = extension, first = advice[0], verb = first?.command?.split(" ")[2];
+  const stuck = revisions.flatMap((one) => one.phases.flatMap((phase) => (phase.failing ?? []).map((object) => podOf(one, object)))).find(Boolean);
   const paused = verb === "resume" && revisions.find((one) => one.name === first.subject && one.lifecycle === "Paused");
   return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Healthy" : row.signal === "review" ? "To review" : inWords(row.state)}/>
       ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
     ${row.signal !== "well" && first && html`<p id="because">${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
     ${first?.do && row.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
-    ${verb === "rollback" && earlier && html`<p><button type="button" id="review-back" onClick=${onBack}>Review going back to ${earlier}</button></p>`}
+    <p class="standing">${verb === "rollback" && earlier && html`<button type="button" id="review-back" onClick=${onBack}>Review going back to ${earlier}</button>`}
+      ${row.signal === "needs" && stuck && html`<a class="button" id="log-of" href=${stuck}>Log of the Pod</a>`}</p>
     ${paused && !row.proposed && html`<p><a class="button" id="review" href=${`#/diff/${paused.diff}`}>Review ${paused.name}</a></p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
+
+/** The screen of the Pod that holds an object back, if it is in this cluster. @param {Revision} revision @param {import("./api").ObjectFailure} one */
+const podOf = (revision, one) => (one.cause?.object.kind === "Pod" && !revision.target ? podPlace(revision.name, /** @type {{ namespace: string, name: string }} */ (one.cause.object)) : "");
 
 /** The phases of a revision, each with how much of it is done. @param {{ revision: Revision }} props */
 function Rollout({ revision }) {
@@ -112,14 +117,25 @@ function Rollout({ revision }) {
 
 /** @param {{ revision: Revision, phases: import("./api").Phase[] }} props */
 function Phases({ revision, phases }) {
+  // What holds back a revision that needs somebody is not in progress, though Penstock goes on to wait.
+  const stuck = (/** @type {import("./api").Phase} */ phase) => revision.signal === "needs" && phase.state === "Progressing" && !!phase.failing?.length;
   return html`<ol class="phases">${phases.map((phase) => html`<li key=${phase.name}>
       <span class="phase">${phase.name}</span>
-      <span class="track"><span class="bar ${phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
-      <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
-      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> ${reasonOf(one, phase) && html`<strong>${reasonOf(one, phase)}</strong> `}${one.message}${one.cause?.object.kind === "Pod" && !revision.target && html` <a href=${podPlace(revision.name, /** @type {{ namespace: string, name: string }} */ (one.cause.object))}>Log of ${soft(one.cause.object.name)}</a>`}
+      <span class="track"><span class="bar ${stuck(phase) ? "failing" : phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
+      <span class="word"><${State} ...${stuck(phase) ? { signal: "needs" } : { signal: phaseSignal(phase.state), word: phase.state }}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
+      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" || stuck(phase) ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> <${Because} one=${one} phase=${phase}/>${podOf(revision, one) && html` <a href=${podOf(revision, one)}>Log of ${soft(one.cause?.object.name)}</a>`}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
     </li>`)}</ol>`;
+}
+
+/** The cause first, as one sentence; what follows from it is small.
+ * @param {{ one: import("./api").ObjectFailure, phase: import("./api").Phase }} props */
+function Because({ one, phase }) {
+  const cause = one.cause ? one.message.lastIndexOf(`; ${one.cause.object.kind} ${objectName(one.cause.object)}: `) : -1;
+  if (cause > 0) return html`${one.message.slice(cause + 2)} <span class="more">${one.message.slice(0, cause)}</span>`;
+  const reason = reasonOf(one, phase);
+  return html`${reason && html`<strong>${reason}</strong> `}${one.message}`;
 }
 
 /** Why an object holds its phase back, empty where its message begins with that.
@@ -148,15 +164,17 @@ function done(phase) {
   return phase.objects ? Math.round((100 * phase.available) / phase.objects) : 0;
 }
 
-const mostObjects = 200;
-
 /** Each object of a revision as it is now, read when somebody asks. @param {{ revisions: Revision[] }} props */
 function Objects({ revisions }) {
   const name = useSignal(revisions[0]?.name ?? ""), opened = useSignal(false);
   const of = opened.value ? `/api/revisions/${name.value}` : "";
   const asked = useAsk(of && `${of}/objects`, (answer) => (answer.asked = new Date().toISOString())), pods = useAsk(of && `${of}/pods`, undefined, asked.round);
+  const found = /** @type {import("./api").RevisionObjects | null} */ (asked.found.value), all = found?.objects ?? [], only = useSignal("");
+  const revision = revisions.find((one) => one.name === name.value) ?? revisions[0];
+  /** An object that holds back a revision that needs somebody does, too. @param {import("./api").RevisionObjectStatus} one */
+  const signalOf = (one) => (revision?.signal === "needs" && revision.phases.some((phase) => phase.failing?.some((other) => other.kind === one.kind && objectName(other) === objectName(one))) ? "needs" : objectState(one).signal);
+  const list = useFilter(all, (one) => [one.kind, objectName(one), one.phase], (one) => !only.value || signalOf(one) === only.value);
   if (!revisions.length) return null;
-  const found = /** @type {import("./api").RevisionObjects | null} */ (asked.found.value), all = found?.objects ?? [];
   return html`<details class="all" onToggle=${() => (opened.value = true)}>
     <summary id="objects">All objects, as they are now</summary>
     <p class="standing">${revisions.length > 1 && html`<label>of <select value=${name.value} onChange=${into(name)}>
@@ -164,16 +182,16 @@ function Objects({ revisions }) {
       </p>
     <${Asked} of=${asked} doing="The objects cannot be shown"/>
     ${found?.withheld ? html`<p class="note review">${count(found.withheld, "object")} not shown: you cannot read them.</p>` : null}
-    ${found && html`<${TreePicture} revision=${revisions.find((one) => one.name === name.value) ?? revisions[0]} objects=${all} pods=${pods.found.value}/>`}
+    ${found && html`<${TreePicture} revision=${revision} objects=${all} pods=${pods.found.value} signalOf=${signalOf}/>`}
+    ${all.length > 1 && html`<div class="head"><${Tally} rows=${all.map((one) => ({ signal: signalOf(one) }))} only=${only}/>${list.field("Filter objects", "Filter")}</div>`}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
-      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
+      <tbody>${list.shown.map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
         <span class="more">${objectState(one).said}</span><span class="thin">phase ${one.phase}</span>
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}
         ${podsOf(pods.found.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}</span>`)}</th>
-        <td><${State} ...${objectState(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
+        <td><${State} ...${objectState(one)} signal=${signalOf(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>${list.rest}`}
     ${pods.found.value?.target && html`<p class="note review">The objects are in cluster ${pods.found.value.target}. Its Pods are not shown: you have no credentials there.</p>`}
     ${[pods.refused.value?.message, ...(pods.found.value?.refused ?? [])].filter(Boolean).map((said) => html`<p class="note review">Pods are not shown: ${said}</p>`)}
-    ${all.length > mostObjects && html`<p class="quiet">And ${all.length - mostObjects} more: <code>kubectl penstock tree ${name.value}</code> lists all.</p>`}
   </details>`;
 }
 
@@ -204,7 +222,7 @@ function Past({ row, newest, rights, open, onOpen }) {
   return html`<tr><th scope="row">${gone ? row.name : html`<a data-row href=${`#/diff/..${row.name}`}>${soft(row.name)}</a>`} ${row.version && html`<span class="quiet">${row.version}</span>`}
       <span class="more">${[row.rollbackOf && `back to ${row.rollbackOf}`, row.cause].filter(Boolean).join(": ")}</span>
       <span class="thin">${row.changes ? `+${row.changes.added} ~${row.changes.changed} −${row.changes.removed} · ` : ""}${soft(row.requestedBy)} · <${Ago} at=${row.createdAt} ago/></span></th>
-    <td><${State} signal=${results[row.result ?? ""] ?? "stopped"} word=${row.result || row.state}/> ${row.state !== "Active" && row.result && html`<span class="quiet">${row.state}</span>`}</td>
+    <td><${State} ...${row.name === newest?.name && newest.signal === "needs" ? { signal: "needs", word: newest.state } : { signal: results[row.result ?? ""] ?? "stopped", word: row.result || row.state }}/> ${row.state !== "Active" && row.result && html`<span class="quiet">${row.state}</span>`}</td>
     <td class="wide number">${row.changes ? `+${row.changes.added} ~${row.changes.changed} −${row.changes.removed}` : ""}</td>
     <td class="wide">${row.requestedBy}</td><td class="number"><${Ago} at=${row.createdAt ?? ""}/></td>
     <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Cancel" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;

@@ -41,9 +41,14 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
     <section aria-labelledby="set"><h2 id="set">Field managers</h2>
       <${Problem} refused=${owners.refused.value} doing="The field managers cannot be shown"/>
       ${owned && (owned.target ? html`<p class="note review">The object is in the cluster of ${owned.target}, where you have no credentials here.</p>`
-        : owned.managers.length ? html`<p class="quiet">The object keeps the last write of each manager that still owns a field. A change that Penstock has repaired is in the <a href=${`#/timeline?extension=${extensionOf(revision)}&what=Repaired`}>timeline</a> as long as the cluster keeps events, and then only in the audit log of kube-apiserver.</p><${Managers} managers=${owned.managers}/>`
+        : owned.managers.length ? html`<p class="quiet">The object keeps the last write of each manager that still owns a field. A change that Penstock has repaired is in the <a href=${`#/timeline?extension=${extensionOf(revision)}&what=Repaired`}>timeline</a>, until 50 other changes of the extension were repaired.</p><${Managers} managers=${owned.managers}/>`
         : html`<p>There is no such object.</p>`)}
     </section>
+    ${owned?.live && html`<section aria-labelledby="noted"><h2 id="noted">Events</h2>
+      ${owned.notShown ? html`<p class="note review">They are not shown: ${owned.notShown}</p>` : html`<${EventRows} events=${owned.events ?? []}/>`}</section>
+      <details class="all"><summary id="as-yaml">In the cluster, as YAML</summary>
+      ${owned.hidden && html`<p class="note review">Values of a Secret are not shown here.</p>`}
+      <${Manifest} text=${owned.live} label="Lines of the object in the cluster"/></details>`}
     <section aria-labelledby="manifest"><h2 id="manifest">Manifest</h2>
       <${Asked} of=${asked} doing="The manifest cannot be shown"/>
       ${found && html`<p class="quiet">Phase ${found.phase} · ${found.size ? `${found.size} bytes · ` : ""}<code class="digest">${found.digest}</code></p>
@@ -95,7 +100,7 @@ export function PodScreen({ revision, namespace, name }) {
     <${Asked} of=${asked} doing="The Pod cannot be shown"/>
     ${pod && html`<p><${State} signal=${pod.signal} word=${pod.state}/> ${pod.said} · created <${Ago} at=${pod.created} ago/>${pod.node && ` · on ${pod.node}`}</p>
       <table class="rows" id="containers"><thead><tr><th scope="col">Container</th><th scope="col" class="sign">State</th><th scope="col" class="few number">Restarts</th></tr></thead>
-      <tbody>${pod.containers.map((one) => html`<tr key=${one.name}><th scope="row">${soft(one.name)}${one.init && html` <span class="quiet">runs first</span>`}<span class="more">${one.message}</span></th>
+      <tbody>${pod.containers.map((one) => html`<tr key=${one.name}><th scope="row">${soft(one.name)}${one.init && html` <span class="quiet">runs first</span>`}<span class="more">${[one.ended && `it ended with ${one.ended}`, one.message].filter(Boolean).join(" · ")}</span></th>
         <td><${State} ...${containerState(one)}/></td><td class="number">${one.restarts}</td></tr>`)}</tbody></table>
       <${Log} path=${`/api/watch/logs/${namespace}/${name}`} round=${asked.round} containers=${pod.containers}/>
       <section aria-labelledby="noted"><h2 id="noted">Events</h2>
@@ -117,7 +122,14 @@ export function EventRows({ events }) {
     <tbody>${events.map((one, i) => html`<tr key=${i}><th scope="row"><${State} signal=${one.type === "Warning" ? "needs" : ""} word=${one.reason}/> <span class="more">${one.message}</span>
       <span class="thin">${one.kind} ${soft(one.name)}</span></th>
       <td class="wide"><span class="quiet">${one.kind}</span> ${soft(one.namespace ? `${one.namespace}/${one.name}` : one.name)}</td>
-      <td class="number"><${Ago} at=${one.time}/>${one.count > 1 && html` <span class="quiet">×${one.count}</span>`}</td></tr>`)}</tbody></table>`;
+      <td class="number"><${Ago} at=${one.time}/>${one.count > 1 && html`<span class="more">×${one.count}</span>`}</td></tr>`)}</tbody></table>`;
+}
+
+/** A line of a log with the second of its time; the line of another day has that, too. @param {{ line: string }} props */
+function Line({ line }) {
+  const [at] = /^\d{4}-\d\d-\d\dT[\d:]{8}\S*Z(?= )/.exec(line) ?? [""];
+  if (!at) return html`<span>${line}</span>`;
+  return html`<span><time datetime=${at} title=${at}>${at.slice(at.startsWith(new Date().toISOString().slice(0, 10)) ? 11 : 0, 19).replace("T", " ")}</time>${line.slice(at.length)}</span>`;
 }
 
 /** How many lines a page keeps. */
@@ -155,7 +167,7 @@ function Log({ path, round, containers }) {
       <label><input type="checkbox" id="follow" checked=${follows.value} onChange=${() => (follows.value = !follows.value)}/> stay at the end</label>
       <input data-filter type="search" id="lines-with" aria-label="Show lines with" placeholder="lines with" onInput=${into(text)}/></p>
     <${Problem} refused=${refused.value} doing="The log cannot be shown"/>
-    ${!refused.value && html`<pre class="unified log" id="lines" tabindex="0" role="region" aria-label="Lines of the log" ref=${box}>${shown.map((line) => html`<span>${line}</span>`)}</pre>
+    ${!refused.value && html`<pre class="unified log" id="lines" tabindex="0" role="region" aria-label="Lines of the log" ref=${box}>${shown.map((line) => html`<${Line} line=${line}/>`)}</pre>
       <p class="quiet">${wanted ? `${shown.length} of ${count(lines.value.length, "line")}` : count(lines.value.length, "line")}${ended.value && " · it has ended"}</p>`}
   </section>`;
 }

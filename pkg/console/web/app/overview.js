@@ -2,11 +2,8 @@
 // everything; the timeline, also of one extension; and the search.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { link, watch } from "./net.js";
-import { Ago, Asked, State, announce, count, inWords, kindOf, objectName, objectPlace, remark, soft, useFilter, wordOf } from "./parts.js";
+import { Ago, Asked, State, Tally, announce, count, inWords, kindOf, objectName, objectPlace, remark, soft, urgency, useFilter } from "./parts.js";
 import { extensionOf, frozen, isName, useAsk } from "./shared.js";
-
-/** @type {Record<string, number>} */
-const urgency = { needs: 0, review: 1, moving: 2, stopped: 3, well: 4 };
 
 /** @typedef {import("./api").ExtensionRow} Row @typedef {import("./api").PlanRow} PlanRow @typedef {import("./api").SetRow} SetRow */
 
@@ -116,17 +113,6 @@ function MovingNow({ rows, plans }) {
   </ul></section>`;
 }
 
-/** @param {{ rows: Row[], only: { value: string } }} props */
-function Tally({ rows, only }) {
-  /** @type {Record<string, number>} */
-  const n = {};
-  for (const row of rows) n[row.signal] = (n[row.signal] ?? 0) + 1;
-  return html`<div class="tally" role="group" aria-label="Show only">
-    <button type="button" aria-pressed=${!only.value} onClick=${() => (only.value = "")}>All <span class="number">${rows.length}</span></button>
-    ${Object.keys(urgency).filter((key) => n[key]).map((key) => html`<button type="button" key=${key} aria-pressed=${only.value === key} onClick=${() => (only.value = only.value === key ? "" : key)}>
-      <${State} signal=${key} word=${wordOf(key)}/> <span class="number">${n[key]}</span></button>`)}</div>`;
-}
-
 /** @param {{ row: Row }} props */
 function Extension({ row }) {
   return html`<tr class=${row.signal}><th scope="row"><a data-row href=${`#/x/${row.name}`}>${soft(row.name)}</a>${row.message && row.signal !== "well" && row.signal !== "review" && html`<span class="more">${row.message}</span>`}
@@ -148,7 +134,7 @@ export function TimelineScreen({ query }) {
   useEffect(() => document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" }), [found, at]);
   /** @param {"who" | "what"} of @param {string} is @param {string[] | undefined} all */
   const choice = (of, is, all) => html`<label>${of === "what" ? "Event" : "User or manager"} <select id=${of} value=${is} onChange=${(/** @type {any} */ e) => (location.hash = `#/timeline?${narrowed({ [of]: e.currentTarget.value })}`)}>
-    <option value="">any</option>${[...new Set([...(is ? [is] : []), ...(all ?? [])])].map((one) => html`<option key=${one} value=${one} selected=${one === is}>${of === "what" ? inWords(one) : one}</option>`)}</select></label>`;
+    <option value="">any</option>${[...new Set([...(is ? [is] : []), ...(all ?? [])])].map((one) => html`<option key=${one} value=${one} selected=${one === is}>${of !== "what" ? one : one === "Repaired" ? "Repaired: changes by others" : inWords(one)}</option>`)}</select></label>`;
   return html`${extension && html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · <a href="#/timeline">all extensions</a></p>`}
     <h1 tabindex="-1">Timeline${extension && ` of ${extension}`}</h1>
     <p class="quiet">From the history of revisions with their 50 newest repairs, runs of plans, and events, which the cluster forgets after about an hour.</p>
@@ -160,9 +146,12 @@ export function TimelineScreen({ query }) {
       <tbody>${found.entries.map((one) => html`<tr key=${keyOf(one)} aria-current=${keyOf(one) === at ? "true" : undefined}><th scope="row"><${State} signal=${one.signal ?? ""} word=${one.what}/> <span class="more">${remark(one.message)}</span>
         <span class="thin">${one.who && `by ${one.who} · `}${objectOf(one)}</span></th>
         <td class="wide">${one.who || html`<span class="quiet">Penstock</span>`}</td><td class="wide">${objectOf(one)}</td>
-        <td class="number"><a href=${`#/timeline?${narrowed({ at: keyOf(one) })}`}><${Ago} at=${one.time}/></a>${one.count && html` <span class="quiet">×${one.count}</span>`}</td></tr>`)}</tbody></table>`}
+        <td class="number"><a href=${`#/timeline?${narrowed({ at: keyOf(one) })}`}><${Ago} at=${one.time} ago/></a><span class="more">${when(one.time)}${one.count && ` ×${one.count}`}</span></td></tr>`)}</tbody></table>`}
     ${found?.omitted ? html`<p class="quiet">${found.omitted} earlier ones are not shown.</p>` : null}`;
 }
+
+/** The day and the time of an entry, in the zone of the reader. @param {string} at */
+const when = (at) => new Date(at).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
 /** The part of a link that names an entry. @param {Entry} one */
 const keyOf = (one) => [one.time, one.what, one.name].join(" ");

@@ -64,6 +64,20 @@ export function Manifest({ text, label = "Lines of the manifest" }) {
   return html`<pre class="unified manifest" tabindex="0" role="region" aria-label=${label}><code>${text}</code></pre>`;
 }
 
+/** Signals in the order of their urgency. @type {Record<string, number>} */
+export const urgency = { needs: 0, review: 1, moving: 2, stopped: 3, well: 4 };
+
+/** How many rows there are of each signal; a button shows those alone. @param {{ rows: { signal: string }[], only: { value: string } }} props */
+export function Tally({ rows, only }) {
+  /** @type {Record<string, number>} */
+  const n = {};
+  for (const row of rows) n[row.signal] = (n[row.signal] ?? 0) + 1;
+  return html`<div class="tally" role="group" aria-label="Show only">
+    <button type="button" aria-pressed=${!only.value} onClick=${() => (only.value = "")}>All <span class="number">${rows.length}</span></button>
+    ${Object.keys(urgency).filter((key) => n[key]).map((key) => html`<button type="button" key=${key} aria-pressed=${only.value === key} onClick=${() => (only.value = only.value === key ? "" : key)}>
+      <${State} signal=${key} word=${wordOf(key)}/> <span class="number">${n[key]}</span></button>`)}</div>`;
+}
+
 const page = 200;
 
 /** The rows that a filter finds, some at a time. @template R @param {R[]} rows @param {(row: R) => unknown[]} words @param {(row: R) => boolean} [also] */

@@ -1,7 +1,7 @@
 // A revision as boxes and lines: its phases, their objects, and the Pods of these. Healthy objects are one
 // box of its phase. The list below the picture has everything.
 import { html } from "./lib.js";
-import { count, glyphOf, kindOf, objectName, objectPlace, objectState } from "./parts.js";
+import { count, glyphOf, kindOf, objectName, objectPlace } from "./parts.js";
 import { podPlace, podsOf } from "./object.js";
 
 /** @typedef {{ text: string, signal: string, place?: string, below: Box[] }} Box */
@@ -18,16 +18,16 @@ function folded(boxes, noun) {
   return well.length > 1 ? [...shown, { text: count(well.length, noun), signal: "well", below: [] }] : [...shown, ...well];
 }
 
-/** @param {{ revision: import("./api").Revision, objects: import("./api").RevisionObjectStatus[], pods: import("./api").Pods | null }} props */
-export function TreePicture({ revision, objects, pods }) {
+/** @param {{ revision: import("./api").Revision, objects: import("./api").RevisionObjectStatus[], pods: import("./api").Pods | null, signalOf: (one: import("./api").RevisionObjectStatus) => string }} props */
+export function TreePicture({ revision, objects, pods, signalOf }) {
   const { name } = revision;
   /** @type {Box} */
   const root = { text: name, signal: revision.signal, below: revision.phases.map((phase) => {
     const below = folded(objects.filter((one) => one.phase === phase.name).map((one) => ({
-      text: `${kindOf(one.apiVersion, one.kind).split(".")[0]} ${objectName(one)}`, signal: objectState(one).signal, place: objectPlace(name, one),
+      text: `${kindOf(one.apiVersion, one.kind).split(".")[0]} ${objectName(one)}`, signal: signalOf(one), place: objectPlace(name, one),
       below: folded(podsOf(pods, one).map((pod) => ({ text: `Pod ${pod.name}`, signal: pod.signal, place: podPlace(name, pod), below: [] })), "Pod"),
     })), "object");
-    return { text: phase.name, signal: below.every((one) => one.signal === "well") ? "well" : below.find((one) => one.signal !== "well")?.signal ?? "", below };
+    return { text: phase.name, signal: below.every((one) => one.signal === "well") ? "well" : (below.find((one) => one.signal === "needs") ?? below.find((one) => one.signal !== "well"))?.signal ?? "", below };
   }) };
   /** @type {any[]} */
   const drawn = [];
