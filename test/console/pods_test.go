@@ -113,6 +113,11 @@ func pods(i *installation, p, carl *page) {
 func links(p, led *page) {
 	p.run(chromedp.Navigate(p.console.Origin + "/#/x/billing"))
 	p.sees("This tab has no key")
+	p.run(chromedp.Navigate(p.console.Origin + "/timeline?what=Repaired"))
+	p.sees("This tab has no key")
+	p.until("a path is a place", `location.pathname === "/" && location.hash === "#/timeline?what=Repaired"`)
+	p.run(chromedp.Navigate(p.console.Origin + "/x/billing"))
+	p.sees("This tab has no key")
 	p.run(chromedp.Navigate(p.console.Address))
 	p.sees("billing-1")
 	p.until("the key is not in the address", "location.hash === '#/x/billing'")

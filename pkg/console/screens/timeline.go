@@ -157,26 +157,19 @@ func joined(told, events []Entry) []Entry {
 func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, error) {
 	selected := metav1.ListOptions{FieldSelector: olmv1alpha1.LifecycleStateField + "!=" + string(olmv1alpha1.LifecycleStateArchived)}
 	api := a.penstock.OlmV1alpha1()
-	var histories []olmv1alpha1.RevisionHistory
-	if name == "" {
-		list, err := api.RevisionHistories().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, "", err
-		}
-		histories = list.Items
-	} else {
+	if name != "" {
 		selected.LabelSelector = olmv1alpha1.ChainLabel + "=" + name
-		one, err := api.RevisionHistories().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil, "", nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		histories = append(histories, *one)
 	}
-	list, err := api.ClusterExtensionRevisions().List(ctx, selected)
-	if err != nil {
+	var list *olmv1alpha1.ClusterExtensionRevisionList
+	var failed error
+	var listed sync.WaitGroup
+	listed.Go(func() { list, failed = api.ClusterExtensionRevisions().List(ctx, selected) })
+	histories, err := a.histories(ctx, name)
+	listed.Wait()
+	if err == nil {
+		err = failed
+	}
+	if err != nil || len(histories) == 0 {
 		return nil, "", err
 	}
 	var entries []Entry
@@ -199,6 +192,26 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 		}
 	}
 	return entries, "", nil
+}
+
+// histories are those of all extensions, or the one of a name, if there is one.
+func (a *API) histories(ctx context.Context, name string) ([]olmv1alpha1.RevisionHistory, error) {
+	api := a.penstock.OlmV1alpha1().RevisionHistories()
+	if name == "" {
+		list, err := api.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return list.Items, nil
+	}
+	one, err := api.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []olmv1alpha1.RevisionHistory{*one}, nil
 }
 
 func ofRecord(row *olmv1alpha1.RevisionRecord, why string) []Entry {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ type Files struct{ all map[string]file }
 type file struct {
 	kind, etag string
 	plain, zip []byte
+}
+
+// places begin the paths of screens, which a link may have in place of a fragment: the page goes there.
+func places() []string {
+	return []string{"diff", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
 }
 
 // preloads is where the page names its modules, so that a browser asks for all of them at
@@ -116,6 +122,9 @@ func newFile(name string, content []byte) file {
 // same: another version of the program may have the same address.
 func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, there := f.all[r.URL.Path]
+	if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); !there && slices.Contains(places(), first) {
+		found, there = f.all["/"], true
+	}
 	if !there {
 		http.Error(w, "the console has no such file", http.StatusNotFound)
 		return

@@ -3,7 +3,10 @@ package web
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,6 +82,33 @@ func TestProvider(t *testing.T) {
 	for _, want := range []string{`<meta name="oidc-issuer" content="https://id.example.com/a">`, `<meta name="oidc-client-id" content="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;">`, `<meta name="oidc-scope" content="openid groups email">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s: %s", want, page)
+		}
+	}
+}
+
+// TestPlaces: the path of each screen is answered with the page, and no other path is.
+func TestPlaces(t *testing.T) {
+	files, err := New(Provider{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, err := os.ReadFile("app/main.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var screens []string
+	for _, found := range regexp.MustCompile(`(?m)^  \[(?:/\^#\\|new RegExp\(.\^#)/([a-z]+)`).FindAllStringSubmatch(string(main), -1) {
+		screens = append(screens, found[1])
+	}
+	slices.Sort(screens)
+	if screens = slices.Compact(screens); !slices.Equal(screens, places()) {
+		t.Errorf("main.js has the screens %q, and links may lead to %q", screens, places())
+	}
+	for path, want := range map[string]int{"/x/shop": http.StatusOK, "/diff/shop-1..shop-2": http.StatusOK, "/timeline": http.StatusOK, "/app/none.js": http.StatusNotFound, "/xx/shop": http.StatusNotFound, "/favicon.ico": http.StatusNotFound} {
+		answer := httptest.NewRecorder()
+		files.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if answer.Code != want || want == http.StatusOK && answer.Body.String() != string(files.all["/"].plain) {
+			t.Errorf("%s: %d, want %d", path, answer.Code, want)
 		}
 	}
 }

@@ -64,10 +64,13 @@ func newConsole(s *session.Session) *cobra.Command {
 // placeOf is the page that a link leads to, as it stands in an address.
 func placeOf(link string) (string, error) {
 	read, err := url.Parse(link)
-	if err != nil || !strings.HasPrefix(read.Fragment, "/") {
-		return "", outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which has #/ and a place, as #/x/argocd", link)
+	switch {
+	case err == nil && strings.HasPrefix(read.Fragment, "/"):
+		return read.EscapedFragment(), nil
+	case err == nil && read.Host != "" && read.Fragment == "" && strings.Trim(read.Path, "/") != "":
+		return (&url.URL{Path: read.Path, RawPath: read.RawPath, RawQuery: read.Query().Encode()}).String(), nil
 	}
-	return read.EscapedFragment(), nil
+	return "", outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which is https://HOST/x/argocd or has #/ and a place, as #/x/argocd", link)
 }
 
 // serveConsole serves until the context ends.

@@ -17,6 +17,9 @@ func TestPlaceOf(t *testing.T) {
 		`https://p/#/x/"><script src=//evil.test/a></script>`: "/x/%22%3E%3Cscript%20src=//evil.test/a%3E%3C/script%3E",
 		"https://p/#/x/%22%3E%3Cscript%3E":                    "/x/%22%3E%3Cscript%3E",
 		"https://penstock.example.com/":                       "",
+		"https://penstock.example.com/x/argocd":               "/x/argocd",
+		`https://p/timeline?who="><script>&what=Repaired`:     "/timeline?what=Repaired&who=%22%3E%3Cscript%3E",
+		`https://p/x/"><script src=//evil.test/a></script>`:   "/x/%22%3E%3Cscript%20src=//evil.test/a%3E%3C/script%3E",
 		"javascript:alert(1)":                                 "",
 	} {
 		place, err := placeOf(link)

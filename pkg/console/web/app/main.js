@@ -46,6 +46,9 @@ function plain(part) {
   }
 }
 
+// A link may have its place as a path, which sign-in pages and chats keep; here a place is a fragment.
+if (location.pathname !== "/") history.replaceState(null, "", `/#${location.pathname}${location.search}`);
+
 /** On loopback, over HTTP, a console is of one user, whose key it knows; elsewhere many share it. */
 const shared = location.protocol === "https:";
 // The answer of an identity provider, if this page is opened with one.
