@@ -112,7 +112,14 @@ func stuck(i *installation, p *page) {
 	p.tabTo("#tree a[href^='#/pod/']")
 	p.presses(kb.Enter)
 	p.sees("Pod", "0 of 1 container ready")
-	for _, name := range []string{"pump-2", "pump-1"} {
+	i.create(configMap("shop", "reef", "owner", "somebody else"))
+	i.roll("Failing", revision{extension: "reef", number: 1, version: "1.0.0", phases: []phase{{"all", []object{configMap("shop", "reef", "a", "b")}}}})
+	p.goTo("#/x/reef")
+	p.click("#objects")
+	p.has("#now td .state.needs")
+	i.MustKubectl("delete", "configmap", "reef", "--namespace=shop")
+	p.has("#now td .state.well")
+	for _, name := range []string{"reef-1", "pump-2", "pump-1"} {
 		i.MustKubectl("delete", "cer", name, poll.TimeoutFlag)
 	}
 }

@@ -55,7 +55,7 @@ export function ExtensionScreen({ name }) {
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
-    ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/><${Noted} name=${name}/>`}
+    ${newest && html`<${Objects} key=${newest.name} revisions=${shown} news=${`${version} ${extension.value?.row.ready} ${extension.value?.row.message}`}/><${Noted} name=${name}/>`}
     <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a> <a href=${`#/timeline?extension=${name}&what=Repaired`}>Changes by others</a> <a href=${`#/ready?extension=${name}`}>Upgrade readiness</a></div>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
@@ -164,11 +164,12 @@ function done(phase) {
   return phase.objects ? Math.round((100 * phase.available) / phase.objects) : 0;
 }
 
-/** Each object of a revision as it is now, read when somebody asks. @param {{ revisions: Revision[] }} props */
-function Objects({ revisions }) {
+/** Each object of a revision as it is now, read when it is opened, and again with all news of the extension.
+ * @param {{ revisions: Revision[], news: string }} props */
+function Objects({ revisions, news }) {
   const name = useSignal(revisions[0]?.name ?? ""), opened = useSignal(false);
   const of = opened.value ? `/api/revisions/${name.value}` : "";
-  const asked = useAsk(of && `${of}/objects`, (answer) => (answer.asked = new Date().toISOString())), pods = useAsk(of && `${of}/pods`, undefined, asked.round);
+  const asked = useAsk(of && `${of}/objects`, (answer) => (answer.asked = new Date().toISOString()), news), pods = useAsk(of && `${of}/pods`, undefined, `${asked.round} ${news}`);
   const found = /** @type {import("./api").RevisionObjects | null} */ (asked.found.value), all = found?.objects ?? [], only = useSignal("");
   const revision = revisions.find((one) => one.name === name.value) ?? revisions[0];
   /** An object that holds back a revision that needs somebody does, too. @param {import("./api").RevisionObjectStatus} one */
