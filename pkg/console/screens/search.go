@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/client/workloads"
@@ -55,6 +56,8 @@ const (
 const (
 	// mostHits are shown.
 	mostHits = 50
+	// asMetadata is how lists are requested without specs.
+	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	// mostSearch bounds what is searched for, in bytes.
 	mostSearch = 128
 )
@@ -67,11 +70,20 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	}
 	var revisions *olmv1alpha1.ClusterExtensionRevisionList
 	var packages *catalogv1alpha1.CatalogPackageList
-	var asking metav1.PartialObjectMetadataList
-	var failed [3]error
+	// Most revisions are archived: their names and versions are enough.
+	var asking, archived metav1.PartialObjectMetadataList
+	var failed [4]error
 	var all sync.WaitGroup
 	all.Go(func() {
-		revisions, failed[0] = a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{})
+		revisions, failed[0] = a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{FieldSelector: olmv1alpha1.LifecycleStateField + "!=" + string(olmv1alpha1.LifecycleStateArchived)})
+	})
+	all.Go(func() {
+		kind := olmv1alpha1.SchemeGroupVersion
+		request := a.core().Get().AbsPath("/apis", kind.Group, kind.Version, "clusterextensionrevisions").Param("fieldSelector", olmv1alpha1.LifecycleStateField+"="+string(olmv1alpha1.LifecycleStateArchived))
+		// The other list of the same resource says what is refused.
+		if err := workloads.Get(ctx, request, asMetadata, &archived); !apierrors.IsForbidden(err) {
+			failed[3] = err
+		}
 	})
 	all.Go(func() {
 		packages, failed[1] = a.penstock.CatalogV1alpha1().CatalogPackages().List(ctx, metav1.ListOptions{})
@@ -80,7 +92,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 		kind := extension.Resource
 		request := a.core().Get().AbsPath("/apis", kind.Group, kind.Version, kind.Resource)
 		// A cluster might not have the kind.
-		if err := workloads.Get(ctx, request, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &asking); !apierrors.IsNotFound(err) {
+		if err := workloads.Get(ctx, request, asMetadata, &asking); !apierrors.IsNotFound(err) {
 			failed[2] = err
 		}
 	})
@@ -95,7 +107,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	}
 	var hits []Hit
 	if failed[0] == nil {
-		hits = hitsOf(revisions.Items)
+		hits = hitsOf(append(revisions.Items, archivedOf(archived.Items)...))
 	}
 	known := map[string]bool{}
 	for _, one := range hits {
@@ -117,6 +129,17 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	}
 	out.Hits, out.Omitted = best(hits, wanted)
 	return out, nil
+}
+
+// archivedOf are archived revisions without their objects.
+func archivedOf(items []metav1.PartialObjectMetadata) []olmv1alpha1.ClusterExtensionRevision {
+	var revisions []olmv1alpha1.ClusterExtensionRevision
+	for i := range items {
+		if _, number, ok := olm.ChainOf(items[i].Name); ok {
+			revisions = append(revisions, olmv1alpha1.ClusterExtensionRevision{ObjectMeta: items[i].ObjectMeta, Spec: olmv1alpha1.ClusterExtensionRevisionSpec{Revision: number}})
+		}
+	}
+	return revisions
 }
 
 // hitsOf is what there is to find of revisions. Of each extension the objects of its newest revision are.

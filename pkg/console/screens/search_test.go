@@ -23,18 +23,21 @@ func TestBest(t *testing.T) {
 		one.Spec.Phases = append(one.Spec.Phases, phase)
 		return one
 	}
-	all := append(hitsOf([]olmv1alpha1.ClusterExtensionRevision{
-		revision("shop-1", 1, "old"), revision("shop-2", 2, "shop", "my-shop", "Web:shop"), revision("workshop-1", 1, "saw"),
-	}), Hit{Of: hitPackage, Name: "shop"})
+	all := append(hitsOf(append([]olmv1alpha1.ClusterExtensionRevision{
+		revision("shop-2", 2, "shop", "my-shop", "Web:shop"), revision("workshop-1", 1, "saw"), revision("yard-9", 9, "crane"),
+	}, archivedOf([]metav1.PartialObjectMetadata{
+		{ObjectMeta: revision("shop-1", 1).ObjectMeta}, {ObjectMeta: revision("yard-10", 10).ObjectMeta}, {ObjectMeta: revision("none", 0).ObjectMeta},
+	})...)), Hit{Of: hitPackage, Name: "shop"})
 	for name, tc := range map[string]struct {
 		wanted string
 		want   []string
 	}{
-		"Name":    {"shop", []string{"Extension shop", "Package shop", "Object shop", "Revision shop-1", "Revision shop-2", "Extension workshop", "Revision workshop-1", "Object Web:shop", "Object my-shop"}},
-		"Words":   {"deployment web/my", []string{"Object my-shop"}},
-		"Version": {"workshop 1.4", []string{"Extension workshop", "Revision workshop-1"}},
-		"Earlier": {"old", nil}, // an object of a revision that was replaced
-		"Nothing": {"nothing", nil},
+		"Name":     {"shop", []string{"Extension shop", "Package shop", "Object shop", "Revision shop-1", "Revision shop-2", "Extension workshop", "Revision workshop-1", "Object Web:shop", "Object my-shop"}},
+		"Words":    {"deployment web/my", []string{"Object my-shop"}},
+		"Version":  {"workshop 1.4", []string{"Extension workshop", "Revision workshop-1"}},
+		"Earlier":  {"crane", nil}, // an object of a revision that was replaced
+		"Archived": {"yard", []string{"Extension yard", "Revision yard-10", "Revision yard-9"}},
+		"Nothing":  {"nothing", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hits, omitted := best(all, tc.wanted)
