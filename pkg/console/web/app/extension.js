@@ -93,7 +93,7 @@ function Head({ extension, earlier, onBack }) {
     ${row.signal !== "well" && first && html`<p id="because">${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
     ${first?.do && row.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
     <p class="standing">${verb === "rollback" && earlier && html`<button type="button" id="review-back" onClick=${onBack}>Review going back to ${earlier}</button>`}
-      ${row.signal === "needs" && stuck && html`<a class="button" id="log-of" href=${stuck}>Log of the Pod</a>`}</p>
+      ${row.signal === "needs" && stuck && html`<a class="button" id="log-of" href=${stuck}>Log and events of the Pod</a>`}</p>
     ${paused && !row.proposed && html`<p><a class="button" id="review" href=${`#/diff/${paused.diff}`}>Review ${paused.name}</a></p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
