@@ -32,7 +32,7 @@ type file struct {
 
 // places begin the paths of screens, which a link may have in place of a fragment: the page goes there.
 func places() []string {
-	return []string{"diff", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
+	return []string{"diff", "fleet", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
 }
 
 // preloads is where the page names its modules, so that a browser asks for all of them at
