@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
@@ -26,12 +27,14 @@ import (
 	common "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	trustroot "github.com/sigstore/protobuf-specs/gen/pb-go/trustroot/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 	"github.com/sigstore/sigstore-go/pkg/tlog"
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	recorded "github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/sigstore"
@@ -330,6 +333,109 @@ func TestVerify(t *testing.T) {
 			}
 			if err != nil || len(got) != len(tc.want) || !strings.HasPrefix(got[0], tc.want[0]) {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
+// log2 is a log of Rekor v2: it signs no times, and its checkpoints have the name of its host alone.
+type log2 struct {
+	host string
+	key  ed25519.PrivateKey
+}
+
+func newLog2(t *testing.T) *log2 {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &log2{host: "log2.example.com", key: key}
+}
+
+func (l *log2) public() ed25519.PublicKey { return l.key.Public().(ed25519.PublicKey) }
+
+// trustedBy adds the log to a trusted root.
+func (l *log2) trustedBy(t *testing.T, content []byte) []byte {
+	t.Helper()
+	trusted := &trustroot.TrustedRoot{}
+	if err := protojson.Unmarshal(content, trusted); err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKIXPublicKey(l.public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted.Tlogs = append(trusted.Tlogs, &trustroot.TransparencyLogInstance{
+		BaseUrl: "https://" + l.host, HashAlgorithm: common.HashAlgorithm_SHA2_256, LogId: &common.LogId{KeyId: l.keyHash()},
+		PublicKey: &common.PublicKey{RawBytes: key, KeyDetails: common.PublicKeyDetails_PKIX_ED25519, ValidFor: &common.TimeRange{Start: timestamppb.New(time.Now().Add(-time.Hour))}},
+	})
+	made, err := protojson.Marshal(trusted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// keyHash is the name of the key in a checkpoint (https://c2sp.org/signed-note).
+func (l *log2) keyHash() []byte {
+	sum := sha256.Sum256(append([]byte(l.host+"\n\x01"), l.public()...))
+	return sum[:4]
+}
+
+// enter puts the only entry of the log, of the version 0.0.2 or another, into a bundle in place of its entries.
+func (l *log2) enter(b *protobundle.Bundle, version string) {
+	signed, hashed := b.GetDsseEnvelope(), sha256.Sum256(b.GetDsseEnvelope().GetPayload())
+	body := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":%q},`+
+		`"signatures":[{"content":%q,"verifier":{"keyDetails":"PKIX_ECDSA_P256_SHA_256","x509Certificate":{"rawBytes":%q}}}]}}}`,
+		version, base64.StdEncoding.EncodeToString(hashed[:]), base64.StdEncoding.EncodeToString(signed.GetSignatures()[0].GetSig()),
+		base64.StdEncoding.EncodeToString(b.GetVerificationMaterial().GetCertificate().GetRawBytes()))
+	// RFC 6962: the root of a tree of one leaf is the hash of that leaf.
+	top := sha256.Sum256(append([]byte{0}, body...))
+	text := fmt.Sprintf("%s\n1\n%s\n", l.host, base64.StdEncoding.EncodeToString(top[:]))
+	checkpoint := fmt.Sprintf("%s\n\u2014 %s %s\n", text, l.host, base64.StdEncoding.EncodeToString(append(l.keyHash(), ed25519.Sign(l.key, []byte(text))...)))
+	b.VerificationMaterial.TlogEntries = []*rekor.TransparencyLogEntry{{
+		LogId: &common.LogId{KeyId: l.keyHash()}, KindVersion: &rekor.KindVersion{Kind: "dsse", Version: version}, CanonicalizedBody: body,
+		InclusionProof: &rekor.InclusionProof{RootHash: top[:], TreeSize: 1, Checkpoint: &rekor.Checkpoint{Envelope: checkpoint}},
+	}}
+}
+
+// TestRekor2: an entry in a log of Rekor v2 counts together with a timestamp, when the log is trusted.
+func TestRekor2(t *testing.T) {
+	ours, log := newAuthority(t), newLog2(t)
+	untimed := signature().with(func(a *attestation) { a.untimed = true })
+	entered := func(by *log2, one attestation, version string) []byte {
+		return changed(t, ours.bundle(one), func(b *protobundle.Bundle) { by.enter(b, version) })
+	}
+	trusted := log.trustedBy(t, ours.root())
+	forged := newLog2(t)
+	for name, tc := range map[string]struct {
+		reason string
+		root   []byte
+		bundle []byte
+		err    string
+	}{
+		"trusted":      {reason: "the log has the signature, and an authority its time", root: trusted, bundle: entered(log, untimed, "0.0.2")},
+		"no timestamp": {reason: "the log says nothing about the time", root: trusted, bundle: entered(log, untimed.with(func(a *attestation) { a.stamped = false }), "0.0.2"), err: "timestamp"},
+		"not trusted":  {reason: "the root is older than the log", root: ours.root(), bundle: entered(log, untimed, "0.0.2"), err: "not enough verified log entries"},
+		"forged": {reason: "a checkpoint by another key in the name of the log", root: trusted, bundle: changed(t, entered(forged, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+			b.VerificationMaterial.TlogEntries[0].LogId.KeyId = log.keyHash()
+		}), err: "checkpoint signature"},
+		"changed body": {reason: "the entry is not the one of the log", root: trusted, bundle: changed(t, entered(log, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+			entry := b.VerificationMaterial.TlogEntries[0]
+			entry.CanonicalizedBody = append(entry.CanonicalizedBody, ' ')
+		}), err: "verifying inclusion"},
+		"of another": {reason: "the entry is of another signature", root: trusted, bundle: changed(t, entered(log, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+			other := &protobundle.Bundle{}
+			if err := protojson.Unmarshal(entered(log, untimed, "0.0.2"), other); err != nil {
+				t.Fatal(err)
+			}
+			b.VerificationMaterial.TlogEntries = other.VerificationMaterial.TlogEntries
+		}), err: "transparency log signature does not match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := policyOf(t, tc.root).For(image, "").Verify(t.Context(), [][]byte{tc.bundle}, digest); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.err)
 			}
 		})
 	}
