@@ -74,7 +74,9 @@ type world struct {
 	// blind has the watch of Secrets answer that there are none.
 	blind  bool
 	frozen bool
-	closed bool
+	// refuses has the host refuse writes of children.
+	refuses bool
+	closed  bool
 
 	running *Controller
 }
@@ -129,6 +131,9 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 	}
 	if w.left == 0 {
 		return true, nil, errDied
+	}
+	if w.refuses && action.GetResource() == ext.Resource {
+		return true, nil, apierrors.NewForbidden(ext.Resource.GroupResource(), "child", errors.New("only Penstock writes this annotation"))
 	}
 	w.left--
 	what := action.GetVerb() + " " + action.GetResource().Resource

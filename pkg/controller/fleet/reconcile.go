@@ -47,6 +47,8 @@ type pass struct {
 	exceptions map[string]extensionset.Exception
 	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
 	stopped string
+	// refused is what the host says of a write that it does not take.
+	refused error
 	// waits is whether answers are missing that a rollout needs.
 	waits bool
 }
@@ -85,6 +87,17 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	if done, err := p.keep(ctx); err != nil || done {
 		return err
 	}
+	err = p.goOn(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		p.refused = err
+	} else if err != nil {
+		return err
+	}
+	return errors.Join(err, p.writeStatus(ctx))
+}
+
+// goOn has the newest rollout go on, and proposes the next one.
+func (p *pass) goOn(ctx context.Context) error {
 	if active := p.newest(); active != nil && !active.Status.Ended {
 		if err := p.advance(ctx, active); err != nil {
 			return err
@@ -93,10 +106,7 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	if err := p.leaveBehind(ctx); err != nil {
 		return err
 	}
-	if err := p.propose(ctx); err != nil {
-		return err
-	}
-	return p.writeStatus(ctx)
+	return p.propose(ctx)
 }
 
 // facts are what the watches know.

@@ -411,6 +411,28 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+// TestRefused: a set says that the host refuses its writes, and goes on when it does not any more.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	w.join("c0", "ring=0")
+	w.apply("app:1", wave("all", "", nil))
+	w.becomes("edge-1 ReviewRequired: c0 Pending")
+	w.approve("edge-1")
+	w.refuses = true
+	var err error
+	for range 5 {
+		err = w.pass()
+		w.clock.Step(lookEvery)
+	}
+	stalled := meta.FindStatusCondition(w.set().Status.Conditions, "Stalled")
+	if err == nil || stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "WriteRefused" || !strings.Contains(stalled.Message, "only Penstock writes this annotation") {
+		t.Errorf("error %v, Stalled %+v", err, stalled)
+	}
+	w.refuses = false
+	w.becomes("edge-1 Completed: c0 Succeeded")
+	w.until("not stalled", func() bool { return meta.IsStatusConditionFalse(w.set().Status.Conditions, "Stalled") })
+}
+
 // TestKill: the process dies after each of its writes, in a rollout of five clusters in two waves, and
 // another one goes on: no cluster begins twice, none is left out, and the budgets hold.
 func TestKill(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/fleet"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -26,6 +27,8 @@ const (
 	lookAgain = time.Minute
 	// knownFor is how long it is believed which cluster a Secret leads to, before a rollout begins.
 	knownFor = time.Hour
+	// longestRefusal bounds what a condition says of refused writes, in bytes.
+	longestRefusal = 1024
 )
 
 // same is whether two statuses say the same.
@@ -56,6 +59,8 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	switch {
 	case p.stopped != "":
 		phase, message, stalled = "AuthorUnknown", p.stopped, true
+	case p.refused != nil:
+		phase, message, stalled = "WriteRefused", text.Clip(p.refused.Error(), longestRefusal), true
 	case len(p.exceptions) > 0 && (phase == "Completed" || phase == ""):
 		phase, message = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(p.exceptions), len(p.clusters))
 	}
