@@ -84,7 +84,7 @@ node-test: ## Tests on a real node: kubelet, containerd, kube-proxy; needs Linux
 lint: ## Run golangci-lint, with the rules of .golangci.yml
 	@hack/verify-lint.sh
 
-vulncheck: ## Known vulnerabilities of the code and its modules; needs vuln.go.dev
+vulncheck: ## Known vulnerabilities of the code and its modules; VULNDB=URL of the database
 	@hack/vulncheck.sh
 
 .PHONY: bench

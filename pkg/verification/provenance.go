@@ -32,7 +32,8 @@ func (p *Provenance) compare(statement *intoto.Statement) error {
 	return errors.Join(errs...)
 }
 
-// source1 is the source of a build: what its parameters name, or the first repository of Git.
+// source1 returns the repository of the source of a build: that of its parameters, or else the
+// first repository of Git among its dependencies.
 func source1(predicate *structpb.Struct) string {
 	for _, path := range [][]string{{"workflow", "repository"}, {"source", "uri"}, {"source", "repository"}} {
 		if found := at(predicate, append([]string{"buildDefinition", "externalParameters"}, path...)...); found != "" {

@@ -39,8 +39,8 @@ type Rollout struct {
 }
 
 // Reconciled is the part of the status of the controller that makes revisions, after a pass.
-// observedGeneration and reconciledVersion stay as they are while a rollout goes on; a
-// generation is observed at the end of every pass, whether it came to an end well or badly.
+// observedGeneration and reconciledVersion stay as they are while a rollout runs, waits or is
+// paused. A generation is observed when its rollout has succeeded or failed.
 func Reconciled(p Pass, stored Status, now metav1.Time) Status {
 	out := Status{ObservedGeneration: stored.ObservedGeneration, ReconciledVersion: stored.ReconciledVersion}
 	deployed := p.deployed(stored)

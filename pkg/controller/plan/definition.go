@@ -104,7 +104,7 @@ func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName
 	return found, nil
 }
 
-// pinnedDefinition is the one that the plan was computed from, as it was then.
+// pinnedDefinition returns the definition of the profile as it was when the plan was computed.
 func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	pinned := s.plan.Status.Definition
 	if pinned == nil {

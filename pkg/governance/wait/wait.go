@@ -153,8 +153,8 @@ func pool(target, pool *unstructured.Unstructured, facts profile.Facts, at Times
 	return rolled(pool, facts, at)
 }
 
-// overridden fails a target over which other MachineConfigs win: nothing brings it into effect
-// but a change of those.
+// overridden fails a target that other MachineConfigs override. It takes effect only after they
+// change.
 func overridden(pool *unstructured.Unstructured, name string, overrides profile.OverrideList) Verdict {
 	return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q does not use all of %s: %s; MachineConfigs are merged in the order of their names, and the last one wins: remove that from it", pool.GetName(), name, overrides)}
 }

@@ -43,7 +43,7 @@ func newCompletion(s *session.Session) *cobra.Command {
 	return command
 }
 
-// linkCompleter puts the link beside the program, by which kubectl finds it.
+// linkCompleter makes a link beside the program, by which kubectl finds the completion.
 func linkCompleter(s *session.Session) error {
 	program, err := s.Executable()
 	if err != nil {

@@ -28,8 +28,8 @@ func Handler(own ...prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// notEtcd leaves out what etcd would measure if it ran in this process. It does not, and
-// its database of 0 bytes would be taken for that of the one that does.
+// notEtcd leaves out the metrics of the library of etcd. etcd runs in another process, and these
+// metrics would show a database of 0 bytes.
 type notEtcd struct{ prometheus.Gatherer }
 
 // Gather implements prometheus.Gatherer.

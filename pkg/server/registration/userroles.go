@@ -49,9 +49,9 @@ func userRoles() ([]*applyrbacv1.ClusterRoleApplyConfiguration, error) {
 }
 
 // applyUserRoles installs the roles of users when this process may. An administrator who
-// registers it has these rights. Its ServiceAccount has not: who can change roles that
-// are aggregated into view and edit can give everybody everything. A rule that somebody else
-// has changed in a role stays.
+// registers Penstock has these rights. Its ServiceAccount lacks them: the roles are aggregated
+// into view and edit, so that a change of them changes the rights of all users. A rule that
+// another client has changed in a role stays.
 func (r *Registration) applyUserRoles(ctx context.Context) error {
 	roles, err := userRoles()
 	if err != nil {

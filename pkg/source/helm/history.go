@@ -23,8 +23,8 @@ type History struct {
 	Highest int
 }
 
-// Choose finds what is adopted of all revisions of one release. A release that is not at
-// rest is refused, with what to do.
+// Choose selects the revisions of one release that are adopted. The error for a release that
+// cannot be adopted says why, and how that changes.
 func Choose(all []Release) (History, error) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b Release) int { return cmp.Compare(b.Version, a.Version) })
 	if len(sorted) == 0 {

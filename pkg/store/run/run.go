@@ -50,7 +50,7 @@ func New(kv clientv3.KV, prefix string) *Runs {
 	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting has records that cannot be read noted. It returns the same rows.
+// Noting sets where records that cannot be read are noted, and returns r.
 func (r *Runs) Noting(unreadable *store.Unreadable) *Runs {
 	r.unreadable = unreadable
 	return r

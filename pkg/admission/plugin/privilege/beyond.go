@@ -82,8 +82,8 @@ func beyondTrustBundle(object manifest.Object) (beyond, error) {
 }
 
 // beyondPolicy is for policies that read parameters: their messages can tell what
-// is in them. Which kind a binding's are of is in its policy, so all are asked
-// about.
+// is in them. A binding does not name the kind of its parameters, so that its author needs
+// to read all kinds.
 func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
 	parameters, err := parametersOf(object)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 )
 
-// Review is what a webhook is asked when somebody writes an object: that they create it, or that
-// they change it from what it was before, when old is not nil.
+// Review returns the request that a webhook gets for a write of an object: a creation when old is
+// nil, and an update otherwise.
 func Review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
 	t.Helper()
 	kind := object.GroupVersionKind()

@@ -117,7 +117,7 @@ function Rollout({ revision }) {
 
 /** @param {{ revision: Revision, phases: import("./api").Phase[] }} props */
 function Phases({ revision, phases }) {
-  // What holds back a revision that needs somebody is not in progress, though Penstock goes on to wait.
+  // A phase that waits for a person is not in progress, though Penstock goes on to wait.
   const stuck = (/** @type {import("./api").Phase} */ phase) => revision.signal === "needs" && phase.state === "Progressing" && !!phase.failing?.length;
   return html`<ol class="phases">${phases.map((phase) => html`<li key=${phase.name}>
       <span class="phase">${phase.name}</span>

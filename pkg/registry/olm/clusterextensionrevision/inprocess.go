@@ -41,8 +41,8 @@ func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtens
 	return o.update(ctx, o.Storage.Status, "status", revision)
 }
 
-// UpdateDeleted is UpdateStatus for all but status of a revision that is being deleted: it goes
-// with its last finalizer. Its managedFields are no longer kept up to date.
+// UpdateDeleted writes everything but status of a revision that is being deleted. Removing the
+// last finalizer deletes the revision. Its managedFields are no longer kept up to date.
 func (o *Own) UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	return o.update(ctx, o.Storage.Revision, "", revision)
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// history joins a chain's head with its revisions. Both know the revisions that
-// exist; the revisions are newer, the head knows how far they came before they
-// were given up, and those that are gone.
+// history joins the head of a chain with its stored revisions. Stored revisions are more
+// current. Only the head has revisions that are gone, and how far a rollout came before
+// the next revision replaced it.
 func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *v1alpha1.RevisionHistory {
 	out := &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: head.Name}, Revisions: []v1alpha1.RevisionRecord{}}
 	if head.Hold != nil {
