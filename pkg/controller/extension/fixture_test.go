@@ -250,6 +250,7 @@ func (p *plane) write() error {
 
 // pace waits while the watch of extensions has many events to take: it has room for 100. It waits, too, for a
 // watch that has been announced: the fake has no history, so that a write before the watch would be lost.
+// A fake watch tells nobody that it has room again, so pace looks each millisecond.
 func (p *plane) pace() {
 	for range 10_000 {
 		if watching := p.watched.Load(); watching == nil || *watching != nil && len((*watching).ResultChan()) < 50 {

@@ -206,7 +206,7 @@ func (e *estate) unsettled() string {
 		default:
 			return fmt.Sprintf("%s has %q, and nothing holds %s", name, has(name), e.newest)
 		}
-		// What a catalog brings is said beside the installed version, and what a person writes in its place.
+		// A version of a catalog is told beside the installed one, and a version that a person writes in its place.
 		if want == string(status.RequiredByOthers) && ready.Reason == status.ReasonSucceeded && strings.Contains(ready.Message, "("+want+")") {
 			continue
 		}
