@@ -119,6 +119,8 @@ type ClusterExtensionRolloutStatus struct {
 	Waits []RolloutWait
 	// approvals of the rollout, and of its waves.
 	Approvals []RolloutApproval
+	// decisions to halt, resume, retry and skip: the last twenty, the newest last.
+	Decisions []RolloutDecision
 	// haltedBy is the user who halted the rollout.
 	HaltedBy string
 	// ended is true once another rollout took the place of this one.
@@ -156,6 +158,22 @@ type RolloutApproval struct {
 	User string
 	// time of the approval.
 	Time metav1.Time
+	// comment of the user.
+	Comment string
+}
+
+// RolloutDecision is a decision of a user, other than an approval.
+type RolloutDecision struct {
+	// verb is halt, resume, retry or skip.
+	Verb string
+	// user who decided.
+	User string
+	// time of the decision.
+	Time metav1.Time
+	// clusters that were retried or skipped, at most ten.
+	Clusters []string
+	// count of the clusters that were retried or skipped.
+	Count int32
 	// comment of the user.
 	Comment string
 }

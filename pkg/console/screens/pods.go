@@ -50,6 +50,8 @@ type Pod struct {
 	Said    string `json:"said"`
 	Created string `json:"created"`
 	Node    string `json:"node,omitempty"`
+	// ReplicaSet is the one between its Deployment and the Pod.
+	ReplicaSet string `json:"replicaSet,omitempty"`
 	// Containers are in the order of the Pod, those of its start first.
 	Containers []Container `json:"containers"`
 }
@@ -185,6 +187,9 @@ func podOf(pod *corev1.Pod) Pod {
 	out := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, State: state.Word, Said: fmt.Sprintf("%d of %s ready", state.Ready, text.Count(state.Containers, "container")),
 		Created: when(&pod.CreationTimestamp), Node: pod.Spec.NodeName, Signal: advice.InProgress, Containers: []Container{},
+	}
+	if controller := metav1.GetControllerOf(pod); controller != nil && controller.Kind == "ReplicaSet" {
+		out.ReplicaSet = controller.Name
 	}
 	if state.Restarts > 0 {
 		out.Said += ", " + text.Count(state.Restarts, "restart")

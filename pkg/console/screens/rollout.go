@@ -55,6 +55,7 @@ type Rollout struct {
 	// Ended is true once another rollout took the place of this one.
 	Ended     bool                       `json:"ended,omitempty"`
 	Approvals []v1alpha1.RolloutApproval `json:"approvals,omitempty"`
+	Decisions []v1alpha1.RolloutDecision `json:"decisions,omitempty"`
 	Waves     []v1alpha1.RolloutWave     `json:"waves"`
 	Clusters  []RolloutCluster           `json:"clusters"`
 }
@@ -119,7 +120,7 @@ func rolloutOf(rollout *v1alpha1.ClusterExtensionRollout) *Rollout {
 		Name: rollout.Name, Set: spec.Set.Name, RequestedBy: spec.RequestedBy, Created: when(&rollout.CreationTimestamp),
 		Signal: fleetSignal(status.Phase, status.Conditions), State: cmp.Or(status.Phase, string(fleet.Pending)), Message: status.Message,
 		Digest: status.Digest, Wave: status.Wave, Troubles: status.Troubles, HaltedBy: status.HaltedBy, Leaving: status.Leaving, Ended: status.Ended,
-		Approvals: status.Approvals, Waves: spec.Waves, Clusters: make([]RolloutCluster, len(spec.Clusters)),
+		Approvals: status.Approvals, Decisions: status.Decisions, Waves: spec.Waves, Clusters: make([]RolloutCluster, len(spec.Clusters)),
 	}
 	at := make(map[string]*v1alpha1.RolloutClusterStatus, len(status.Clusters))
 	for i := range status.Clusters {

@@ -62,14 +62,14 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	case p.refused != nil:
 		phase, message, stalled = "WriteRefused", text.Clip(p.refused.Error(), longestRefusal), true
 	case len(p.exceptions) > 0 && (phase == "Completed" || phase == ""):
-		phase, message = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(p.exceptions), len(p.clusters))
+		phase, message, stalled = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(p.exceptions), len(p.clusters)), true
 	}
 	if phase == "" {
 		phase = "Pending"
 	}
 	extensionrollout.SetConditions(&status.Conditions, map[string]bool{
 		"Ready":       phase == "Completed" && updated == len(p.clusters),
-		"Progressing": !stalled && phase != "Completed" && phase != "ClustersExcepted" && phase != string(fleet.ReviewRequired),
+		"Progressing": !stalled && phase != "Completed" && phase != string(fleet.ReviewRequired),
 		"Stalled":     stalled,
 	}, metav1.Condition{Reason: phase, Message: message, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.Clock.Now().UTC().Truncate(second))})
 	if err := p.prune(ctx); err != nil {

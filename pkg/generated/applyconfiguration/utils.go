@@ -130,6 +130,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.RolloutApprovalApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutClusterStatus"):
 		return &applyconfigurationolmv1alpha1.RolloutClusterStatusApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutDecision"):
+		return &applyconfigurationolmv1alpha1.RolloutDecisionApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutGroup"):
 		return &applyconfigurationolmv1alpha1.RolloutGroupApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutSet"):

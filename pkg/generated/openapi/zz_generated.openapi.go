@@ -146,6 +146,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
 		olmv1alpha1.RolloutApproval{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_RolloutApproval(ref),
 		olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref),
+		olmv1alpha1.RolloutDecision{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_RolloutDecision(ref),
 		olmv1alpha1.RolloutGroup{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref),
 		olmv1alpha1.RolloutRequest{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_RolloutRequest(ref),
 		olmv1alpha1.RolloutRequestSpec{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref),
@@ -5511,6 +5512,24 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 					},
+					"decisions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "decisions to halt, resume, retry and skip: the last twenty, the newest last.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutDecision{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"haltedBy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "haltedBy is the user who halted the rollout.",
@@ -5597,7 +5616,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.RolloutApproval{}.OpenAPIModelName(), olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName(), olmv1alpha1.RolloutWait{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			olmv1alpha1.RolloutApproval{}.OpenAPIModelName(), olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName(), olmv1alpha1.RolloutDecision{}.OpenAPIModelName(), olmv1alpha1.RolloutWait{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -7445,6 +7464,12 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 							Format:      "",
 						},
 					},
+					"createdAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "createdAt is when the object was created, when it is in the cluster.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"lastRepair": {
 						SchemaProps: spec.SchemaProps{
 							Description: "lastRepair is the last time that Penstock brought the object back to its manifest. It is absent when 50 later repairs of the extension are known.",
@@ -7456,7 +7481,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.FailureCause{}.OpenAPIModelName(), olmv1alpha1.ObjectRepair{}.OpenAPIModelName()},
+			olmv1alpha1.FailureCause{}.OpenAPIModelName(), olmv1alpha1.ObjectRepair{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -7924,6 +7949,77 @@ func schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutDecision(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutDecision is a decision of a user, other than an approval.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"verb": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verb is halt, resume, retry or skip.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"user": {
+						SchemaProps: spec.SchemaProps{
+							Description: "user who decided.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the decision.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters that were retried or skipped, at most ten.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"count": {
+						SchemaProps: spec.SchemaProps{
+							Description: "count of the clusters that were retried or skipped.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment of the user.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"verb", "user", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,6 +143,20 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 			what = "wave " + approval.Wave
 		}
 		s.Out.Para(screen.Dim, screen.Good, fmt.Sprintf("%s was approved by %s at %s", what, approval.User, approval.Time.UTC().Format("2006-01-02 15:04Z")))
+	}
+	for _, decision := range rollout.Status.Decisions {
+		line := decision.Verb
+		if decision.Count > 0 {
+			line += " " + strings.Join(decision.Clusters, ", ")
+		}
+		if more := int(decision.Count) - len(decision.Clusters); more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		line += fmt.Sprintf(" by %s at %s", decision.User, decision.Time.UTC().Format("2006-01-02 15:04Z"))
+		if decision.Comment != "" {
+			line += ": " + decision.Comment
+		}
+		s.Out.Para(screen.Dim, screen.Notice, line)
 	}
 	if rollout.Status.Message != "" {
 		s.Out.Para(screen.Yellow, screen.Waiting, rollout.Status.Message)
@@ -311,7 +326,7 @@ func newDecision(s *session.Session, verb, short, more string) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVar(&comment, "comment", "", "Why.")
+	command.Flags().StringVar(&comment, "comment", "", "Why; the rollout keeps it.")
 	command.Flags().StringVar(&digest, "digest", "", "Decide only while status.troubles of the rollout is this digest.")
 	return command
 }

@@ -153,6 +153,10 @@ type ClusterExtensionRolloutStatus struct {
 	// +listType=map
 	// +listMapKey=wave
 	Approvals []RolloutApproval `json:"approvals,omitempty"`
+	// decisions to halt, resume, retry and skip: the last twenty, the newest last.
+	// +optional
+	// +listType=atomic
+	Decisions []RolloutDecision `json:"decisions,omitempty"`
 	// haltedBy is the user who halted the rollout.
 	// +optional
 	HaltedBy string `json:"haltedBy,omitempty"`
@@ -205,6 +209,26 @@ type RolloutApproval struct {
 	User string `json:"user"`
 	// time of the approval.
 	Time metav1.Time `json:"time"`
+	// comment of the user.
+	// +optional
+	Comment string `json:"comment,omitempty"`
+}
+
+// RolloutDecision is a decision of a user, other than an approval.
+type RolloutDecision struct {
+	// verb is halt, resume, retry or skip.
+	Verb string `json:"verb"`
+	// user who decided.
+	User string `json:"user"`
+	// time of the decision.
+	Time metav1.Time `json:"time"`
+	// clusters that were retried or skipped, at most ten.
+	// +optional
+	// +listType=atomic
+	Clusters []string `json:"clusters,omitempty"`
+	// count of the clusters that were retried or skipped.
+	// +optional
+	Count int32 `json:"count,omitempty"`
 	// comment of the user.
 	// +optional
 	Comment string `json:"comment,omitempty"`

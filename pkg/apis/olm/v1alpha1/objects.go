@@ -109,6 +109,9 @@ type RevisionObjectStatus struct {
 	// the cause. Only callers who may list the Pods and Events of the namespace see it.
 	// +optional
 	Detail string `json:"detail,omitempty"`
+	// createdAt is when the object was created, when it is in the cluster.
+	// +optional
+	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 	// lastRepair is the last time that Penstock brought the object back to its manifest.
 	// It is absent when 50 later repairs of the extension are known.
 	// +optional

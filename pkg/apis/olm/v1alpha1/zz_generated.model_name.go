@@ -263,6 +263,11 @@ func (in RolloutClusterStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutDecision) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutDecision"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RolloutGroup) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutGroup"
 }

@@ -705,6 +705,7 @@ export interface Pod {
   said: string;
   created: string;
   node?: string;
+  replicaSet?: string;
   containers: Array<Container>;
 }
 
@@ -845,6 +846,7 @@ export interface RevisionObjectStatus {
   message?: string;
   cause?: FailureCause;
   detail?: string;
+  createdAt?: string;
   lastRepair?: ObjectRepair;
 }
 
@@ -915,6 +917,7 @@ export interface Rollout {
   leaving?: Array<string>;
   ended?: boolean;
   approvals?: Array<RolloutApproval>;
+  decisions?: Array<RolloutDecision>;
   waves: Array<RolloutWave>;
   clusters: Array<RolloutCluster>;
 }
@@ -939,6 +942,15 @@ export interface RolloutCluster {
   extension?: string;
   retry?: boolean;
   skip?: boolean;
+}
+
+export interface RolloutDecision {
+  verb: string;
+  user: string;
+  time: string;
+  clusters?: Array<string>;
+  count?: number;
+  comment?: string;
 }
 
 export interface RolloutGroup {

@@ -185,12 +185,12 @@ function Objects({ revisions, news }) {
     ${found?.withheld ? html`<p class="note review">${count(found.withheld, "object")} not shown: you cannot read them.</p>` : null}
     ${found && html`<${TreePicture} revision=${revision} objects=${all} pods=${pods.found.value} signalOf=${signalOf}/>`}
     ${all.length > 1 && html`<div class="head"><${Tally} rows=${all.map((one) => ({ signal: signalOf(one) }))} only=${only}/>${list.field("Filter objects", "Filter")}</div>`}
-    ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
+    ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th><th scope="col" class="wide number age">Age</th></tr></thead>
       <tbody>${list.shown.map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
         <span class="more">${objectState(one).said}</span><span class="thin">phase ${one.phase}</span>
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}
-        ${podsOf(pods.found.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}</span>`)}</th>
-        <td><${State} ...${objectState(one)} signal=${signalOf(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>${list.rest}`}
+        ${podsOf(pods.found.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}, <${Ago} at=${pod.created}/></span>`)}</th>
+        <td><${State} ...${objectState(one)} signal=${signalOf(one)}/></td><td class="wide">${one.phase}</td><td class="wide number">${one.createdAt && html`<${Ago} at=${one.createdAt}/>`}</td></tr>`)}</tbody></table>${list.rest}`}
     ${pods.found.value?.target && html`<p class="note review">The objects are in cluster ${pods.found.value.target}. Its Pods are not shown: you have no credentials there.</p>`}
     ${[pods.refused.value?.message, ...(pods.found.value?.refused ?? [])].filter(Boolean).map((said) => html`<p class="note review">Pods are not shown: ${said}</p>`)}
   </details>`;

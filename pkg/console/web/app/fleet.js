@@ -9,6 +9,9 @@ import { into, lacks, me, useAsk, useDeed } from "./shared.js";
 const verbs = ["approve", "halt", "resume", "retry", "skip"];
 const title = (/** @type {string} */ verb) => verb[0].toUpperCase() + verb.slice(1);
 
+/** A version, or an image with the first digits of its digest. @param {string | undefined} of */
+const brief = (of) => (of || "nothing").replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+/, "$1…");
+
 /** @param {{ name: string }} props */
 export function FleetScreen({ name }) {
   const rollout = useSignal(/** @type {Rollout | null | undefined} */ (undefined));
@@ -30,7 +33,7 @@ export function FleetScreen({ name }) {
     <${Waves} rollout=${of} chosen=${chosen}/>
     <${Decision} rollout=${of} groups=${groups} known=${!!asked.found.value} chosen=${chosen}/>
     <${Asked} of=${asked} doing="The changes cannot be shown"/>
-    ${groups.map((group, i) => html`<section key=${i} aria-labelledby=${`group-${i}`}><h2 id=${`group-${i}`}>${count(group.clusters.length, "cluster")}: ${group.from || "nothing"} → ${group.to}</h2>
+    ${groups.map((group, i) => html`<section key=${i} aria-labelledby=${`group-${i}`}><h2 id=${`group-${i}`}>${count(group.clusters.length, "cluster")}: ${brief(group.from)} → ${brief(group.to)}</h2>
       <p class="quiet">${soft(group.clusters.slice(0, 10).join(", "))}${group.clusters.length > 10 && ` and ${group.clusters.length - 10} more`}</p>
       ${group.diff && html`<p class="sum">${counts(group.diff.summary)}</p><${Notes} notes=${group.diff.notes}/>${missing(group.diff).map((said) => html`<p class="note review">${said}</p>`)}
         <${Checklist} diff=${group.diff} of=${`group ${i + 1}`} load=${async (/** @type {any} */ change) => change}/>`}</section>`)}`;
@@ -59,7 +62,7 @@ function Cell({ of, chosen }) {
   return html`<li class="card ${of.signal}">${of.skip && html`<input type="checkbox" checked=${is} aria-label=${`Choose ${of.name}`} onChange=${() => (chosen.value = is ? chosen.value.filter((one) => one !== of.name) : [...chosen.value, of.name])}/>`}
     ${of.extension ? html`<a data-row class="title" href=${`#/x/${of.extension}`}>${soft(of.name)}</a>` : html`<strong>${soft(of.name)}</strong>`}
     <span class="more"><${State} signal=${of.signal} word=${of.state}/>${of.since && html` <${Ago} at=${of.since}/>`}${(of.attempt ?? 0) > 1 && ` · attempt ${of.attempt}`}</span>
-    ${of.reason && html`<span class="more">${inWords(of.reason)}</span>`}${of.by && html`<span class="more">by ${of.by}</span>`}</li>`;
+    ${of.reason && of.reason !== of.state && html`<span class="more">${inWords(of.reason)}</span>`}${of.by && html`<span class="more">by ${of.by}</span>`}</li>`;
 }
 
 /** The changes of all groups as one, for the question before an approval. @param {Group[]} groups @returns {import("./api").RevisionDiff} */
@@ -109,6 +112,7 @@ function Decision({ rollout, groups, known, chosen }) {
   });
   return html`<section class="decision" aria-labelledby="decision"><h2 id="decision">Decision</h2>
     ${rollout.approvals?.length && html`<ul class="people">${rollout.approvals.map((one) => html`<li>✓ <strong>${one.user}</strong> <span class="quiet">${one.wave && `wave ${one.wave} `}<${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
+    ${rollout.decisions?.length && html`<ul class="people">${rollout.decisions.map((one) => html`<li>${one.verb}${one.count ? ` ${soft(one.clusters?.join(", "))}${one.count > (one.clusters?.length ?? 0) ? ` and ${one.count - (one.clusters?.length ?? 0)} more` : ""}` : ""} by <strong>${one.user}</strong> <span class="quiet"><${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
     <${Problem} refused=${refused.value} doing="Nothing was done"/>
     <label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${into(comment)}/></label>
     <div class="actions">${verbs.map((verb) => html`<${Button} key=${verb} id=${verb} kind=${verb === "approve" ? "main" : ""} why=${why(verb)} busy=${busy.value} onClick=${() => { ticked.value = new Set(); asking.value = { verb, digest: now(verb), clusters: verb === "retry" || verb === "skip" ? chosen.value : [] }; }}>${title(verb)}${verb === "approve" && wave && ` wave ${wave}`}<//>`)}</div>

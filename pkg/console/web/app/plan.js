@@ -70,10 +70,10 @@ function radius(item) {
 /** When it may begin, and who approves it. @param {{ plan: Plan }} props */
 function Terms({ plan }) {
   const { spec, status } = plan;
-  const lines = [];
+  const lines = [], approved = plan.given >= plan.wanted;
   if (spec.window) lines.push(html`It begins only in its window: ${spec.window.schedule} in ${spec.window.timeZone}, for ${spec.window.duration}${status.window && html`; next <${Ago} at=${status.window.opensAt}/> (${status.window.local})`}.`);
   if (spec.expires) lines.push(html`It begins only before ${spec.expires.replace("T", " ")}.`);
-  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it and` : "the user who made it"} cannot approve it.`);
+  if ((spec.approvals ?? 0) > 1 && !approved) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it and` : "the user who made it"} cannot approve it.`);
   if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is completed.`);
   return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
 }
@@ -108,7 +108,8 @@ function Approval({ plan, rights, changed, hash }) {
     announce(`${plan.name}: done`);
   });
   let why = lacks(rights, "approvePlan");
-  if (!waits) why = `it is ${inWords(status.phase) || "Pending"}: nothing waits for an approval`;
+  const phase = (inWords(status.phase) || "Pending").toLowerCase();
+  if (!waits) why = `it is ${phase}: nothing waits for an approval`;
   else if (!why && changed) why = "it was recomputed since you began to read: look again";
   else if (!why && would.value === undefined) why = "asking the cluster whether you may";
   else if (!why && would.value) why = would.value.message;
@@ -121,7 +122,7 @@ function Approval({ plan, rights, changed, hash }) {
     ${waits && html`<label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${into(comment)}/></label>`}
     <div class="actions"><${Button} id="approve" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "approve")}>Approve<//>
       <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "nothing is running")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
-      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${inWords(status.phase) || "Pending"}`)} busy=${busy.value} onClick=${() => ask("compute", {})}>Recompute<//></div>
+      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${phase}`)} busy=${busy.value} onClick=${() => ask("compute", {})}>Recompute<//></div>
     <${Hash} hash=${hash}/>
     ${asking.value === "approve" && html`<${Confirm} title=${`Approve plan ${plan.name}?`} verb=${start.now ? "Approve and run" : "Approve"} why=${changed ? why : ""} busy=${busy.value} danger=${status.impactSeverity === "High"}
       onYes=${() => ask("approve", { planHash: hash, comment: comment.value })} onNo=${() => (asking.value = "")}>

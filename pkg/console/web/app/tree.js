@@ -1,4 +1,4 @@
-// A revision as boxes and lines: its phases, their objects, and the Pods of these. Healthy objects are one
+// A revision as boxes and lines: its phases, their objects, the ReplicaSets of these, and Pods. Healthy objects are one
 // box of its phase. The list below the picture has everything.
 import { html } from "./lib.js";
 import { count, glyphOf, kindOf, objectName, objectPlace } from "./parts.js";
@@ -6,7 +6,7 @@ import { podPlace, podsOf } from "./object.js";
 
 /** @typedef {{ text: string, signal: string, place?: string, below: Box[] }} Box */
 
-const row = 30, high = 24, most = 12, wide = [150, 150, 300, 300], gap = 36, letter = 7.2;
+const row = 30, high = 24, most = 12, wide = [120, 110, 230, 216, 228], gap = 26, letter = 7.2;
 
 /** Boxes beside each other: those that are well as one, and no more of the others than can be read.
  * @param {Box[]} boxes @param {string} noun */
@@ -18,6 +18,18 @@ function folded(boxes, noun) {
   return well.length > 1 ? [...shown, { text: count(well.length, noun), signal: "well", below: [] }] : [...shown, ...well];
 }
 
+/** The worst signal of boxes. @param {Box[]} boxes */
+const worst = (boxes) => (boxes.find((one) => one.signal === "needs") ?? boxes.find((one) => one.signal !== "well"))?.signal ?? "well";
+
+/** Pods, those of a Deployment below its ReplicaSets. @param {import("./api").Pod[]} pods @param {string} revision @param {boolean} sets @returns {Box[]} */
+function podBoxes(pods, revision, sets) {
+  if (sets) return [...new Set(pods.map((pod) => pod.replicaSet))].map((set) => {
+    const below = podBoxes(pods.filter((pod) => pod.replicaSet === set), revision, false);
+    return { text: `ReplicaSet ${set}`, signal: worst(below), below };
+  });
+  return folded(pods.map((pod) => ({ text: `Pod ${pod.name}`, signal: pod.signal, place: podPlace(revision, pod), below: [] })), "Pod");
+}
+
 /** @param {{ revision: import("./api").Revision, objects: import("./api").RevisionObjectStatus[], pods: import("./api").Pods | null, signalOf: (one: import("./api").RevisionObjectStatus) => string }} props */
 export function TreePicture({ revision, objects, pods, signalOf }) {
   const { name } = revision;
@@ -25,9 +37,9 @@ export function TreePicture({ revision, objects, pods, signalOf }) {
   const root = { text: name, signal: revision.signal, below: revision.phases.map((phase) => {
     const below = folded(objects.filter((one) => one.phase === phase.name).map((one) => ({
       text: `${kindOf(one.apiVersion, one.kind).split(".")[0]} ${objectName(one)}`, signal: signalOf(one), place: objectPlace(name, one),
-      below: folded(podsOf(pods, one).map((pod) => ({ text: `Pod ${pod.name}`, signal: pod.signal, place: podPlace(name, pod), below: [] })), "Pod"),
+      below: podBoxes(podsOf(pods, one), name, one.kind === "Deployment"),
     })), "object");
-    return { text: phase.name, signal: below.every((one) => one.signal === "well") ? "well" : (below.find((one) => one.signal === "needs") ?? below.find((one) => one.signal !== "well"))?.signal ?? "", below };
+    return { text: phase.name, signal: worst(below), below };
   }) };
   /** @type {any[]} */
   const drawn = [];

@@ -988,6 +988,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: decisions
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutDecision
+          elementRelationship: atomic
     - name: digest
       type:
         scalar: string
@@ -1364,6 +1370,32 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: state
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutDecision
+  map:
+    fields:
+    - name: clusters
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: comment
+      type:
+        scalar: string
+    - name: count
+      type:
+        scalar: numeric
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: user
+      type:
+        scalar: string
+      default: ""
+    - name: verb
       type:
         scalar: string
       default: ""

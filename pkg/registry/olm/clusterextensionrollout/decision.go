@@ -30,6 +30,12 @@ import (
 // maxComment bounds spec.comment of a request, in bytes.
 const maxComment = 1024
 
+// A rollout keeps its last decisions, with so many of their clusters.
+const (
+	keptDecisions = 20
+	keptClusters  = 10
+)
+
 // decision is what a person decides about a rollout.
 type decision struct {
 	who       user.Info
@@ -153,10 +159,17 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	if err != nil {
 		return apierrors.NewConflict(v1alpha1.Resource(resource), rollout.Name, err)
 	}
-	status := &external.Status
+	status, now := &external.Status, metav1.NewTime(r.clock.Now())
+	if r.verb != "approve" {
+		clusters := asked.Spec.Clusters
+		status.Decisions = append(status.Decisions, v1alpha1.RolloutDecision{
+			Verb: r.verb, User: who.GetName(), Time: now, Clusters: clusters[:min(len(clusters), keptClusters)], Count: int32(len(clusters)), Comment: asked.Spec.Comment,
+		})
+		status.Decisions = status.Decisions[max(0, len(status.Decisions)-keptDecisions):]
+	}
 	switch r.verb {
 	case "approve":
-		approval := v1alpha1.RolloutApproval{Wave: d.wave, Digest: asked.Spec.Digest, User: who.GetName(), Time: metav1.NewTime(r.clock.Now()), Comment: asked.Spec.Comment}
+		approval := v1alpha1.RolloutApproval{Wave: d.wave, Digest: asked.Spec.Digest, User: who.GetName(), Time: now, Comment: asked.Spec.Comment}
 		status.Approvals = append(slices.DeleteFunc(status.Approvals, func(one v1alpha1.RolloutApproval) bool { return one.Wave == d.wave }), approval)
 		status.Message = "approved by " + who.GetName()
 	case "halt":

@@ -2,11 +2,13 @@ package clusterextensionrollout
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -138,7 +140,7 @@ func (d *desk) read(name string) *v1alpha1.ClusterExtensionRollout {
 }
 
 func (d *desk) decide(who, verb, name, digest string, clusters ...string) error {
-	_, err := d.served[resource+"/"+verb].(*DecisionREST).Create(as(who), name, &olm.RolloutRequest{Spec: olm.RolloutRequestSpec{Digest: digest, Clusters: clusters}}, nil, &metav1.CreateOptions{})
+	_, err := d.served[resource+"/"+verb].(*DecisionREST).Create(as(who), name, &olm.RolloutRequest{Spec: olm.RolloutRequestSpec{Digest: digest, Clusters: clusters, Comment: "I want to " + verb}}, nil, &metav1.CreateOptions{})
 	return err
 }
 
@@ -256,6 +258,20 @@ func TestDecide(t *testing.T) {
 	d.must(d.decide("bob", "resume", "edge-1", d.read("edge-1").Status.Troubles))
 	if got := d.read("edge-1").Status.HaltedBy; got != "" {
 		t.Errorf("it is halted by %q after a user resumed it", got)
+	}
+	var kept []string
+	for _, one := range d.read("edge-1").Status.Decisions {
+		kept = append(kept, fmt.Sprint(one.Verb, one.Clusters, one.Count, " by ", one.User, ": ", one.Comment))
+	}
+	if diff := cmp.Diff([]string{"retry[a] 1 by bob: I want to retry", "skip[a] 1 by bob: I want to skip", "halt[] 0 by carol: I want to halt", "resume[] 0 by bob: I want to resume"}, kept); diff != "" {
+		t.Errorf("the decisions (-want +got):\n%s", diff)
+	}
+	for range 2 * keptDecisions {
+		d.must(d.decide("carol", "halt", "edge-1", ""))
+		d.must(d.decide("bob", "resume", "edge-1", d.read("edge-1").Status.Troubles))
+	}
+	if got := d.read("edge-1").Status.Decisions; len(got) != keptDecisions || got[keptDecisions-1].Verb != "resume" {
+		t.Errorf("%d decisions are kept, the last one %+v", len(got), got[len(got)-1])
 	}
 }
 

@@ -29,6 +29,8 @@ type ClusterExtensionRolloutStatusApplyConfiguration struct {
 	Waits []RolloutWaitApplyConfiguration `json:"waits,omitempty"`
 	// approvals of the rollout, and of its waves.
 	Approvals []RolloutApprovalApplyConfiguration `json:"approvals,omitempty"`
+	// decisions to halt, resume, retry and skip: the last twenty, the newest last.
+	Decisions []RolloutDecisionApplyConfiguration `json:"decisions,omitempty"`
 	// haltedBy is the user who halted the rollout.
 	HaltedBy *string `json:"haltedBy,omitempty"`
 	// ended is true once another rollout took the place of this one.
@@ -112,6 +114,19 @@ func (b *ClusterExtensionRolloutStatusApplyConfiguration) WithApprovals(values .
 			panic("nil value passed to WithApprovals")
 		}
 		b.Approvals = append(b.Approvals, *values[i])
+	}
+	return b
+}
+
+// WithDecisions adds the given value to the Decisions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Decisions field.
+func (b *ClusterExtensionRolloutStatusApplyConfiguration) WithDecisions(values ...*RolloutDecisionApplyConfiguration) *ClusterExtensionRolloutStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDecisions")
+		}
+		b.Decisions = append(b.Decisions, *values[i])
 	}
 	return b
 }

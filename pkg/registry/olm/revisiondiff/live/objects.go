@@ -141,6 +141,9 @@ func (i *inquiry) answer(ctx context.Context) (*v1alpha1.RevisionObjects, error)
 			Phase: step.phase, APIVersion: step.APIVersion(), Kind: step.Kind, Namespace: step.Namespace, Name: step.Name,
 			State: state, Reason: reason, Message: message,
 		}
+		if seen := &i.seen[n]; seen.exists {
+			out.Objects[n].CreatedAt = &seen.created
+		}
 	}
 	i.explain(ctx, out.Objects)
 	i.repairs(out.Objects)
@@ -190,7 +193,7 @@ func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) er
 	if webhooks := cause.IsWebhookConfiguration(step.ID); step.IsSecret() || len(probes) == 0 && !webhooks {
 		partial, err := i.deps.Objects.ReadMetadata(ctx, step.Ref)
 		if err == nil {
-			seen.uid, seen.exists, seen.deleting = partial.UID, true, partial.DeletionTimestamp != nil
+			seen.found(partial)
 		}
 		return seen.failed(err)
 	}
@@ -198,7 +201,7 @@ func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) er
 	if err != nil {
 		return seen.failed(err)
 	}
-	seen.uid, seen.exists, seen.deleting = live.GetUID(), true, live.GetDeletionTimestamp() != nil
+	seen.found(live)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range probes {
@@ -211,6 +214,11 @@ func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) er
 		seen.live = live // for its cause
 	}
 	return nil
+}
+
+// found notes what is known of each object that is there.
+func (s *objectView) found(object metav1.Object) {
+	s.exists, s.uid, s.created, s.deleting = true, object.GetUID(), object.GetCreationTimestamp(), object.GetDeletionTimestamp() != nil
 }
 
 // failed notes why an object was not read. Not found is a finding; no right to read is none.

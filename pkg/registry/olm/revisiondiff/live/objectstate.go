@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +26,7 @@ type objectView struct {
 	exists, deleting bool
 	unread           error
 	uid              types.UID
+	created          metav1.Time
 	verdict          probe.Verdict
 	// failing is what status says of the object; nil for nothing.
 	failing *olm.ObjectFailure
