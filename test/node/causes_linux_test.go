@@ -3,7 +3,11 @@
 package node
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/console/screens"
 	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/drafts"
@@ -149,6 +154,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Ti}}}}`)
 	revisions.Create(working.String())
 	t.Run("Words", func(t *testing.T) { words(t, c.In(t)) })
 	t.Run("Late", func(t *testing.T) { late(t, c.In(t)) })
+	t.Run("Logs", func(t *testing.T) { logs(t, c.In(t)) })
 	t.Run("Gates", func(t *testing.T) {
 		for _, name := range names {
 			client.New(t, c.Config(), name).Absent("configmap/behind")
@@ -240,6 +246,61 @@ func words(t *testing.T, c *cluster.Cluster) {
 		}
 		return len(open) == 0, strings.Join(lacks, "\n")
 	})
+}
+
+// logs: the console finds the Pod of a container that ends again and again, with its ReplicaSet, and
+// reads the log of its last run from the kubelet.
+func logs(t *testing.T, c *cluster.Cluster) {
+	api, err := screens.New(screens.Options{Config: c.Config(), Cluster: "node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := httptest.NewServer(api.Handler())
+	t.Cleanup(console.Close)
+	// A line of a stream is an answer, too; streams stay open.
+	ask := func(path string, is func(json.RawMessage) bool) error {
+		ctx, stop := context.WithTimeout(t.Context(), poll.Patience/5)
+		defer stop()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, console.URL+path, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := console.Client().Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		for said, all := json.NewDecoder(answer.Body), ""; ; {
+			var one json.RawMessage
+			if err := said.Decode(&one); err != nil {
+				return fmt.Errorf("%w: %s", err, all)
+			}
+			if all += string(one); is(one) {
+				return nil
+			}
+		}
+	}
+	var pod screens.Pod
+	poll.Eventually(t, "a container that has run twice", func() (bool, string) {
+		err := ask("/api/revisions/exit-1/pods", func(said json.RawMessage) bool {
+			var pods screens.Pods
+			if json.Unmarshal(said, &pods) != nil || len(pods.Workloads) != 1 || len(pods.Workloads[0].Pods) != 1 {
+				return false
+			}
+			pod = pods.Workloads[0].Pods[0]
+			return pod.Containers[0].Restarts > 0 && pod.Containers[0].Ended == "exit code 3" && pod.ReplicaSet != "" && strings.HasPrefix(pod.Name, pod.ReplicaSet)
+		})
+		return err == nil, fmt.Sprint(err)
+	})
+	for _, previous := range []string{"false", "true"} {
+		// Between two runs, and while a container starts, there is no log for a moment.
+		poll.Eventually(t, "its log, previous="+previous, func() (bool, string) {
+			err := ask("/api/watch/logs/exit/"+pod.Name+"?container=main&tailLines=10&previous="+previous, func(said json.RawMessage) bool {
+				return strings.Contains(string(said), "error: cannot open /etc/workload.yaml")
+			})
+			return err == nil, fmt.Sprint(err)
+		})
+	}
 }
 
 // lacking is the first of some texts that is no part of a text.
