@@ -196,7 +196,7 @@ for name in "$@"; do
 	suites)
 		# The longest first: go test starts packages in the order of its arguments.
 		mapfile -t packages < <(go list -tags=integration ./test/... | grep -vE '/test/(server|e2e|smoke|node)$')
-		step suites gotest "-tags=${suite_tags} -p 2 -parallel 4" ./test/server ./test/e2e "${packages[@]}"
+		step suites gotest "-tags=${suite_tags} -p 2 -parallel 3" ./test/server ./test/e2e "${packages[@]}"
 		;;
 	test/bench) step test/bench module test/bench ;;
 	test/console)

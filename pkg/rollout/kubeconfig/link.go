@@ -3,6 +3,7 @@ package kubeconfig
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,6 +21,8 @@ const (
 	// encryption: what is not there must be found out before anybody gives up.
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
+	// mostAnswer bounds an answer that is no stream, in bytes. Lists are of Penstock's own objects.
+	mostAnswer = 64 << 20
 )
 
 // errNowhere is why requests fail before the link leads anywhere.
@@ -84,7 +87,8 @@ func (l *Link) turn(next *way, why error) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. Clients follow redirects by the link, too, so that they
+// lead to no other server.
 func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	l.mu.RLock()
 	now, lost := l.now, l.lost
@@ -103,7 +107,26 @@ func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 			sent.URL.RawPath = prefix + sent.URL.RawPath
 		}
 	}
-	return now.transport.RoundTrip(sent)
+	response, err := now.transport.RoundTrip(sent)
+	if err == nil && sent.URL.Query().Get("watch") != "true" {
+		response.Body = &bounded{response.Body, mostAnswer}
+	}
+	return response, err
+}
+
+// bounded is the body of an answer, which clients read whole into memory.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read fails behind the last byte that an answer can have.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("the target cluster answers with more than %d MiB", mostAnswer>>20)
+	}
+	return n, err
 }
 
 // newWay has connections of its own: those that client-go shares are never closed.

@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -89,6 +92,51 @@ func TestLink(t *testing.T) {
 	link.Lose(why)
 	if _, err := get("/api"); !errors.Is(err, why) {
 		t.Errorf("a link that was lost: %v", err)
+	}
+}
+
+// TestHostile: a cluster that answers without an end gets a bounded part of memory, and one that
+// redirects leads to no other server.
+func TestHostile(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect leads to another server") }))
+	t.Cleanup(elsewhere.Close)
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/redirect" {
+			http.Redirect(w, r, elsewhere.URL+"/secret", http.StatusFound)
+			return
+		}
+		if r.URL.Path == "/secret" {
+			http.Error(w, "not here", http.StatusTeapot)
+			return
+		}
+		for piece := make([]byte, 1<<20); sent.Load() < 1<<30; {
+			n, err := w.Write(piece)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	link := NewLink()
+	if err := link.Lead(&rest.Config{Host: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.UnversionedRESTClientFor(&rest.Config{
+		Host: link.Config().Host, Transport: link, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Get().AbsPath("/large").DoRaw(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("an answer of 1 GiB: %v", err)
+	}
+	if sent := sent.Load(); sent > 2*mostAnswer {
+		t.Errorf("%d MiB were read", sent>>20)
+	}
+	var status apierrors.APIStatus
+	if err := client.Get().AbsPath("/redirect").Do(t.Context()).Error(); !errors.As(err, &status) || status.Status().Code != http.StatusTeapot {
+		t.Errorf("a redirect: %v", err)
 	}
 }
 
