@@ -47,7 +47,7 @@ func objects(i *installation, p *page) {
 	p.goTo("#/x/vault")
 	p.tabTo("#objects")
 	p.presses(kb.Enter)
-	p.click(`#now a[href="#/object/vault-1/ClusterRole.rbac.authorization.k8s.io//shop%3Avault"]`)
+	p.click(`#now a[href="#/object/vault-1/ClusterRole.rbac.authorization.k8s.io/shop%3Avault"]`)
 	p.sees("ClusterRole.rbac.authorization.k8s.io shop:vault", "Available", "Nothing: a rollout of vault-1 would not change it", "kind: ClusterRole")
 	p.goTo("#/object/vault-1/Secret/shop/vault-key")
 	p.sees("Values of a Secret are not shown here", "kind: Secret")

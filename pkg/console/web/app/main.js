@@ -23,7 +23,7 @@ const screens = [
   [/^#\/me$/, () => html`<${MeScreen}/>`, () => "You"],
   [/^#\/profiles$/, () => html`<${ProfilesScreen}/>`, () => "Profiles"],
   // Names of objects may have other characters; they are parameters of a question, and no path.
-  [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/([a-z0-9-]*)/([^/]+)$`), (revision, kind, namespace, object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
+  [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/(?:([a-z0-9-]*)/)?([^/]+)$`), (revision, kind, namespace = "", object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
   [new RegExp(`^#/pod/(${name})/(${name})/(${name})$`), (revision, namespace, pod) => html`<${PodScreen} key=${location.hash} revision=${revision} namespace=${namespace} name=${pod}/>`, (_, __, pod) => `Pod ${pod}`],
   [/^#\/timeline(?:\?(.*))?$/, (query = "") => html`<${TimelineScreen} query=${query}/>`, (query = "") => ["Timeline", new URLSearchParams(query).get("extension")].filter(Boolean).join(" of ")],
   [/^#\/search(?:\?(.*))?$/, (query = "") => html`<${SearchScreen} query=${query}/>`, () => "Search"],

@@ -163,7 +163,7 @@ export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}
 export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "").replace(/: kubectl penstock fleet .*?(?= \(|;|$)/g, "");
 
 /** The screen of an object of a revision: a place of ours, whatever the names are. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
-export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), of.namespace ?? "", of.name].map(encodeURIComponent).join("/")}`;
+export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), ...(of.namespace ? [of.namespace] : []), of.name].map(encodeURIComponent).join("/")}`;
 
 /** How an object is, as one state and a sentence. @param {import("./api").RevisionObjectStatus} one */
 export function objectState(one) {
