@@ -17,6 +17,7 @@ suites() {
 		scale;bench/rollout;TestScale;7h;a process with EXTENSIONS=1000, 6 min; FULL=1: with 10,000, 40 min
 		targets;bench/rollout;TestTargets;2h;each further target cluster, with 1, 10 and 100 of them, 10 min; FULL=1: 1,000; TARGETS=<n>
 		extensions;bench/rollout;TestExtensions;2h;ClusterExtensions beside Helm's SDK, 7 min; FULL=1: 1,000 of them; FULL=0: 10
+		images;bench/rollout;TestImages;1h;100 ClusterExtensions of 20 images, from a registry at 0 and 5 ms, beside Helm's SDK, 5 min; FULL=0: of 2
 		chartkinds;bench/rollout;TestChartKinds;1h;custom resources with a chart, 4 min; FULL=1: 100 of them; FULL=0: 3
 		webhooks;bench/webhooks;Test(Webhooks|Policies);30m;webhooks and policies in kube-apiserver, 4 min
 		hostile;bench/hostile;TestHostile;1h;the most expensive requests without rights, 3 min

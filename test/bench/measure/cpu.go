@@ -12,21 +12,22 @@ import (
 // tick is the unit of processor times in /proc.
 const tick = 10 * time.Millisecond
 
-// CPUOf returns the processor time that a process has taken so far.
+// CPUOf returns the processor time that a process has taken so far, with that of its children that
+// have ended: Penstock renders each chart in one.
 func CPUOf(pid int) (time.Duration, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading the processor time of process %d (Linux only): %w", pid, err)
 	}
 	// The name, which may hold anything, is in brackets; user and system time are
-	// the twelfth and thirteenth word behind it.
+	// the twelfth and thirteenth word behind it, and those of children come next.
 	_, after, _ := bytes.Cut(content, []byte(") "))
 	words := bytes.Fields(after)
-	if len(words) < 13 {
+	if len(words) < 15 {
 		return 0, fmt.Errorf("reading the processor time of process %d: %q", pid, content)
 	}
 	var total time.Duration
-	for _, word := range words[11:13] {
+	for _, word := range words[11:15] {
 		ticks, err := strconv.ParseInt(string(word), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("reading the processor time of process %d: %w", pid, err)

@@ -21,6 +21,9 @@ import (
 type release struct {
 	name, namespace string
 	phases          []phase
+	// bundle and chart are references of images with the objects. They are empty when the objects
+	// are in no image.
+	bundle, chart string
 }
 
 type phase struct {

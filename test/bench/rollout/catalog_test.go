@@ -43,30 +43,42 @@ func packagesOf(t *testing.T, n int) packages {
 	all := packages{folders: map[string]string{}}
 	for i := range n {
 		name := fmt.Sprintf("small-%04d", i)
-		folder := t.TempDir()
-		write(t, filepath.Join(folder, "metadata", "annotations.yaml"), fmt.Sprintf(bundleAnnotations, name))
-		write(t, filepath.Join(folder, "manifests", "csv.yaml"), fmt.Sprintf(bundleCSV, name))
-		write(t, filepath.Join(folder, "manifests", "config.yaml"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {value: %q}}", name, strings.Repeat("setting\n", 40)))
-		rendered, err := bundles.Renderer{Options: bundles.Options{InstallNamespace: namespace}}.Render(t.Context(), os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := release{name: name, namespace: namespace}
-		for _, one := range rendered.Phases {
-			made := phase{name: one.Name}
-			for _, object := range one.Objects {
-				decoded := map[string]any{}
-				if err := json.Unmarshal(object.JSON, &decoded); err != nil {
-					t.Fatal(err)
-				}
-				made.objects = append(made.objects, decoded)
-			}
-			r.phases = append(r.phases, made)
-		}
-		all.folders[name] = folder
-		all.releases = append(all.releases, r)
+		all.folders[name] = bundleFolder(t, name, "AllNamespaces")
+		all.releases = append(all.releases, bundleRelease(t, name, all.folders[name], bundles.Options{InstallNamespace: namespace}))
 	}
 	return all
+}
+
+// bundleFolder writes a bundle that supports one install mode.
+func bundleFolder(t *testing.T, name, mode string) string {
+	t.Helper()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "metadata", "annotations.yaml"), fmt.Sprintf(bundleAnnotations, name))
+	write(t, filepath.Join(folder, "manifests", "csv.yaml"), fmt.Sprintf(bundleCSV, name, mode))
+	write(t, filepath.Join(folder, "manifests", "config.yaml"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {value: %q}}", name, strings.Repeat("setting\n", 40)))
+	return folder
+}
+
+// bundleRelease has the objects of a bundle.
+func bundleRelease(t *testing.T, name, folder string, options bundles.Options) release {
+	t.Helper()
+	rendered, err := bundles.Renderer{Options: options}.Render(t.Context(), os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := release{name: name, namespace: options.InstallNamespace}
+	for _, one := range rendered.Phases {
+		made := phase{name: one.Name}
+		for _, object := range one.Objects {
+			decoded := map[string]any{}
+			if err := json.Unmarshal(object.JSON, &decoded); err != nil {
+				t.Fatal(err)
+			}
+			made.objects = append(made.objects, decoded)
+		}
+		r.phases = append(r.phases, made)
+	}
+	return r
 }
 
 const (
@@ -82,7 +94,7 @@ metadata: {name: %[1]s.v1.0.0}
 spec:
   displayName: %[1]s
   version: 1.0.0
-  installModes: [{type: AllNamespaces, supported: true}]
+  installModes: [{type: %[2]s, supported: true}]
   install:
     strategy: deployment
     spec:
@@ -110,19 +122,21 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// fromCatalog is Penstock, and somebody who writes ClusterExtensions and waits until they are
+// extensions is Penstock, and a user who writes ClusterExtensions and waits until they are
 // installed.
-type fromCatalog struct {
+type extensions struct {
 	w      *casePlane
 	called string
 	server *penstock.Server
 	client dynamic.Interface
+	// spec is that of the ClusterExtension of a release, without the namespace.
+	spec func(release) map[string]any
 }
 
-var _ system = &fromCatalog{}
+var _ system = &extensions{}
 
 // startCatalog starts Penstock with a catalog of the packages, and returns when it is served.
-func startCatalog(w *casePlane, program *penstock.Program, content packages, called string, flags ...string) *fromCatalog {
+func startCatalog(w *casePlane, program *penstock.Program, content packages, called string, flags ...string) *extensions {
 	w.t.Helper()
 	images := registry.Serve(w.t)
 	var catalog strings.Builder
@@ -134,14 +148,9 @@ func startCatalog(w *casePlane, program *penstock.Program, content packages, cal
 	folder := w.t.TempDir()
 	write(w.t, filepath.Join(folder, "catalog.yaml"), catalog.String())
 	ref := images.Push(w.t, folder, "catalogs/all")
-	c := &fromCatalog{w: w, called: called}
-	flags = append(flags, "--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))
-	c.server = program.Serve(w.t, c, penstock.DataDir(w.t), flags...)
-	config := rest.CopyConfig(w.config)
-	config.UserAgent, config.QPS = author, -1
-	var err error
-	if c.client, err = dynamic.NewForConfig(config); err != nil {
-		w.t.Fatal(err)
+	c := startExtensions(w, program, images, called, flags...)
+	c.spec = func(r release) map[string]any {
+		return map[string]any{"source": map[string]any{"sourceType": extension.SourceCatalog, "catalog": map[string]any{"packageName": r.name}}}
 	}
 	c.create(clustercatalog.Resource.Resource, map[string]any{"kind": "ClusterCatalog", "metadata": map[string]any{"name": "all"},
 		"spec": map[string]any{"source": map[string]any{"type": "Image", "image": map[string]any{"ref": ref}}}})
@@ -153,14 +162,29 @@ func startCatalog(w *casePlane, program *penstock.Program, content packages, cal
 	return c
 }
 
-// Kubeconfig is the way into the cluster for Penstock.
-func (c *fromCatalog) Kubeconfig() string { return c.w.kubeconfig }
+// startExtensions starts Penstock with the credentials of a registry.
+func startExtensions(w *casePlane, program *penstock.Program, images *registry.Registry, called string, flags ...string) *extensions {
+	w.t.Helper()
+	c := &extensions{w: w, called: called}
+	flags = append(flags, "--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))
+	c.server = program.Serve(w.t, c, penstock.DataDir(w.t), flags...)
+	config := rest.CopyConfig(w.config)
+	config.UserAgent, config.QPS = author, -1
+	var err error
+	if c.client, err = dynamic.NewForConfig(config); err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
 
-func (c *fromCatalog) name() string { return c.called }
+// Kubeconfig is the way into the cluster for Penstock.
+func (c *extensions) Kubeconfig() string { return c.w.kubeconfig }
+
+func (c *extensions) name() string { return c.called }
 
 // create creates an object, trying for as long as the definition and the webhooks of its kind
 // are being set up.
-func (c *fromCatalog) create(resource string, object map[string]any) {
+func (c *extensions) create(resource string, object map[string]any) {
 	c.w.t.Helper()
 	object["apiVersion"] = extension.Resource.GroupVersion().String()
 	err := errors.New("not tried")
@@ -172,8 +196,8 @@ func (c *fromCatalog) create(resource string, object map[string]any) {
 	}
 }
 
-// apply writes an extension of each package.
-func (c *fromCatalog) apply(ctx context.Context, releases []release) (time.Duration, error) {
+// apply writes an extension of each release.
+func (c *extensions) apply(ctx context.Context, releases []release) (time.Duration, error) {
 	wanted := map[string]bool{}
 	for _, r := range releases {
 		wanted[r.name] = true
@@ -183,9 +207,10 @@ func (c *fromCatalog) apply(ctx context.Context, releases []release) (time.Durat
 	group.SetLimit(writers)
 	for _, r := range releases {
 		group.Go(func() error {
+			spec := c.spec(r)
+			spec["namespace"] = r.namespace
 			_, err := c.client.Resource(extension.Resource).Create(writing, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": extension.Resource.GroupVersion().String(), "kind": extension.Kind.Kind, "metadata": map[string]any{"name": r.name},
-				"spec": map[string]any{"namespace": r.namespace, "source": map[string]any{"sourceType": extension.SourceCatalog, "catalog": map[string]any{"packageName": r.name}}},
+				"apiVersion": extension.Resource.GroupVersion().String(), "kind": extension.Kind.Kind, "metadata": map[string]any{"name": r.name}, "spec": spec,
 			}}, metav1.CreateOptions{})
 			return err
 		})
@@ -199,7 +224,7 @@ func (c *fromCatalog) apply(ctx context.Context, releases []release) (time.Durat
 }
 
 // until returns when a condition of objects is True.
-func (c *fromCatalog) until(ctx context.Context, resource, kind string, wanted map[string]bool) error {
+func (c *extensions) until(ctx context.Context, resource, kind string, wanted map[string]bool) error {
 	client := c.client.Resource(extension.Resource.GroupVersion().WithResource(resource))
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -258,22 +283,22 @@ func isTrue(object *unstructured.Unstructured, kind string) bool {
 }
 
 // rollback, repair and remove are measured of plain revisions.
-func (c *fromCatalog) rollback(context.Context, []release) (time.Duration, error) {
+func (c *extensions) rollback(context.Context, []release) (time.Duration, error) {
 	return 0, errors.ErrUnsupported
 }
 
-func (c *fromCatalog) repair(context.Context, []release) (time.Duration, error) {
+func (c *extensions) repair(context.Context, []release) (time.Duration, error) {
 	return 0, errors.ErrUnsupported
 }
 
-func (c *fromCatalog) remove(context.Context, []release) (time.Duration, error) {
+func (c *extensions) remove(context.Context, []release) (time.Duration, error) {
 	return 0, errors.ErrUnsupported
 }
 
-func (c *fromCatalog) usage() (usage, error) { return usageOf(c.server.Pid()) }
-func (c *fromCatalog) rest() error           { return forgetPeak(c.server.Pid()) }
+func (c *extensions) usage() (usage, error) { return usageOf(c.server.Pid()) }
+func (c *extensions) rest() error           { return forgetPeak(c.server.Pid()) }
 
 // sends passes the author's requests too.
-func (c *fromCatalog) sends(r plane.Request) bool {
+func (c *extensions) sends(r plane.Request) bool {
 	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")
 }

@@ -153,7 +153,7 @@ func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written
 	dir := os.Getenv("PROFILE")
 	var server *penstock.Server
 	switch of := s.(type) {
-	case *fromCatalog:
+	case *extensions:
 		server = of.server
 	case *ours:
 		server = of.server

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
 // system is one way to roll out, at work on one control plane. Its methods return
@@ -51,6 +52,8 @@ type peer struct {
 	title   string
 	kind    string
 	workers int
+	// images is the registry of the charts, or nil.
+	images *registry.Registry
 
 	pid     int
 	orders  io.Writer
@@ -107,6 +110,9 @@ func (p *peer) remove(_ context.Context, releases []release) (time.Duration, err
 
 func (p *peer) order(verb order.Verb, releases []release) (time.Duration, error) {
 	o := order.Order{Verb: verb, Workers: p.workers}
+	if p.images != nil {
+		o.CAFile, o.AuthFile = filepath.Join(p.images.Dir, registry.CAFile), filepath.Join(p.images.Dir, registry.AuthFile)
+	}
 	dir, err := os.MkdirTemp(p.w.t.TempDir(), "order")
 	if err != nil {
 		return 0, err
@@ -120,7 +126,7 @@ func (p *peer) order(verb order.Verb, releases []release) (time.Duration, error)
 		if err := os.WriteFile(file, raw, 0o600); err != nil {
 			return 0, err
 		}
-		o.Releases = append(o.Releases, order.Release{Name: r.name, Namespace: r.namespace, File: file})
+		o.Releases = append(o.Releases, order.Release{Name: r.name, Namespace: r.namespace, File: file, Chart: r.chart})
 	}
 	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
 		return 0, fmt.Errorf("sending an order: %w", err)

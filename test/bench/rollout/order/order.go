@@ -22,6 +22,10 @@ type Order struct {
 	// Workers is how many releases, or for a loop how many objects, are worked on
 	// at a time.
 	Workers int `json:"workers"`
+	// CAFile and AuthFile are what a client of the charts' registry needs. They are empty when no
+	// release names a chart.
+	CAFile   string `json:"caFile,omitempty"`
+	AuthFile string `json:"authFile,omitempty"`
 }
 
 // Release is a set of objects under a name.
@@ -30,6 +34,8 @@ type Release struct {
 	Namespace string `json:"namespace"`
 	// File has the objects: a JSON array.
 	File string `json:"file"`
+	// Chart is the reference of a chart that takes the place of File, or empty.
+	Chart string `json:"chart,omitempty"`
 }
 
 // Answer says how it went.

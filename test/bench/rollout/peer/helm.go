@@ -1,15 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/registry"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -34,6 +42,8 @@ type helm struct {
 	mapper meta.RESTMapper
 	// installed are the releases that there are.
 	installed map[string]bool
+	// archives pull the charts of a registry, each once, by reference.
+	archives map[string]func() ([]byte, error)
 }
 
 func newHelm(config *rest.Config) (*helm, error) {
@@ -42,12 +52,19 @@ func newHelm(config *rest.Config) (*helm, error) {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	served := memory.NewMemCacheClient(client)
-	return &helm{config: config, served: served, mapper: restmapper.NewDeferredDiscoveryRESTMapper(served), installed: map[string]bool{}}, nil
+	return &helm{config: config, served: served, mapper: restmapper.NewDeferredDiscoveryRESTMapper(served), installed: map[string]bool{}, archives: map[string]func() ([]byte, error){}}, nil
 }
 
 func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
 	var tasks []func(context.Context) error
+	charts, err := chartClient(o)
+	if err != nil {
+		return nil, err
+	}
 	for _, release := range o.Releases {
+		if ref := release.Chart; ref != "" && h.archives[ref] == nil {
+			h.archives[ref] = sync.OnceValues(func() ([]byte, error) { return pull(charts, ref) })
+		}
 		task, err := h.task(o.Verb, release)
 		if err != nil {
 			return nil, err
@@ -73,6 +90,21 @@ func (h *helm) task(verb order.Verb, release order.Release) (func(context.Contex
 	configuration, err := h.configuration(release.Namespace)
 	if err != nil {
 		return nil, err
+	}
+	if verb == order.Apply && release.Chart != "" {
+		archive := h.archives[release.Chart]
+		return func(ctx context.Context) error {
+			content, err := archive()
+			if err != nil {
+				return err
+			}
+			// Helm changes a chart that it installs: each release has its own.
+			packed, err := loader.LoadArchive(bytes.NewReader(content))
+			if err != nil {
+				return fmt.Errorf("reading chart %s: %w", release.Chart, err)
+			}
+			return install(ctx, configuration, release, packed, nil)
+		}, nil
 	}
 	if verb == order.Apply {
 		packed, err := pack(release)
@@ -133,6 +165,30 @@ func pack(release order.Release) (*chart.Chart, error) {
 		packed.Templates = append(packed.Templates, &common.File{Name: fmt.Sprintf("templates/%04d.yaml", i), Data: []byte(text)})
 	}
 	return packed, nil
+}
+
+// chartClient is Helm's client of the registry that an order names, or nil.
+func chartClient(o order.Order) (*registry.Client, error) {
+	if o.CAFile == "" {
+		return nil, nil
+	}
+	ca, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the registry: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return registry.NewClient(registry.ClientOptCredentialsFile(o.AuthFile), registry.ClientOptEnableCache(true), registry.ClientOptHTTPClient(&http.Client{Transport: transport}))
+}
+
+// pull reads the archive of a chart from a registry.
+func pull(client *registry.Client, ref string) ([]byte, error) {
+	pulled, err := client.Pull(ref)
+	if err != nil {
+		return nil, fmt.Errorf("pulling chart %s: %w", ref, err)
+	}
+	return pulled.Chart.Data, nil
 }
 
 // getter gives Helm clients that are not throttled, and what the process knows of
