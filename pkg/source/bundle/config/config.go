@@ -50,20 +50,20 @@ func Parse(data []byte, modes InstallModes, installNamespace string) (Config, er
 
 // validate compares the configuration with its schema.
 func validate(data []byte, modes InstallModes, installNamespace string) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("configuration is not valid JSON: %w", err)
+	}
 	compiler := jsonschema.NewCompiler()
 	// A schema that is made here refers to nothing else.
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
 	const name = "config.json"
-	if err := compiler.AddResource(name, schemaOf(modes, installNamespace)); err != nil {
+	if err := compiler.AddResource(name, schemaOf(modes, installNamespace, value)); err != nil {
 		return fmt.Errorf("reading the schema of the configuration: %w", err)
 	}
 	schema, err := compiler.Compile(name)
 	if err != nil {
 		return fmt.Errorf("compiling the schema of the configuration: %w", err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("configuration is not valid JSON: %w", err)
 	}
 	err = schema.Validate(value)
 	var invalid *jsonschema.ValidationError

@@ -90,6 +90,26 @@ configuration: other: unknown field`
 	}
 }
 
+// TestCost: reading a configuration compiles no types of settings that it does not set. All types are
+// 85,000 allocations and 7 MB, for each bundle that is rendered.
+func TestCost(t *testing.T) {
+	for name, text := range map[string]string{
+		"None": ``, "Namespace": `{"watchNamespace":"light"}`, "Settings": `{"deploymentConfig":{"nodeSelector":{"a":"b"},"env":[{"name":"A","value":"1"}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const most = 20_000
+			got := testing.AllocsPerRun(3, func() {
+				if _, err := Parse([]byte(text), any3, "light"); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got > most {
+				t.Errorf("it takes %.0f allocations, at most %d are expected", got, most)
+			}
+		})
+	}
+}
+
 // TestInWordsOfOLM: OLM v1's messages, to the letter where a scenario of it compares them.
 func TestInWordsOfOLM(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -31,9 +31,10 @@ const (
 	maxNamespace     = 63
 )
 
-// schemaOf is the JSON schema of the configuration of a bundle.
-func schemaOf(modes InstallModes, installNamespace string) map[string]any {
-	properties := map[string]any{"deploymentConfig": typeSchema(reflect.TypeFor[deploymentConfig]())}
+// schemaOf is the JSON schema for one configuration of a bundle. It has the types of only those settings
+// of Deployments that the configuration sets: compiling all types takes longer than rendering a bundle.
+func schemaOf(modes InstallModes, installNamespace string, configuration any) map[string]any {
+	properties := map[string]any{"deploymentConfig": deploymentSchema(configuration)}
 	schema := map[string]any{
 		"$schema":              "https://json-schema.org/draft/2020-12/schema",
 		"type":                 "object",
@@ -58,6 +59,27 @@ func schemaOf(modes InstallModes, installNamespace string) map[string]any {
 	}
 	properties["watchNamespace"] = watch
 	return schema
+}
+
+// deploymentSchema is the schema of deploymentConfig in a configuration.
+func deploymentSchema(configuration any) any {
+	fields, _ := configuration.(map[string]any)
+	value, is := fields["deploymentConfig"]
+	if !is {
+		return true
+	}
+	settings, _ := value.(map[string]any)
+	of := reflect.TypeFor[deploymentConfig]()
+	properties := map[string]any{}
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		properties[name] = true
+		if _, is := settings[name]; is {
+			properties[name] = typeSchema(field.Type)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
 // typeSchema makes the schema of a Go type of the Kubernetes API, by its JSON tags: a field
