@@ -76,7 +76,7 @@ func newWorld(t *rapid.T) *world {
 		name := fmt.Sprintf("cluster-%d", n)
 		cluster := Cluster{
 			Name: name, UID: "uid of " + name, Wave: rapid.SampledFrom(w.plan.Waves).Draw(t, "wave").Name,
-			Before: rapid.SampledFrom([]string{"", "old", "older"}).Draw(t, "before"), After: "new",
+			Before: rapid.SampledFrom([]string{"", "old", "older", "new"}).Draw(t, "before"), After: "new",
 		}
 		w.plan.Clusters = append(w.plan.Clusters, cluster)
 		w.targets[name] = &target{uid: cluster.UID, change: cluster.Change(), content: cluster.Before}
@@ -302,7 +302,7 @@ func (w *world) pass(t *rapid.T) {
 // write gives clusters the content of their attempt.
 func (w *world) write() {
 	for name, one := range w.targets {
-		if at := w.progress.at(name); at.State == Updating && one.attempt != at.Attempt {
+		if at := w.progress.at(name); (at.State == Updating || at.State == Unknown) && one.attempt != at.Attempt {
 			one.attempt, one.rolling, one.failed = at.Attempt, true, false
 		}
 	}

@@ -172,7 +172,7 @@ func (w *world) check(child *unstructured.Unstructured) {
 		}
 		if one.Name == cluster {
 			wave = one.Wave
-			if at := states[one.Name]; at.State != fleet.Updating || mark != attemptMark(r, at.Attempt) {
+			if at := states[one.Name]; at.State != fleet.Updating && at.State != fleet.Unknown || mark != attemptMark(r, at.Attempt) {
 				w.Errorf("cluster %s gets %s, and is %+v", cluster, mark, at)
 			}
 		}
@@ -488,7 +488,10 @@ func (w *world) rollOut(name string, one *member, child *unstructured.Unstructur
 		w.refuse(child, fmt.Sprintf("rollout %s approved the content %s, and the image becomes %s", one.done, annotations[ext.ContentAnnotation], got))
 		return
 	}
-	before := w.has(name)
+	before, newest := w.has(name), w.newest(child.GetName())
+	if newest != nil && maker.HasSucceeded(newest) && newest.Annotations[ext.ContentAnnotation] == annotations[ext.ContentAnnotation] {
+		return // it stays
+	}
 	revision := w.revision(child.GetName(), image, annotations[ext.ContentAnnotation])
 	switch {
 	case one.hangs:
@@ -503,6 +506,16 @@ func (w *world) rollOut(name string, one *member, child *unstructured.Unstructur
 	default:
 		w.condition(revision, olmv1alpha1.ConditionSucceeded, true)
 	}
+}
+
+// newest is the newest revision of a chain, nil for none.
+func (w *world) newest(chain string) *olmv1alpha1.ClusterExtensionRevision {
+	for _, one := range slices.Backward(w.revisions) {
+		if one.Labels[olmv1alpha1.ChainLabel] == chain {
+			return one
+		}
+	}
+	return nil
 }
 
 func (w *world) revision(chain, image, content string) *olmv1alpha1.ClusterExtensionRevision {

@@ -199,7 +199,11 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 		return one.Annotations[extension.ProposedAnnotation] == "true"
 	}}}
 	newest := chain.Newest()
-	seen := fleet.Observation{Change: fleet.Change(contentBefore(revisions), cluster.After), Healthy: newest == nil}
+	before := contentBefore(revisions)
+	if before == cluster.After {
+		before = cluster.Before // an earlier attempt has succeeded after all: nothing else changes there
+	}
+	seen := fleet.Observation{Change: fleet.Change(before, cluster.After), Healthy: newest == nil}
 	mark := ""
 	if child != nil {
 		mark = child.GetAnnotations()[extension.RolloutAnnotation]
@@ -214,8 +218,8 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	conditions := newest.Status.Conditions
 	succeeded := maker.HasSucceeded(newest)
 	seen.Healthy = succeeded && meta.IsStatusConditionTrue(conditions, olmv1alpha1.ConditionAvailable)
-	ours := newest.Annotations[extension.ContentAnnotation] == cluster.After && !maker.IsRollback(newest)
 	rolledBack := maker.IsRollback(newest) && at.Attempt > 0 && !newest.CreationTimestamp.Time.Before(at.Since.Truncate(time.Second))
+	ours := newest.Annotations[extension.ContentAnnotation] == cluster.After && !rolledBack
 	switch {
 	case ours && succeeded:
 		seen.Content = cluster.After

@@ -203,7 +203,7 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 				continue
 			}
 			before := contentBefore(revisions)
-			if before == one.found.After || decided[candidate.Name] == one.found.After {
+			if decided[candidate.Name] == one.found.After || before == one.found.After && p.ran(candidate.Name, before) {
 				continue
 			}
 			previews[candidate.Name] = one.found
@@ -235,11 +235,50 @@ func (p *pass) decided() map[string]string {
 	}
 	progress := extensionrollout.Progress(&newest.Status)
 	for _, cluster := range newest.Spec.Clusters {
-		if progress.Clusters[cluster.Name].State != fleet.Succeeded {
+		if state := progress.Clusters[cluster.Name].State; state != fleet.Succeeded && state != fleet.Leaving {
 			decided[cluster.Name] = cluster.After
 		}
 	}
 	return decided
+}
+
+// ran is whether a cluster that has a content needs no rollout for it. It needs one when a later rollout
+// gave it another content, which did not succeed, and when the rollout of the content was superseded
+// before the cluster was healthy for the soak time: later waves must not go on without it.
+func (p *pass) ran(cluster, content string) bool {
+	for _, rollout := range slices.Backward(p.rollouts) {
+		at, found := p.placeIn(rollout, cluster)
+		switch {
+		case !found, at.After != content && at.Attempt == 0:
+			continue
+		case at.After != content:
+			return false
+		}
+		return at.State == string(fleet.Succeeded) || at.State == string(fleet.Skipped) || at.State == string(fleet.Leaving)
+	}
+	return true
+}
+
+// place is where a cluster is in a rollout.
+type place struct {
+	After, State string
+	Attempt      int64
+}
+
+func (p *pass) placeIn(rollout *olmv1alpha1.ClusterExtensionRollout, cluster string) (place, bool) {
+	places := p.places[rollout.Name]
+	if places == nil {
+		places = make(map[string]place, len(rollout.Spec.Clusters))
+		for _, target := range rollout.Spec.Clusters {
+			places[target.Name] = place{After: target.After}
+		}
+		for _, at := range rollout.Status.Clusters {
+			places[at.Name] = place{places[at.Name].After, at.State, at.Attempt}
+		}
+		p.places[rollout.Name] = places
+	}
+	at, found := places[cluster]
+	return at, found
 }
 
 // preview is what a cluster would see. An answer stays until the set, its author, the catalogs or the

@@ -43,6 +43,8 @@ type pass struct {
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
 	// revisions of children, by cluster, as this pass has read them.
 	revisions map[string][]olmv1alpha1.ClusterExtensionRevision
+	// places of clusters, by rollout and cluster.
+	places map[string]map[string]place
 	// exceptions are clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
 	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
@@ -142,7 +144,7 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{Controller: c, object: object, set: set, clusters: map[string]*corev1.Secret{}, exceptions: map[string]extensionset.Exception{}, revisions: map[string][]olmv1alpha1.ClusterExtensionRevision{}}
+	p := &pass{Controller: c, object: object, set: set, clusters: map[string]*corev1.Secret{}, exceptions: map[string]extensionset.Exception{}, revisions: map[string][]olmv1alpha1.ClusterExtensionRevision{}, places: map[string]map[string]place{}}
 	p.selector, err = metav1.LabelSelectorAsSelector(&set.Spec.ClusterSelector)
 	if err != nil {
 		return nil, fmt.Errorf("reading the selector of ClusterExtensionSet %s: %w", name, err)

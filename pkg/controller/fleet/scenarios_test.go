@@ -37,6 +37,11 @@ func canary() []extensionset.Wave {
 	return []extensionset.Wave{wave("canary", "0", nil), wave("rest", "", nil)}
 }
 
+// soaking are the waves of canary, of which the first one soaks.
+func soaking(seconds int64) []extensionset.Wave {
+	return []extensionset.Wave{wave("canary", "0", func(one *extensionset.Wave) { one.SoakSeconds = seconds }), wave("rest", "", nil)}
+}
+
 // upgrade asks for a version, and approves the rollout of a number.
 func (w *world) upgrade(number int, image string, waves ...extensionset.Wave) {
 	w.Helper()
@@ -113,6 +118,91 @@ func TestScenarios(t *testing.T) {
 					w.Errorf("the hold of %s is not released: %v", one.Name, one.Annotations)
 				}
 			}
+		},
+		"a retry of a cluster that succeeded after its deadline succeeds": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b Failed DeadlineExceeded, c Pending")
+			w.condition(w.newest("edge.b"), olmv1alpha1.ConditionSucceeded, true)
+			w.let(10 * time.Second)
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Retry(progress, s, w.rollout("edge-2").Status.Troubles, []string{"b"})
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a changed set does not end the soak time of a canary": func(w *world) {
+			w.upgrade(2, "app:2", soaking(600)...)
+			w.becomes("edge-2 Soaking: a Soaking, b Pending, c Pending")
+			w.upgrade(3, "app:2", soaking(300)...)
+			w.let(4 * time.Minute)
+			if got := w.images("a", "b", "c"); got != "2 1 1" {
+				w.Errorf("%s: the clusters have %s", w.shown(), got)
+			}
+			w.becomes("edge-3 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a changed set does not go on without a canary that failed": func(w *world) {
+			w.upgrade(2, "app:2", soaking(600)...)
+			w.becomes("edge-2 Soaking: a Soaking, b Pending, c Pending")
+			w.clusters["a"].sick = true
+			w.becomes("edge-2 Halted: a Failed DeadlineExceeded, b Pending, c Pending")
+			for i := range 12 { // more than the history has
+				w.apply("app:2", soaking(int64(601+i))...)
+				w.until("another rollout", func() bool {
+					return w.shown() == fmt.Sprintf("edge-%d ReviewRequired: a Pending, b Pending, c Pending", i+3)
+				})
+			}
+			w.approve("edge-14")
+			w.becomes("edge-14 Halted: a Failed DeadlineExceeded, b Pending, c Pending")
+			if got := w.images("a", "b", "c"); got != "2 1 1" {
+				w.Errorf("the clusters have %s", got)
+			}
+		},
+		"the version before reaches a cluster that failed too": func(w *world) {
+			w.clusters["b"].fails = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
+			w.clusters["b"].fails = false
+			w.upgrade(3, "app:1", canary()...)
+			w.becomes("edge-3 Completed: a Succeeded, b Succeeded")
+			if image, _, _ := unstructured.NestedString(w.child("b").Object, "spec", "source", "image", "ref"); image != "app:1" {
+				w.Errorf("cluster b is asked for %s", image)
+			}
+		},
+		"the version before reaches a cluster that went back to it by itself": func(w *world) {
+			w.clusters["b"].fails, w.clusters["b"].rollsBack = true, true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b RolledBack RolledBack, c Pending")
+			w.upgrade(3, "app:1", canary()...)
+			w.becomes("edge-3 Completed: a Succeeded, b Succeeded")
+			w.let(10 * time.Second)
+			if is := w.set().Status; is.Updated != is.Clusters || !meta.IsStatusConditionTrue(is.Conditions, "Ready") {
+				w.Errorf("%d of %d clusters are up to date: %+v", is.Updated, is.Clusters, is.Conditions)
+			}
+		},
+		"a write that is lost is made for a cluster that was away meanwhile": func(w *world) {
+			w.upgrade(2, "app:2", canary()...)
+			w.left = 1 // the progress is stored, and the child is not written
+			if err := w.pass(); err == nil {
+				w.Fatal("the process lives")
+			}
+			w.process()
+			w.clusters["a"].away = true
+			w.becomes("edge-2 InProgress: a Unknown, b Pending, c Pending")
+			w.clusters["a"].away = false
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a cluster that left during a rollout follows when it has the labels again": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Pending")
+			w.secret("c", "ring=1", "fleet=other")
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Leaving")
+			w.condition(w.newest("edge.b"), olmv1alpha1.ConditionSucceeded, true)
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Leaving")
+			w.secret("c", "ring=1")
+			w.becomes("edge-3 ReviewRequired: c Pending")
 		},
 		"without a skipped cluster it completes": func(w *world) {
 			w.clusters["b"].fails = true

@@ -39,7 +39,7 @@ func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterEx
 	var failed []error
 	for _, cluster := range plan.Clusters {
 		at := progress.Clusters[cluster.Name]
-		if at.State != fleet.Updating {
+		if at.State != fleet.Updating && at.State != fleet.Unknown {
 			continue
 		}
 		group := groups[cluster.Change()]
@@ -50,7 +50,7 @@ func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterEx
 			failed = append(failed, err)
 			continue
 		}
-		if at.Attempt > 1 {
+		if at.Attempt > 1 && at.State == fleet.Updating {
 			if err := p.releaseHold(ctx, cluster.Name, at); err != nil {
 				failed = append(failed, err)
 			}
