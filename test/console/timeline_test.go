@@ -105,7 +105,7 @@ func stuck(i *installation, p *page) {
 	}
 	p.click("#leave")
 	p.click("#objects")
-	p.until("what is well is one box, and what is not has its own", `(() => { const said = [...document.querySelectorAll("#tree title")].map((one) => one.textContent); return said.includes("2 objects") && said.includes("Deployment shop/pump") && said.some((one) => one.startsWith("Pod pump-")) && said.length === 6 })()`)
+	p.until("what is well is one box, and what is not has its own", `(() => { const said = [...document.querySelectorAll("#tree title")].map((one) => one.textContent); return said.includes("2 objects") && said.includes("Deployment shop/pump") && said.some((one) => one.startsWith("ReplicaSet pump-")) && said.some((one) => one.startsWith("Pod pump-")) && said.length === 7 })()`)
 	p.checks("tree")
 	p.click(".all .tally button:has(.state.needs)")
 	p.until("objects in one state alone", `document.querySelectorAll("#now tbody tr").length === 1 && document.querySelector("#now tbody").innerText.includes("shop/pump")`)
