@@ -212,9 +212,20 @@ func (p *pass) keep(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// begun returns the clusters that begin with a step.
+func begun(before, after fleet.Progress) []string {
+	var names []string
+	for name, at := range after.Clusters {
+		if at.State == fleet.Updating && at.Attempt != before.Clusters[name].Attempt {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // advance leads a rollout on:
 //
-//  1. Clusters are looked at.
+//  1. Clusters are looked at. One begins only if it answers in this pass.
 //  2. The next progress is stored.
 //  3. The children of clusters that are changing are written.
 func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
@@ -225,6 +236,18 @@ func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 		return err
 	}
 	next, report := plan.Step(progress, situation)
+	for looked := []string{}; ; {
+		anew := slices.DeleteFunc(begun(progress, next), func(name string) bool { return slices.Contains(looked, name) })
+		if len(anew) == 0 {
+			break
+		}
+		p.lookAt(ctx, anew, 0)
+		looked = append(looked, anew...)
+		if situation, err = p.situation(ctx, rollout, plan, progress); err != nil {
+			return err
+		}
+		next, report = plan.Step(progress, situation)
+	}
 	changed := rollout.DeepCopy()
 	extensionrollout.Record(&changed.Status, next, "")
 	extensionrollout.Say(rollout.Name, plan, &changed.Status, next, report, situation)

@@ -225,6 +225,26 @@ func TestScenarios(t *testing.T) {
 			w.clusters["c"].away = false
 			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
 		},
+		"a cluster that goes away right before its turn follows": func(w *world) {
+			w.clusters["b"].fails = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
+			// The last look at c is not old.
+			w.clusters["c"].away = true
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Skip(progress, s, w.rollout("edge-2").Status.Troubles, []string{"b"})
+			}); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.pass(); err != nil {
+				w.Fatal(err)
+			}
+			if got := w.shown(); got != "edge-2 Halted: a Succeeded, b Skipped, c Deferred" {
+				w.Error(got)
+			}
+			w.clusters["c"].away = false
+			w.becomes("edge-2 Completed: a Succeeded, b Skipped, c Succeeded")
+		},
 		"a cluster that is away during its change keeps its place, and fails at the deadline": func(w *world) {
 			w.clusters["b"].hangs = true
 			w.upgrade(2, "app:2", canary()...)
