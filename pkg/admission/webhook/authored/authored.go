@@ -49,7 +49,7 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 	if refused != nil {
 		return *refused
 	}
-	if w.IsBrought(w.generation()) {
+	if w.IsBrought(w.generation()) || w.IsDropped() {
 		return webhook.Answer{}
 	}
 	if w.ForOthers && w.MakesStamp() {
@@ -68,7 +68,7 @@ func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList)
 	if errs := validate(w); len(errs) > 0 {
 		return s.Invalid(r, errs)
 	}
-	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) || w.IsBrought(w.Object.GetGeneration()) {
+	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) || w.IsBrought(w.Object.GetGeneration()) || w.IsDropped() {
 		return webhook.Answer{}
 	}
 	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for this write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",

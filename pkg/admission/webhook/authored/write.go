@@ -123,6 +123,16 @@ func (w *Write) IsBrought(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
+// IsDropped tells whether a user who may bring stamps takes away one that does not count, and leaves the
+// spec as it is: the object has no author, as before.
+func (w *Write) IsDropped() bool {
+	if !w.Brings || w.Old == nil || written(w.Object) != "" || w.changesGeneration() {
+		return false
+	}
+	_, err := w.subject.Verify(w.key, w.Old)
+	return err != nil
+}
+
 // isOf tells whether a stamp is of a user, with the groups that they have now.
 func isOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
 	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&

@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
@@ -26,11 +27,16 @@ func isPenstock(username string) bool { return username == penstock.Username }
 // signed is an object with a stamp of alice that Penstock signed for it as it is.
 func signed(t *testing.T, object *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	t.Helper()
+	return signedBy(t, alice, object, generation)
+}
+
+func signedBy(t *testing.T, who authenticationv1.UserInfo, object *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+	t.Helper()
 	digest, err := author.ClusterExtensions().Digest(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamp := &author.Stamp{User: alice.Username, UID: alice.UID, Groups: alice.Groups, Time: at, Name: object.GetName(), Generation: generation, Digest: digest}
+	stamp := &author.Stamp{User: who.Username, UID: who.UID, Groups: who.Groups, Time: at, Name: object.GetName(), Generation: generation, Digest: digest}
 	if err := key().Sign(stamp); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +89,34 @@ func TestChild(t *testing.T) {
 	}
 	if given := ask("extension", mallory, changed, old); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "change ClusterExtensionSet edge") {
 		t.Errorf("another user changes a child: %+v", given)
+	}
+	renewed := signedBy(t, mallory, old.DeepCopy(), 1)
+	if given := ask("extension", mallory, renewed, old); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "change ClusterExtensionSet edge") {
+		t.Errorf("another user becomes the author of a child: %+v", given)
+	}
+	// The stamp of another store counts for nobody. A child goes on without one, and becomes nobody's.
+	unsigned := old.DeepCopy()
+	unsigned.SetAnnotations(map[string]string{extension.SetAnnotation: "edge", extension.AuthorAnnotation: "of another store"})
+	free := old.DeepCopy()
+	free.SetAnnotations(nil)
+	counts := old.DeepCopy()
+	counts.SetGeneration(1)
+	counts.SetCreationTimestamp(metav1.NewTime(at))
+	changedToo := changed.DeepCopy()
+	changedToo.SetAnnotations(nil)
+	for _, name := range []string{"extension-author", "extension"} {
+		if given := ask(name, penstock, free, unsigned); given.Refusal != nil || len(given.Annotations) > 0 {
+			t.Errorf("%s: Penstock lets go of a child without a stamp that counts: %+v", name, given)
+		}
+		for what, refused := range map[string]webhook.Answer{
+			"takes away a stamp that counts":       ask(name, penstock, free, counts),
+			"changes the spec without a stamp":     ask(name, penstock, changedToo, unsigned),
+			"creates an extension without a stamp": ask(name, penstock, free, nil),
+		} {
+			if refused.Refusal == nil {
+				t.Errorf("%s: Penstock %s: %+v", name, what, refused)
+			}
+		}
 	}
 	labelled := old.DeepCopy()
 	labelled.SetLabels(map[string]string{"a": "b"})

@@ -87,7 +87,7 @@ func child(w *authored.Write) field.ErrorList {
 		old = w.Old.GetAnnotations()
 	}
 	annotations := w.Object.GetAnnotations()
-	if set := old[extension.SetAnnotation]; set != "" && w.Changes() {
+	if set := old[extension.SetAnnotation]; set != "" && (w.Changes() || w.ChangesStamp()) {
 		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(extension.SetAnnotation),
 			fmt.Sprintf("only Penstock changes it: change ClusterExtensionSet %s", set))}
 	}
