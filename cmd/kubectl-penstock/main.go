@@ -39,7 +39,7 @@ func run() int {
 	})
 }
 
-// programVersion is what the linker was told, or else what Go noted of the sources.
+// programVersion returns the version of the linker, or else what Go noted of the sources.
 func programVersion() string {
 	if version != "" {
 		return version

@@ -101,7 +101,7 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 type exporter struct {
 	api   olmclient.OlmV1alpha1Interface
 	heard *client.Warnings
-	// done is what was exported, for people.
+	// done lists the exported extensions, for people.
 	done    []string
 	secrets int
 	notes   []string

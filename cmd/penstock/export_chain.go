@@ -62,7 +62,7 @@ func (e *exporter) state(ctx context.Context, name string) (chainState, error) {
 	return chainState{}, errors.New("the extension keeps changing: try again when nobody creates or deletes its revisions")
 }
 
-// agrees tells whether history has the same revisions as the list.
+// agrees reports whether history has the same revisions as the list.
 func (s chainState) agrees() bool {
 	there := map[int64]bool{}
 	for i := range s.revisions {

@@ -81,8 +81,8 @@ func newFsckCommand() *cobra.Command {
 	return command
 }
 
-// oneStore tells whether it is said which store is to be checked, and what is asked for can
-// be done there.
+// oneStore reports whether it is said which store is to be checked, and what is asked for can be
+// done there.
 func oneStore(check database.Fsck, byAPI bool) error {
 	named := 0
 	for _, given := range []bool{check.DataDir != "", len(check.Transport.ServerList) > 0, byAPI} {

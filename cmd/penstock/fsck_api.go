@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// apiReport is what a check through the API found.
+// apiReport has the findings of a check through the API.
 type apiReport struct {
 	Extensions int `json:"extensions"`
 	Revisions  int `json:"revisions"`
@@ -40,7 +40,7 @@ type apiReport struct {
 	Problems  []fsck.Problem `json:"problems"`
 }
 
-// lookInside is what to do about a problem that the API shows.
+// lookInside is the advice on a problem that the API shows.
 const lookInside = "penstock fsck --data-dir says more; see docs/operations/runbooks/PenstockStoreDamaged.md"
 
 // apiCheck reads everything that the API serves, as its caller.

@@ -277,8 +277,8 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	return err
 }
 
-// behind is what was answered by somebody between us and the server, which
-// client-go keeps out of the error's text.
+// behind returns the answer of somebody between us and the server, which client-go keeps out of the
+// error's text.
 func behind(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -82,8 +82,7 @@ func newVersionCommand() *cobra.Command {
 // userAgent says to a server what asks.
 func userAgent() string { return "penstock/" + programVersion() }
 
-// programVersion is what the linker was told, or else what Go noted of the
-// sources.
+// programVersion returns the version of the linker, or else what Go noted of the sources.
 func programVersion() string {
 	if version != "" {
 		return version

@@ -42,12 +42,12 @@ func newTemplateCommand() *cobra.Command {
 	return command
 }
 
-// templateResult is what the command prints as JSON.
+// templateResult is the command's output as JSON.
 type templateResult struct {
 	// Image is empty when there is none.
 	Image     string             `json:"image"`
 	Variables []templateVariable `json:"variables"`
-	// Problem is what is wrong with the syntax.
+	// Problem describes the syntax error.
 	Problem string `json:"problem,omitempty"`
 }
 

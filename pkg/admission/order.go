@@ -1,6 +1,6 @@
-// Package admission decides who may write our kinds: it has the plugins and their order.
-// The strategies of the registry decide what is well-formed. docs/adr/0005 says why
-// these are not webhooks.
+// Package admission has the admission plugins for our own kinds, and their order. They decide who
+// may write an object. The strategies of the registry decide whether the object is well-formed.
+// docs/adr/0005 says why these are not webhooks.
 package admission
 
 import (

@@ -1,17 +1,16 @@
-// Package adopt makes extensions of Helm releases, of ClusterExtensions of OLM v1, and of
-// Subscriptions of OLM v0. The newest revisions of the release become revisions of the
-// extension, and the objects are taken over as they are. It works from outside, through the
-// APIs of the cluster and of Penstock, in the name of the caller: both ask for the caller's
-// rights.
+// Package adopt makes extensions from Helm releases, from ClusterExtensions of OLM v1, and from
+// Subscriptions of OLM v0. The newest revisions of the release become revisions of the extension,
+// and the objects stay as they are. The package works from outside, through the APIs of the cluster
+// and of Penstock, with the caller's rights.
 //
-// Every step can be repeated after an interruption, and is finished then:
+// Every step can be repeated after an interruption:
 //
-//  1. the release is read, and each object of it compared with its manifest by a dry-run;
-//  2. the revisions are imported as one archive, which is written whole or not at all, and
-//     which is the same whenever the release is;
-//  3. the Secret of the release gets an annotation that says which extension has it now.
+//  1. It reads the release, and compares each object with its manifest by a dry-run.
+//  2. It imports the revisions as one archive, which is written whole or not at all. Equal releases
+//     give equal archives.
+//  3. It annotates the Secret of the release with the name of the extension.
 //
-// The controller takes the objects over by itself, as it does with all that exists.
+// Then the controller takes the objects over, like all existing objects.
 package adopt
 
 import (
@@ -37,7 +36,7 @@ import (
 type Request struct {
 	// Namespace and Release name the Helm release.
 	Namespace, Release string
-	// Extension is what it becomes.
+	// Extension is the name of the new extension.
 	Extension string
 	// Overwrite has objects that differ from the release, or are gone, made as the release
 	// says. Without it they are a reason to refuse.
@@ -84,7 +83,7 @@ func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target, objects: objects, deployments: apps, metadata: about}, nil
 }
 
-// release is what the cluster has of a release.
+// release has the objects of a release in the cluster.
 type release struct {
 	helm.History
 	// secret is that of the deployed revision.

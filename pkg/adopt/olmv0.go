@@ -25,7 +25,8 @@ type OLMv0Request struct {
 	Namespace string
 	// Subscriptions by name; empty are all.
 	Subscriptions []string
-	// Extension is what one Subscription becomes; empty is the name of its package.
+	// Extension is the name of the extension that a Subscription becomes; empty for the name of its
+	// package.
 	Extension string
 }
 
@@ -47,7 +48,7 @@ type OLMv0Plan struct {
 	Known bool
 	// Problem is why it cannot be adopted, empty for none.
 	Problem string
-	// NotTaken is what OLM has besides.
+	// NotTaken lists further objects of OLM.
 	NotTaken []NotTaken
 
 	// from is the value of v1alpha1.AdoptedFromAnnotation, refs are the objects, and owners

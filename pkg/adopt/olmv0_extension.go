@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// clusterExtension is what asks for the operator from now on: with manual approval, and at the
-// version that is installed.
+// clusterExtension returns the ClusterExtension that replaces the Subscription: with manual
+// approval, and at the installed version.
 func clusterExtension(of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion, name, watches string) (*unstructured.Unstructured, error) {
 	wanted := extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{extension.ApprovalAnnotation: "Manual"}}}
 	wanted.APIVersion, wanted.Kind = extension.Kind.ToAPIVersionAndKind()

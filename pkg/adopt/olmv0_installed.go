@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
 
-// installed is what OLM v0 has of an operator besides its objects.
+// installed has OLM v0's records of an operator, besides its objects.
 type installed struct {
 	csv   *olmv0.ClusterServiceVersion
 	group *olmv0.OperatorGroup
@@ -24,7 +24,7 @@ type installed struct {
 	// the namespaces with copies of this one.
 	beside []olmv0.ClusterServiceVersion
 	copies []string
-	// condition is whether there is an OperatorCondition.
+	// condition is true if there is an OperatorCondition.
 	condition bool
 }
 
@@ -177,7 +177,7 @@ func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 	return nil
 }
 
-// notTaken is what OLM has besides, and what one has to know.
+// notTaken returns further objects of OLM, and warnings for the user.
 func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings []string) {
 	csv := i.csv
 	for _, api := range csv.Required() {

@@ -35,8 +35,8 @@ type OLMv1Plan struct {
 	Taken
 	// Extension is the name of the ClusterExtension and of the extension.
 	Extension string
-	// From is what has the content of the newest revision, empty when nothing is installed:
-	// then nothing is done.
+	// From names the object with the content of the newest revision. It is empty when nothing is
+	// installed; then the command does nothing.
 	From string
 	// Known is true when the extension has been adopted before.
 	Known bool
@@ -47,13 +47,13 @@ type OLMv1Plan struct {
 	origin    origin
 }
 
-// origin is what operator-controller has of an extension.
+// origin has operator-controller's records of an extension.
 type origin struct {
 	// from is the value of v1alpha1.AdoptedFromAnnotation of what is in the cluster.
 	from string
-	// owners are who owned the objects. They lose them.
+	// owners are the former owners of the objects. They lose them.
 	owners map[types.UID]bool
-	// owner is what the objects get back, nil for none, and newOwner gets their fields.
+	// owner is the owner that the objects get back, nil for none, and newOwner gets their fields.
 	owner    *metav1.OwnerReference
 	newOwner targetclient.NewOwner
 	// release is the index Secret of the deployed release, nil for revisions.
@@ -266,7 +266,8 @@ func (a *Adopter) disown(ctx context.Context, refs []manifest.Ref, extension str
 	})
 }
 
-// bundleAnnotations are what OLM notes of a bundle, by the keys that both use, and its version.
+// bundleAnnotations returns OLM's notes on a bundle, by the keys that OLM and Penstock share, and
+// its version.
 func bundleAnnotations(of map[string]string) (annotations map[string]string, version string) {
 	annotations = map[string]string{}
 	for _, key := range []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.ReferenceAnnotation} {

@@ -218,7 +218,7 @@ func (a *Adopter) contentOf(ctx context.Context, namespace string, of *setObject
 	return content, nil
 }
 
-// unpacked is what is compressed with gzip, or what is not.
+// unpacked returns content that may be compressed with gzip, without compression.
 func unpacked(raw []byte) ([]byte, error) {
 	if !bytes.HasPrefix(raw, []byte{0x1f, 0x8b}) {
 		return raw, nil

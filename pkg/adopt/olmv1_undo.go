@@ -110,7 +110,7 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return out
 }
 
-// inherits is whether an entry is the new owner's.
+// inherits reports whether an entry is the new owner's.
 func (o *origin) inherits(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == o.newOwner.Manager && entry.Subresource == ""
 }

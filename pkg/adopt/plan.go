@@ -23,7 +23,7 @@ import (
 // supersededBy is the annotation of the Secret of a release that is adopted.
 const supersededBy = v1alpha1.SupersededByAnnotation
 
-// Plan is what the adoption of a release would do. Nothing was written for it.
+// Plan lists the effects of the adoption of a release. Nothing was written for it.
 type Plan struct {
 	Request
 	Taken
@@ -217,8 +217,8 @@ func (e *unreadableError) Error() string { return e.err.Error() }
 // Unwrap returns the reason.
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// ofHelm is what the release says of one of its revisions, without objects. Highest is the
-// newest revision that there is.
+// ofHelm returns a revision of the release without its objects. Highest is the newest existing
+// revision.
 func (r Request) ofHelm(of helm.Release, highest int) Revision {
 	out := Revision{
 		Name: olm.RevisionName(r.Extension, int64(of.Version)), Status: of.Info.Status, Chart: of.Chart.Metadata.Name + "-" + of.Chart.Metadata.Version,

@@ -59,7 +59,7 @@ func (a *Adopter) Check(ctx context.Context, plan *Plan) error {
 	return err
 }
 
-// Outcome is what an adoption did.
+// Outcome has the effects of an adoption.
 type Outcome struct {
 	// Revision that is or becomes active.
 	Revision string

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// Taken is what becomes of an installation, no matter who made it: revisions, and the objects of
-// the newest one.
+// Taken is an adopted installation, no matter who made it: revisions, and the objects of the newest
+// one.
 type Taken struct {
 	// Revisions that the extension gets, the newest first.
 	Revisions []Revision
@@ -146,7 +146,7 @@ func (r *Revision) refs() []manifest.Ref {
 	return refs
 }
 
-// row is what history says of a revision.
+// row returns the row that history gets of a revision.
 func (r *Revision) row() archive.Row {
 	row := archive.Row{
 		Revision: r.number, Version: r.version, CreatedAt: r.at, CompletedAt: r.completed(), Result: v1alpha1.ResultIncomplete, Cause: r.cause,

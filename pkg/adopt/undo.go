@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// Return is what an undo would do.
+// Return lists the effects of an undo.
 type Return struct {
 	Request
 	// Revisions that go, the oldest first, and Objects that go back to Helm as they are.
@@ -37,7 +37,7 @@ type Return struct {
 	release release
 	// newOwner gets the fields that are the extension's.
 	newOwner targetclient.NewOwner
-	// owner is what the objects had before, nil for none.
+	// owner is the former owner of the objects, nil for none.
 	owner *metav1.OwnerReference
 }
 
@@ -218,7 +218,7 @@ func eachRef(ctx context.Context, refs []manifest.Ref, do func(context.Context, 
 	return group.Wait()
 }
 
-// isAbsent is whether a read says that there is no such object, or no such kind.
+// isAbsent reports whether a read says that there is no such object, or no such kind.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // remove deletes the revisions, the oldest first, and waits until they are gone. It does not ask

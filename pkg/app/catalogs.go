@@ -43,8 +43,8 @@ const (
 	catalogdTimeout = 5 * time.Minute
 )
 
-// Catalogs are what the user who starts the program says about ClusterCatalogs, and what is known
-// of them while it runs.
+// Catalogs has the settings for ClusterCatalogs of the user who starts the program, and the
+// catalogs known while it runs.
 type Catalogs struct {
 	// Addr is where their content is served; empty for nowhere.
 	Addr string
@@ -64,7 +64,7 @@ type Catalogs struct {
 	// TakeOver has us write ClusterCatalogs of a catalogd that has gone.
 	TakeOver bool
 
-	// Inventory is what is known.
+	// Inventory has the known catalogs.
 	Inventory *inventory.Inventory
 
 	mu sync.Mutex
@@ -289,7 +289,7 @@ func (c *Catalogs) set(controller *catalog.Controller) {
 	c.changed = make(chan struct{})
 }
 
-// puller is what images are pulled with, nil when the folder is not open.
+// puller returns the puller of images, nil when the folder is not open.
 func (c *Catalogs) puller() (catalog.Images, catalog.Credentials) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

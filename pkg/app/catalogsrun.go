@@ -29,7 +29,7 @@ type catalogsRun struct {
 	dir         string
 	listener    net.Listener
 	certificate func() (certificate, key []byte)
-	// tls is what the API speaks; the lowest version is 1.2.
+	// tls is the TLS configuration of the API; the lowest version is 1.2.
 	tls *tls.Config
 
 	mu   sync.Mutex

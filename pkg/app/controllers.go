@@ -31,7 +31,7 @@ import (
 // controller's queue, which merges them.
 const pendingChanges = 4096
 
-// Settings are what the user who starts the program says about its controllers.
+// Settings has the settings for controllers of the user who starts the program.
 type Settings struct {
 	// Version is that of the program, told with each execution of a plan.
 	Version string
@@ -185,10 +185,10 @@ func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcore
 	return client.CoreV1().Events(corev1.NamespaceAll), nil
 }
 
-// recorderTo is the one of the core group: that of events.k8s.io takes an event that
-// differs from an earlier one in its message alone for a repetition, and drops the
-// message. A repair, and the author of the change, would be reported once in six
-// minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
+// recorderTo returns the recorder of the core group: the recorder of events.k8s.io takes an event
+// that differs from an earlier one only in its message for a repetition, and drops the message. A
+// repair, and the author of the change, would be reported once in six minutes for each revision
+// (client-go, tools/events/event_broadcaster.go, getKey).
 func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(sink)

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// engineParts are what an engine for one cluster is made of.
+// engineParts are the parts of an engine for one cluster.
 type engineParts struct {
 	// config is for clients of the cluster.
 	config *rest.Config

@@ -74,7 +74,7 @@ func (l GarbageLimit) of(inUse uint64) int {
 	return max(l.percent, int(l.least*100/max(inUse, 1<<20)))
 }
 
-// inUse is what the last collection found in use, in bytes.
+// inUse returns the bytes in use at the last garbage collection.
 func inUse() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// identities are what plans of profiles are executed with that users define: an engine and
-// watches in the name of each. They last as long as the term, or the definition.
+// identities execute plans of profiles that users define: an engine and watches for each profile,
+// in its own name. They live as long as the term, or the definition.
 type identities struct {
 	// begin begins something that lasts as long as the term.
 	begin  func() (context.Context, context.CancelFunc)

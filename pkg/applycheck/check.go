@@ -18,13 +18,13 @@ type Cluster interface {
 	TypeOf(ctx context.Context, kind runtimeschema.GroupVersionKind, fresh bool) (*Type, error)
 }
 
-// Refusal is what server-side apply would say to one object.
+// Refusal is an error that server-side apply would return for one object.
 type Refusal struct {
 	// Object is its index among the objects that were checked.
 	Object int
 	Findings
-	// Unsure tells that only the types of this program say so, and that those of the
-	// cluster could not be read: a newer cluster may have fields that are not known here.
+	// Unsure is true if only the types of this program say so, and those of the cluster could not
+	// be read: a newer cluster may have fields that are unknown here.
 	Unsure bool
 }
 
@@ -106,7 +106,7 @@ func (c *check) ask(ctx context.Context, kind runtimeschema.GroupVersionKind, fr
 	return found
 }
 
-// dependOnVersion tells whether another version of Kubernetes may take the object.
+// dependOnVersion reports whether another version of Kubernetes may take the object.
 func (f *Findings) dependOnVersion() bool {
 	for _, one := range f.List {
 		if one.Reason == Unknown || one.Reason == WrongType {
@@ -116,8 +116,8 @@ func (f *Findings) dependOnVersion() bool {
 	return false
 }
 
-// undecodable tells whether the Go type of the kind does not take the object: documents
-// of a cluster do not say that much.
+// undecodable reports whether the Go type of the kind does not take the object: documents of a
+// cluster do not say that much.
 func (f *Findings) undecodable() bool {
 	for _, one := range f.List {
 		if one.Reason == Undecodable {

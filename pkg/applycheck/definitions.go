@@ -69,8 +69,8 @@ func (d *Definitions) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 	return t
 }
 
-// Defines tells whether one of the objects defines a kind, in any version. It is for
-// kinds that TypeOf was asked about.
+// Defines reports whether one of the objects defines a kind, in any version. It is for kinds that
+// TypeOf was asked about.
 func (d *Definitions) Defines(kind runtimeschema.GroupKind) bool { return d.defined[kind] }
 
 func (d *Definitions) readDefinition(object *manifest.Object) {

@@ -1,10 +1,9 @@
-// Package applycheck tells whether server-side apply can take a manifest, without a
-// cluster. It walks through an object with the same types that kube-apiserver takes to
-// merge fields: those of Kubernetes itself (Builtin), those that CustomResourceDefinitions
-// declare (Definitions), and those of an OpenAPI document of a cluster (OpenAPI). The problems that it
-// finds are duplicate keys of lists, fields that the type does not declare, values of
-// another type, and, for kinds that client-go has, values that cannot be decoded.
+// Package applycheck says whether server-side apply can take a manifest, without a cluster. It
+// walks through an object with the types by which kube-apiserver merges fields: those of Kubernetes
+// (Builtin), those of CustomResourceDefinitions (Definitions), and those of a cluster's OpenAPI
+// document (OpenAPI). It finds duplicate keys of lists, undeclared fields, values of a wrong type,
+// and, for kinds of client-go, values that cannot be decoded.
 //
-// It knows no client and no API of ours. docs/reference/manifests.md says what becomes of
-// each shape.
+// It knows no client and no API of ours. docs/reference/manifests.md lists the shapes and their
+// results.
 package applycheck

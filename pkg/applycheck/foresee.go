@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Surroundings are what a cluster has that objects need.
+// Surroundings has the facts of a cluster on which objects depend.
 type Surroundings interface {
 	// Versions are the versions in which the cluster serves a kind.
 	Versions(ctx context.Context, kind schema.GroupKind) ([]string, error)
-	// HasNamespace tells whether a namespace exists.
+	// HasNamespace reports whether a namespace exists.
 	HasNamespace(ctx context.Context, name string) (bool, error)
 }
 
-// Note is what certainly happens to an object, and what its author might not expect.
+// Note describes an effect on an object that is certain, and that its author might not expect.
 type Note struct {
 	// Object is its index among the objects.
 	Object  int
@@ -80,7 +80,8 @@ func (f *foresight) notes(ctx context.Context, object *manifest.Object) (notes [
 	return notes
 }
 
-// served tells whether the cluster has the kind, as far as it is known, and notes when it has not.
+// served reports whether the cluster has the kind, as far as it is known, and notes when it has
+// not.
 func (f *foresight) served(ctx context.Context, object *manifest.Object, notes *[]string) bool {
 	kind := object.GroupVersionKind()
 	f.definitions.TypeOf(kind) // reads the definitions of the group

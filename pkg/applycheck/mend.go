@@ -143,8 +143,8 @@ func mayBeAbsent(variable map[string]any) bool {
 	return false
 }
 
-// readBetween tells whether one of the variables reads another one by $(name). The
-// kubelet puts in the value that the name has at that place.
+// readBetween reports whether one of the variables reads another one by $(name). The kubelet puts
+// in the value that the name has at that place.
 func readBetween(variables []any, name string) bool {
 	for _, one := range variables {
 		variable, _ := one.(map[string]any)

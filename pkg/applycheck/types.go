@@ -16,7 +16,7 @@ type Types interface {
 	TypeOf(kind runtimeschema.GroupVersionKind) *Type
 }
 
-// Type is what server-side apply knows of a kind. It may be used by several goroutines.
+// Type is a kind as server-side apply knows it. Several goroutines may use it.
 type Type struct {
 	schema *smdschema.Schema
 	ref    smdschema.TypeRef

@@ -143,7 +143,7 @@ func (w *walk) identified(t *smdschema.List, item any, i int, seen map[string]in
 	return true
 }
 
-// key is what identifies an item of a list: equal for items that are the same one to
+// key returns the identity of an item of a list: equal for items that are the same one to
 // server-side apply. Shown is for people; the items of a set are content, and not shown.
 func (w *walk) key(t *smdschema.List, item any) (key, shown, problem string) {
 	if len(t.Keys) == 0 {

@@ -1,4 +1,4 @@
-// Package capabilities reads what a cluster serves, as charts see it in .Capabilities.
+// Package capabilities reads version and kinds of a cluster, as charts see them in .Capabilities.
 package capabilities
 
 import (

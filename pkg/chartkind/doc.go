@@ -1,3 +1,3 @@
-// Package chartkind is the kind by which people say that custom resources are installed with
-// a chart: its types, its CustomResourceDefinition, and what is allowed in it. It is pure.
+// Package chartkind has the kind ChartKind, which installs a chart for each custom resource of a
+// kind: its types, its CustomResourceDefinition, and its checks. It is pure.
 package chartkind

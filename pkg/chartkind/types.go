@@ -42,7 +42,7 @@ const (
 	MadeOfAnnotation = "charts.penstock.dev/made-of"
 	// SettingsAnnotation is a digest of what the content depends on in the ChartKind.
 	SettingsAnnotation = "charts.penstock.dev/kind-settings"
-	// NotesAnnotation is what the chart says in NOTES.txt, cut to MaxNotes bytes.
+	// NotesAnnotation has the content of the chart's NOTES.txt, cut to MaxNotes bytes.
 	NotesAnnotation = "charts.penstock.dev/notes"
 )
 
@@ -72,7 +72,7 @@ type ChartKind struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec is what people write.
+// Spec is the part that users write.
 type Spec struct {
 	// Resource is the kind of the custom resources. Immutable.
 	Resource ResourceKind `json:"resource"`
@@ -170,7 +170,7 @@ func (i Input) GVR() schema.GroupVersionResource {
 // Status says whether the kind is served.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Chart is the one that custom resources are installed with.
+	// Chart is the chart of the custom resources.
 	Chart *ChartStatus `json:"chart,omitempty"`
 }
 

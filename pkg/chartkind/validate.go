@@ -21,7 +21,7 @@ const (
 	// MaxPath is the length of a path, and MaxExpression that of an expression, in bytes.
 	MaxPath       = 256
 	MaxExpression = 4096
-	// MaxNotes is what is kept of NOTES.txt, in bytes: it is a column.
+	// MaxNotes is how many bytes of NOTES.txt are kept: they are a column.
 	MaxNotes = 1024
 )
 

@@ -1,5 +1,5 @@
-// Package client has what commands need to talk to Penstock's API: how they find the
-// cluster, and how they show the server's warnings.
+// Package client has the code by which commands reach Penstock's API: finding the cluster, and
+// printing the server's warnings.
 package client
 
 import (
@@ -49,7 +49,7 @@ func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 	return err
 }
 
-// Namespace is what the flag --namespace says, empty without it.
+// Namespace returns the value of the flag --namespace, empty without it.
 func (f *Flags) Namespace() string { return f.overrides.Context.Namespace }
 
 // Context is the name of the selected context of the kubeconfig, by which the user knows

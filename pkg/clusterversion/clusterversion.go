@@ -1,8 +1,8 @@
-// Package clusterversion has the versions of clusters: that of Kubernetes and that of OpenShift are
-// two types, so that nobody compares one with the other.
+// Package clusterversion has the versions of clusters. Those of Kubernetes and of OpenShift are two
+// types, so that no code compares one with the other.
 //
-// clusterversion.go is pure. known.go knows the version of each cluster, and asks for it no more
-// often than somebody needs it.
+// clusterversion.go is pure. known.go caches the version of each cluster, and asks for it only on
+// demand.
 package clusterversion
 
 import (
@@ -22,8 +22,9 @@ func ParseKubernetes(text string) (Kubernetes, error) {
 	return Kubernetes{major, minor, patch}, err
 }
 
-// Effective is what an API server has by its answer to /version: v1.36.3, or 1.35 when it emulates an earlier
-// minor (--emulated-version), which it says besides the version of its binary.
+// Effective returns the version of an API server from its answer to /version: v1.36.3, or 1.35 when
+// it emulates an earlier minor (--emulated-version), which it reports besides the version of its
+// binary.
 func Effective(of *apiversion.Info) string {
 	binary, err := ParseKubernetes(of.GitVersion)
 	emulated, none := ParseKubernetes(of.EmulationMajor + "." + of.EmulationMinor)
@@ -33,7 +34,7 @@ func Effective(of *apiversion.Info) string {
 	return of.GitVersion
 }
 
-// Less is whether a version is below another one.
+// Less reports whether a version is below another one.
 func (k Kubernetes) Less(than Kubernetes) bool {
 	return cmp.Or(cmp.Compare(k.Major, than.Major), cmp.Compare(k.Minor, than.Minor), cmp.Compare(k.Patch, than.Patch)) < 0
 }
@@ -50,7 +51,7 @@ func ParseOpenShift(text string) (OpenShift, error) {
 	return OpenShift{major, minor, patch}, err
 }
 
-// Less is whether a version is below another one.
+// Less reports whether a version is below another one.
 func (o OpenShift) Less(than OpenShift) bool { return Kubernetes(o).Less(Kubernetes(than)) }
 
 // String is such as 4.17.3.

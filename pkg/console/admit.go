@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/screens"
 )
 
-// key is what a browser shows on loopback: who has it is the user of the kubeconfig.
+// key is the secret that a browser sends on loopback: its holder is the user of the kubeconfig.
 type key struct {
 	// sum is the digest of the key.
 	sum   [sha256.Size]byte

@@ -13,7 +13,7 @@ import (
 
 // Options are the settings of a console on loopback, which serves one user.
 type Options struct {
-	// Key is what a browser has to show, as a bearer token.
+	// Key is the bearer token that a browser must send.
 	Key string
 	// Hosts are the values of the header Host that are served, with the port: all others are
 	// refused, and without any everything is.
@@ -39,7 +39,7 @@ func New(options Options) (http.Handler, error) {
 		around(bounded(all, ofOneUser(), nobody)), nil
 }
 
-// SharedOptions are what a console needs that many users reach, each with their own token.
+// SharedOptions configure a console for many users, each with their own token.
 type SharedOptions struct {
 	// Hosts are as of Options; a port is left out where browsers do.
 	Hosts []string

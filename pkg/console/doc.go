@@ -1,5 +1,4 @@
-// Package console is the door of the console: it serves its files and its API to a browser
-// on the same machine, in the name of the user of a kubeconfig. It decides nothing about
-// rights: each request to the API of the console is one of the user to the cluster. Its own decision
-// is who may ask it: see gate.go.
+// Package console serves the files and the API of the console to a browser on the same machine, in
+// the name of the user of a kubeconfig. It decides nothing about rights: each request to its API
+// becomes a request of the user to the cluster. It decides only who may ask it: see gate.go.
 package console

@@ -41,8 +41,8 @@ func policyOf(issuer string) string {
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// gate is who may ask. A browser opens pages of strangers as well, and others reach the port, so
-// an address is no proof of anything.
+// gate decides which requests are accepted. A browser also opens pages of strangers, and others
+// reach the port, so an address proves nothing.
 type gate struct {
 	// hosts are the values of the header Host that are ours, with the port. A name of a
 	// stranger that leads here (DNS rebinding) is none of them. Without any, nobody may ask.

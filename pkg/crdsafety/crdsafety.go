@@ -1,10 +1,10 @@
-// Package crdsafety says whether a CustomResourceDefinition may take the place of the one in
-// the cluster without breaking objects that are stored and clients that write them. The
-// checks are those of sigs.k8s.io/crdify with OLM v1's settings, and one for oneOf. It is
-// pure: the definition of the cluster, with its status, is given.
+// Package crdsafety says whether a CustomResourceDefinition can replace the one in the cluster
+// without breaking stored objects and clients that write them. The checks are those of
+// sigs.k8s.io/crdify with OLM v1's settings, and one for oneOf. The package is pure: callers pass
+// in the cluster's definition with its status.
 //
-// crdify's own walk keeps one schema for a property and for its alternatives (anyOf, oneOf),
-// which hides changes of such a property; the walk here is our own.
+// crdify's own walk keeps one schema for a property and for its alternatives (anyOf, oneOf), which
+// hides changes of such a property. The walk here is our own.
 package crdsafety
 
 import (
@@ -63,7 +63,7 @@ type Error struct {
 	// Name is that of the definition.
 	Name     string
 	Findings []Finding
-	// Advice is what to do first; empty when nothing but another version of the definition helps.
+	// Advice is the first action to take; empty when only another version of the definition helps.
 	Advice string
 }
 

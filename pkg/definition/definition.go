@@ -1,5 +1,5 @@
-// Package definition knows CustomResourceDefinitions that Penstock installs where they are
-// absent: what a package brings, and whether what is in a cluster is still ours.
+// Package definition knows the CustomResourceDefinitions that Penstock installs where they are
+// absent: the definition of a package, and whether the definition in a cluster is still ours.
 package definition
 
 import (
@@ -22,7 +22,7 @@ const (
 type Definition struct {
 	// Name is that of the CustomResourceDefinition.
 	Name string
-	// Resource is what it defines, and Kind how people call it.
+	// Resource is the defined resource, and Kind the name that people use.
 	Resource schema.GroupVersionResource
 	Kind     string
 	// Manifest is the CustomResourceDefinition as YAML. It has the label by which it is

@@ -104,8 +104,8 @@ func header(old, new *manifest.Object) Change {
 	return change
 }
 
-// sameBytes tells whether two manifests are the same to the byte: by digest, or
-// by their JSON where one has none, or where they were made with different keys.
+// sameBytes reports whether two manifests are the same to the byte: by digest, or by their JSON
+// where one has none, or where they were made with different keys.
 func sameBytes(old, new *manifest.Object) bool {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return true
@@ -148,7 +148,7 @@ func (c *comparison) unified(change *Change, d tree.Delta) {
 	change.Unified = unified.Text(fileName(change.ID, change.OldVersion), fileName(change.ID, change.NewVersion))
 }
 
-// fileName is what a unified diff calls one side.
+// fileName returns the name of one side in a unified diff.
 func fileName(id manifest.ID, version string) string {
 	if version == "" {
 		return "/dev/null"

@@ -1,20 +1,18 @@
-// Package diff says what one manifest, or one revision, changes against another:
-// field by field, as a unified diff, and in words where it matters. It exists
-// because the user who approves a revision has to see what it will do, and what they
-// see must be neither noise nor a Secret.
+// Package diff compares two manifests, or two revisions: field by field, as a unified diff, and in
+// notes for people. The user who approves a revision must see its effect, without noise and without
+// Secrets.
 //
-// Everything here is a function of values: no client, no clock, no store.
-// Manifests are hostile input: nothing panics, output is bounded by Limits, time
-// by the context, and text that reaches a terminal has no control characters.
+// Everything here is a function of values: no client, no clock, no store. Manifests are hostile
+// input: no function panics, Limits bounds the output, the context bounds the time, and text that
+// reaches a terminal has no control characters.
 //
-// Other packages use only this package: it compares with tree, lets render write the
-// result and review comment on it, and keeps both within the limits. Imports point one
-// way, downwards:
+// Diff compares with tree, render writes the result, review adds notes, and diff keeps both within
+// the limits. Imports point one way, downwards:
 //
 //	diff -> render, review -> tree -> schema, printable
 //
-// Callers import diff, schema for the types they compare with, and review for
-// notes of their own; tree, render and printable are for the packages of diff.
+// Callers import diff, schema for the types that they compare with, and review for notes of their
+// own. Tree, render and printable are for the packages of diff.
 package diff
 
 import (

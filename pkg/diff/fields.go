@@ -48,7 +48,7 @@ func (l *fieldList) inside(at *tree.Path, d tree.Delta) {
 	}
 }
 
-// room tells whether one more change may be shown, and counts it.
+// room reports whether one more change may be shown, and counts it.
 func (l *fieldList) room() bool {
 	if len(l.changes) >= l.limits.Fields || *l.left <= 0 {
 		l.truncated.Fields++

@@ -19,7 +19,7 @@ import (
 // every version.
 func versionLabels() []string { return []string{"app.kubernetes.io/version", "helm.sh/chart"} }
 
-// isTemplate tells whether a path leads to a pod or a Job that an object makes.
+// isTemplate reports whether a path leads to a pod or a Job that an object makes.
 func isTemplate(id manifest.ID, path string) bool {
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
@@ -66,7 +66,7 @@ func onlyLabels(change *Change, labels []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// warned tells whether a note is more than information.
+// warned reports whether a note is more than information.
 func warned(notes []review.Note) bool {
 	return slices.ContainsFunc(notes, func(one review.Note) bool { return one.Severity != note.Info })
 }
@@ -110,8 +110,8 @@ func unselected(sets ...[]manifest.Object) []string {
 	return labels
 }
 
-// names tells whether an object names a label other than as the key of a label or annotation of its own.
-// Text that describes fields of a schema does not count.
+// names reports whether an object names a label other than as the key of a label or annotation of
+// its own. Text that describes fields of a schema does not count.
 func names(raw []byte, label string) bool {
 	if !bytes.Contains(raw, []byte(label)) {
 		return false

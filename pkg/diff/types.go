@@ -32,7 +32,7 @@ const (
 	Reorder Op = "reorder"
 )
 
-// Change is what happens to one object.
+// Change is the change of one object.
 type Change struct {
 	manifest.ID
 	// OldVersion and NewVersion are the API versions the manifests are written
@@ -93,8 +93,8 @@ type FieldChange struct {
 	// Index is the place, from 0, at which an added item stands in its new
 	// list, for a list whose items are known by key.
 	Index *int
-	// Redacted tells that values are hidden: all of Old and New (then they are
-	// nil), or the strings "***" in them.
+	// Redacted is true if values are hidden: all of Old and New (then they are nil), or the strings
+	// "***" in them.
 	Redacted bool
 	// Truncated is the number of bytes of Old and New that were left out
 	// because they are too large.
@@ -114,7 +114,7 @@ func (s Summary) String() string {
 	return fmt.Sprintf("+%d ~%d -%d", s.Added, s.Changed, s.Removed)
 }
 
-// Report is what happens between two sets of objects.
+// Report has the changes between two sets of objects.
 type Report struct {
 	Summary Summary
 	// Notes are those of all changes, the most severe first.

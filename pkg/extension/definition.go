@@ -12,7 +12,7 @@ const DefinitionName = "clusterextensions.olm.operatorframework.io"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of ClusterExtensions.
+// Definition returns the CustomResourceDefinition of ClusterExtensions.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
 }

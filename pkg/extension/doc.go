@@ -1,4 +1,3 @@
-// Package extension knows ClusterExtensions, the objects by which people say what shall be
-// installed: their types, the annotations that are ours, the definition that a cluster needs
-// to have them. It is pure.
+// Package extension has the kind ClusterExtension, by which users ask for installations: its types,
+// our annotations, and its CustomResourceDefinition. It is pure.
 package extension

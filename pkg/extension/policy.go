@@ -34,7 +34,7 @@ const (
 	MaxSuccessDelay = 86400
 )
 
-// Policy is what the annotations of a ClusterExtension say.
+// Policy has the settings in the annotations of a ClusterExtension.
 type Policy struct {
 	// Approval is ApprovalAutomatic, ApprovalReviewed or ApprovalManual.
 	Approval string
@@ -48,15 +48,15 @@ type Policy struct {
 	CollisionProtection string
 	// TeardownPolicy is Delete or Orphan.
 	TeardownPolicy string
-	// AcceptRequirements installs bundles that require others.
+	// AcceptRequirements means that bundles are installed without a check of their requirements.
 	AcceptRequirements bool
 	// Yield are the fields that revisions leave to other field managers.
 	Yield []v1alpha1.YieldRule
-	// Target is the name of a Secret, empty for the cluster that Penstock is in.
+	// Target is the name of a Secret, empty for the host.
 	Target string
 }
 
-// defaults is what an extension without annotations has.
+// defaults returns the policy of an extension without annotations.
 func defaults() Policy {
 	return Policy{Approval: ApprovalAutomatic, OnFailure: "None", CollisionProtection: "Prevent", TeardownPolicy: "Delete"}
 }
@@ -64,8 +64,8 @@ func defaults() Policy {
 // annotationsPath is where they are.
 func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
 
-// ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation,
-// what it has, and what is allowed. A wrong value has its default.
+// ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation, its
+// value, and the allowed values. A wrong value counts as the default.
 func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	policy := defaults()
 	var errs field.ErrorList
@@ -77,9 +77,8 @@ func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	return policy, errs
 }
 
-// ValidateAnnotations returns what is wrong with annotations that are set or changed. A value that was
-// there before stays: an object must not become one that nobody can write. Old is nil for a
-// creation.
+// ValidateAnnotations returns the faults of annotations that are set or changed. It accepts a value
+// that was stored before, so that every object stays writable. Old is nil for a creation.
 func ValidateAnnotations(annotations, old map[string]string, creation bool) field.ErrorList {
 	var errs field.ErrorList
 	policy := defaults()
@@ -185,8 +184,8 @@ func (p *Policy) set(name, value string) *field.Error {
 	return nil
 }
 
-// ParseYield reads YieldAnnotation: a list of yield rules, without unknown fields. Validation of
-// revisions knows which rules are allowed.
+// ParseYield reads YieldAnnotation: a list of yield rules, without unknown fields. The validation
+// of revisions checks the rules.
 func ParseYield(value string) ([]v1alpha1.YieldRule, error) {
 	var rules []v1alpha1.YieldRule
 	if err := yaml.UnmarshalStrict([]byte(value), &rules); err != nil {

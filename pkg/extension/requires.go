@@ -9,23 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxRequirements is how many extensions one may require.
+// MaxRequirements bounds the requirements of an extension.
 const MaxRequirements = 32
 
-// Requirement is one other extension.
+// Requirement is one required extension.
 type Requirement struct {
-	// Name is that of the ClusterExtension.
+	// Name is the name of the ClusterExtension.
 	Name string
-	// Range is of its version, in the grammar of spec.source.catalog.version; empty is any.
+	// Range is the range of allowed versions, in the grammar of spec.source.catalog.version; empty
+	// is any.
 	Range string
 }
 
-// String is the requirement as people write it.
+// String returns the requirement as users write it.
 func (r Requirement) String() string { return r.Name + r.Range }
 
-// ParseRequires reads RequiresAnnotation: names of ClusterExtensions, each with a range behind it or without,
-// and commas between them. A range has spaces between its conditions, as in
-// "cert-manager>=1.15 <2, prometheus".
+// ParseRequires reads RequiresAnnotation: names of ClusterExtensions, each with an optional range,
+// separated by commas. A range has spaces between its conditions, as in "cert-manager>=1.15 <2,
+// prometheus".
 func ParseRequires(value string) ([]Requirement, error) {
 	var all []Requirement
 	for part := range strings.SplitSeq(value, ",") {

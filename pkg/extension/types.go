@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is that of ClusterExtensions. The group and version are OLM's.
+// Resource is the resource of ClusterExtensions. The group and version are OLM's.
 var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
 
-// Kind is that of ClusterExtensions.
+// Kind is the kind of ClusterExtensions.
 var Kind = Resource.GroupVersion().WithKind("ClusterExtension")
 
 // OperatorControllerLease is the name of the lease that OLM's operator-controller takes, in
 // the namespace where it is installed.
 const OperatorControllerLease = "9c4404e7.operatorframework.io"
 
-// OperatorControllerNamespaces are where it is installed as a rule: by OLM v1, and in OpenShift.
+// OperatorControllerNamespaces returns the usual namespaces of operator-controller: in OLM v1, and
+// in OpenShift.
 func OperatorControllerNamespaces() []string {
 	return []string{"olmv1-system", "openshift-operator-controller"}
 }
@@ -29,9 +30,9 @@ func OperatorControllerNamespaces() []string {
 const (
 	// SourceCatalog is a package of ClusterCatalogs.
 	SourceCatalog = "Catalog"
-	// SourceImage is an image: a bundle, or manifests. OLM does not have it.
+	// SourceImage is an image: a bundle, or manifests. OLM lacks this source.
 	SourceImage = "Image"
-	// SourceChart is a Helm chart in a registry. OLM does not have it.
+	// SourceChart is a Helm chart in a registry. OLM lacks this source.
 	SourceChart = "Chart"
 )
 
@@ -58,26 +59,26 @@ type Extension struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec says what shall be installed.
+// Spec is the request of a user.
 type Spec struct {
-	// Namespace is where the objects of the extension are; it exists already. Immutable.
+	// Namespace is the namespace of the extension's objects; it must exist. Immutable.
 	Namespace string `json:"namespace"`
-	// ServiceAccount is in Namespace. OLM ignores it; here, automatic upgrades are made in
-	// its name.
+	// ServiceAccount is in Namespace. OLM ignores it; Penstock makes automatic upgrades in its
+	// name.
 	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
 	Source         Source          `json:"source"`
 	Install        *Install        `json:"install,omitempty"`
 	Config         *Config         `json:"config,omitempty"`
-	// ProgressDeadlineMinutes is how long a rollout may take, 10 to 720; 0 is no deadline.
+	// ProgressDeadlineMinutes is the deadline of a rollout, 10 to 720; 0 is no deadline.
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 }
 
-// ServiceAccount is named by an extension.
+// ServiceAccount names the ServiceAccount of an extension.
 type ServiceAccount struct {
 	Name string `json:"name"`
 }
 
-// Source is one of its fields, the one that SourceType names.
+// Source has one of its fields set, the one that SourceType names.
 type Source struct {
 	SourceType string       `json:"sourceType"`
 	Catalog    *Catalog     `json:"catalog,omitempty"`
@@ -85,7 +86,7 @@ type Source struct {
 	Chart      *ChartSource `json:"chart,omitempty"`
 }
 
-// Catalog asks for a package.
+// Catalog requests a package.
 type Catalog struct {
 	// PackageName is immutable.
 	PackageName string `json:"packageName"`
@@ -111,12 +112,12 @@ type ChartSource struct {
 	Ref string `json:"ref"`
 }
 
-// Install says how.
+// Install has the settings of an installation.
 type Install struct {
 	Preflight *Preflight `json:"preflight,omitempty"`
 }
 
-// Preflight is what is checked before.
+// Preflight has the checks before an installation.
 type Preflight struct {
 	CRDUpgradeSafety *CRDUpgradeSafety `json:"crdUpgradeSafety,omitempty"`
 }
@@ -126,7 +127,7 @@ type CRDUpgradeSafety struct {
 	Enforcement string `json:"enforcement"`
 }
 
-// Config is what the bundle or chart is given.
+// Config is the configuration of the bundle or chart.
 type Config struct {
 	// ConfigType is Inline.
 	ConfigType string `json:"configType"`
@@ -134,17 +135,17 @@ type Config struct {
 	Inline json.RawMessage `json:"inline,omitempty"`
 }
 
-// Status says what is installed, and what is being done.
+// Status has the installed bundle, and the state of rollouts.
 type Status struct {
 	// Conditions are a map by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Install is nil while nothing is installed.
 	Install *InstallStatus `json:"install,omitempty"`
-	// ActiveRevisions are the installed one and those that are being rolled out.
+	// ActiveRevisions are the installed revision and those that are being rolled out.
 	ActiveRevisions []ActiveRevision `json:"activeRevisions,omitempty"`
 }
 
-// InstallStatus names what is installed.
+// InstallStatus names the installed bundle.
 type InstallStatus struct {
 	Bundle Bundle `json:"bundle"`
 }

@@ -1,5 +1,5 @@
-// Package extensionrollout reads a ClusterExtensionRollout as a plan and its progress, which
-// package fleet decides by, and writes the progress back. It knows no client and no clock.
+// Package extensionrollout reads a ClusterExtensionRollout as a plan and its progress, the input of
+// package fleet, and writes the progress back. It knows no client and no clock.
 package extensionrollout
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// Plan is what people approve of a rollout.
+// Plan returns the part of a rollout that people approve.
 func Plan(spec *v1alpha1.ClusterExtensionRolloutSpec) *fleet.Plan {
 	plan := &fleet.Plan{Deadline: time.Duration(spec.DeadlineSeconds) * time.Second}
 	for _, wave := range spec.Waves {

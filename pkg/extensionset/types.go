@@ -46,7 +46,7 @@ type Set struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec is what people ask for.
+// Spec is the request of a user.
 type Spec struct {
 	// ClusterSelector chooses clusters by the labels of their Secrets.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
@@ -120,7 +120,7 @@ type Exception struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Author is what the author of a set answers for: the spec.
+// Author returns the subject of a set's author: the spec.
 func Author() author.Subject {
 	return author.Subject{Kind: Kind, Spec: true, Annotation: func(string) bool { return false }}
 }

@@ -1,5 +1,5 @@
-// Package fairshare divides among users what there is a fixed amount of: memory, or
-// places. Nobody gets more than is left for others.
+// Package fairshare divides a fixed amount of memory or places among users. A user has at most as
+// much as is left for others.
 package fairshare
 
 import (
@@ -89,7 +89,7 @@ func (p *Pool) Return(user string, amount int64) {
 	p.serve()
 }
 
-// may tells whether a user may have so much more.
+// may reports whether a user may have a further amount.
 func (p *Pool) may(user string, amount int64) bool {
 	return p.users[user]+amount <= p.size-p.used-amount
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Troubles is the digest of the clusters that failed, cannot be reached since they began, are
-// deferred, or would leave. Resume, Retry and Skip take it, so that people decide about exactly
-// the clusters that they were shown.
+// Troubles returns the digest of the clusters in trouble: those that failed, became unreachable
+// after they began, are deferred, or would leave. Resume, Retry and Skip take it, so that people
+// decide about exactly the clusters that they were shown.
 func (p *Plan) Troubles(progress Progress, situation Situation) string {
 	s := &step{plan: p, Situation: situation, progress: progress.clone()}
 	shown := []any{p.Digest()}
@@ -21,7 +21,7 @@ func (p *Plan) Troubles(progress Progress, situation Situation) string {
 	return digest("fleet-troubles", append(shown, s.leaving()))
 }
 
-// Approve approves the plan, if it is the one that was reviewed.
+// Approve approves the plan, if it is the reviewed one.
 func (p *Plan) Approve(progress Progress, reviewed string) (Progress, error) {
 	if err := open(progress); err != nil {
 		return progress, err
@@ -59,7 +59,7 @@ func (p *Plan) ApproveWave(progress Progress, wave, reviewed string) (Progress, 
 	return s.progress, nil
 }
 
-// Halt lets no cluster begin until a person resumes the rollout.
+// Halt prevents further clusters from beginning until a person resumes the rollout.
 func (p *Plan) Halt(progress Progress) (Progress, error) {
 	if err := open(progress); err != nil {
 		return progress, err
@@ -69,7 +69,7 @@ func (p *Plan) Halt(progress Progress) (Progress, error) {
 	return next, nil
 }
 
-// Resume ends a halt by a person, and lets the clusters leave that were shown as leaving.
+// Resume ends a person's halt, and lets the clusters leave that were shown as leaving.
 func (p *Plan) Resume(progress Progress, situation Situation, shown string) (Progress, error) {
 	if err := p.decide(progress, situation, shown); err != nil {
 		return progress, err
@@ -82,12 +82,12 @@ func (p *Plan) Resume(progress Progress, situation Situation, shown string) (Pro
 	return s.progress, nil
 }
 
-// Retry has failed clusters tried again in their turn.
+// Retry lets failed clusters begin again in their turn.
 func (p *Plan) Retry(progress Progress, situation Situation, shown string, clusters []string) (Progress, error) {
 	return p.moveAll(progress, situation, shown, EventRetry, clusters)
 }
 
-// Skip goes on without clusters that failed or have not begun.
+// Skip continues without clusters that failed or have not begun.
 func (p *Plan) Skip(progress Progress, situation Situation, shown string, clusters []string) (Progress, error) {
 	return p.moveAll(progress, situation, shown, EventSkip, clusters)
 }

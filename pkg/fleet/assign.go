@@ -9,9 +9,9 @@ import (
 
 // Candidate is a cluster that a set selects, before it has a wave.
 type Candidate struct {
-	// Name is that of its Secret.
+	// Name is the name of its Secret.
 	Name string
-	// UID of its namespace kube-system; empty while nobody has reached it.
+	// UID is the uid of its namespace kube-system; empty while the cluster was never reached.
 	UID    string
 	Labels map[string]string
 }
@@ -22,9 +22,9 @@ type Assignment struct {
 	Waves [][]Candidate
 	// Unassigned are in no wave.
 	Unassigned []Candidate
-	// Unknown have no uid yet: nobody knows which clusters they are.
+	// Unknown have no uid yet, so their identity is unknown.
 	Unknown []Candidate
-	// Same are clusters that another candidate of the same name or uid is already, by name.
+	// Same are clusters with the name or uid of another candidate, by name.
 	Same []Candidate
 }
 

@@ -7,17 +7,17 @@ import (
 
 // Group is clusters that would see the same change, so that people review it once.
 type Group struct {
-	// Change is the digest of what the clusters have and get.
+	// Change is the digest of the content before and after.
 	Change        string
 	Before, After string
 	// Clusters by name.
 	Clusters []string
 }
 
-// Change is the digest of the change that the cluster would see.
+// Change returns the digest of the change that the cluster would see.
 func (c Cluster) Change() string { return Change(c.Before, c.After) }
 
-// Change is the digest of a change from one content to another.
+// Change returns the digest of a change from one content to another.
 func Change(before, after string) string { return digest("fleet-change", []string{before, after}) }
 
 // Groups returns the groups of equal change, the largest first.

@@ -22,9 +22,9 @@ type Plan struct {
 type Wave struct {
 	Name   string
 	Bounds Bounds
-	// Soak is how long each cluster has to be healthy with the new content.
+	// Soak is the time for which each cluster must be healthy with the new content.
 	Soak time.Duration
-	// AsksAgain needs an approval of its own, after the earlier waves.
+	// AsksAgain means that the wave needs a separate approval, after the earlier waves.
 	AsksAgain bool
 }
 
@@ -34,13 +34,13 @@ type Bounds struct {
 	MaxUnavailable int
 	// MaxFailures clusters may fail before the rollout halts.
 	MaxFailures int
-	// MaxUnreachable clusters may be away before the rollout halts.
+	// MaxUnreachable clusters may be unreachable before the rollout halts.
 	MaxUnreachable int
 }
 
 // Cluster is one target of a change.
 type Cluster struct {
-	// Name is that of its Secret.
+	// Name is the name of its Secret.
 	Name string
 	// UID of its namespace kube-system.
 	UID string
@@ -51,12 +51,12 @@ type Cluster struct {
 	Before, After string
 }
 
-// Digest names a plan. An approval of it is one of exactly these clusters, changes, waves and
-// bounds.
+// Digest returns the digest of a plan. An approval names it, so it approves exactly these clusters,
+// changes, waves and bounds.
 func (p *Plan) Digest() string { return digest("fleet", p) }
 
-// WaveDigest names the content of the approval of a later wave: the plan, the wave, and the state
-// of each cluster of the earlier waves.
+// WaveDigest returns the digest that the approval of a later wave names: of the plan, the wave, and
+// the state of each cluster of the earlier waves.
 func (p *Plan) WaveDigest(progress Progress, wave string) string {
 	earlier := map[string]any{}
 	for _, cluster := range p.before(wave) {
@@ -66,7 +66,7 @@ func (p *Plan) WaveDigest(progress Progress, wave string) string {
 	return digest("fleet-wave", []any{p.Digest(), wave, earlier})
 }
 
-// Validate returns what keeps a plan from being one: with it, the rule of the package holds.
+// Validate returns the faults of a plan. For a plan without faults, the rule of the package holds.
 func (p *Plan) Validate() error {
 	waves, names, uids := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, wave := range p.Waves {
@@ -120,8 +120,8 @@ func (p *Plan) before(wave string) []Cluster {
 	return clusters
 }
 
-// Number is a bound of a wave of so many clusters. A percentage is rounded down, and is 1 at
-// least. A bound that lets nothing begin for ever is an error.
+// Number computes a bound of a wave with a number of clusters. A percentage is rounded down, and is
+// at least 1. A bound that would never let a cluster begin is an error.
 func Number(value int, percent bool, clusters, least int) (int, error) {
 	switch {
 	case percent && (value < 1 || value > 100):

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Progress is how far a plan is. The caller stores it before it acts on it.
+// Progress is the progress of a plan. The caller stores it before it acts on it.
 type Progress struct {
 	// Approved is the digest of the plan that people approved.
 	Approved string
@@ -13,7 +13,7 @@ type Progress struct {
 	ApprovedWaves map[string]string
 	// Halted is true while a person holds the rollout.
 	Halted bool
-	// Ended is true once another rollout took the place of this one.
+	// Ended is true once another rollout has replaced this one.
 	Ended bool
 	// Completed is true once every wave was done.
 	Completed bool
@@ -21,21 +21,21 @@ type Progress struct {
 	Clusters map[string]At
 }
 
-// At is where one cluster is.
+// At is the state of one cluster.
 type At struct {
 	State State
-	// Attempt counts how often the cluster began. The caller marks by it what it writes.
+	// Attempt counts how often the cluster began. The caller marks its writes with it.
 	Attempt int64
-	// Since is when the state began, or when a cluster that soaks became unhealthy.
+	// Since is the beginning of the state, or the time at which a soaking cluster became unhealthy.
 	Since time.Time
-	// Healthy is since when a cluster that soaks is healthy; zero while it is not.
+	// Healthy is the time since which a soaking cluster is healthy; zero while it is not.
 	Healthy time.Time
-	// Seen is the minute of the last look that showed it healthy, while it soaks.
+	// Seen is the minute of the last observation that showed it healthy, while it soaks.
 	Seen   time.Time
 	Reason Reason
 }
 
-// Reason says why a cluster failed.
+// Reason is the reason of a cluster's failure.
 type Reason string
 
 // Reasons of failures.
@@ -47,22 +47,22 @@ const (
 	ReasonRolledBack         Reason = "RolledBack"
 )
 
-// Observation is what is known of a cluster. The caller leaves out what is too old.
+// Observation is the known state of a cluster. The caller omits outdated facts.
 type Observation struct {
-	// At is when the caller looked.
+	// At is the time of the observation.
 	At time.Time
 	// Unreachable is true when the cluster did not answer. The other fields keep their last values.
 	Unreachable bool
 	// UID of the cluster that its Secret leads to; empty while it is unknown.
 	UID string
-	// Change that the cluster would see; empty while it is unknown.
+	// Change is the digest of the change that the cluster would see; empty while unknown.
 	Change string
-	// Attempt is the one that Content and Failed are of, by the mark of what was written.
+	// Attempt is the attempt of Content and Failed, by the mark of the written child.
 	Attempt int64
 	// Content is the digest of the content that was rolled out last; empty while a rollout
 	// is in progress.
 	Content string
-	// Refused is true when the attempt was refused because it would make another change.
+	// Refused is true when the attempt was refused because its change would differ.
 	Refused bool
 	// Failed is true when the rollout of the attempt failed for good.
 	Failed bool
@@ -70,21 +70,21 @@ type Observation struct {
 	Healthy bool
 }
 
-// Situation is what a step depends on besides the plan and its progress.
+// Situation has the inputs of a step besides the plan and its progress.
 type Situation struct {
 	Now time.Time
-	// Frozen is true while nothing may begin: the set is paused, or the freeze holds.
+	// Frozen is true while no cluster may begin: the set is paused, or the freeze holds.
 	Frozen bool
 	// Closed is true while no maintenance window is open.
 	Closed bool
-	// Room is how many clusters may begin, beside those of all rollouts that are changing.
+	// Room is the number of clusters that may begin, beside those of all rollouts that are
+	// changing.
 	Room int
 	// Members are the clusters that the set selects. While MembersKnown is false, no cluster
 	// leaves.
 	Members      map[string]bool
 	MembersKnown bool
-	// Clusters are observations by name. A cluster that was not observed counts as
-	// unavailable.
+	// Clusters are observations by name. A cluster without an observation counts as unavailable.
 	Clusters map[string]Observation
 }
 

@@ -14,7 +14,7 @@ const (
 	Superseded     Phase = "Superseded"
 )
 
-// WaitReason is why a rollout waits.
+// WaitReason is the reason why a rollout waits.
 type WaitReason string
 
 // Reasons to wait. The first group halts the rollout.
@@ -36,7 +36,7 @@ const (
 	WaitSoak         WaitReason = "Soaking"
 )
 
-// Wait is for whom a rollout waits.
+// Wait names the clusters that a rollout waits for.
 type Wait struct {
 	Reason WaitReason
 	// Wave that waits; empty for the whole rollout.
@@ -45,7 +45,7 @@ type Wait struct {
 	Clusters []string
 }
 
-// Report is where a rollout is after a step.
+// Report is the state of a rollout after a step.
 type Report struct {
 	Phase Phase
 	// Counts of clusters by state. They add up to all clusters of the plan.

@@ -22,12 +22,12 @@ const (
 	Leaving    State = "Leaving"
 )
 
-// States are all states, in the order of a cluster's way.
+// States returns all states, in the order of a rollout.
 func States() []State {
 	return []State{Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving}
 }
 
-// Event is something that may move a cluster into another state.
+// Event may move a cluster into another state.
 type Event string
 
 // Events of the table.
@@ -51,11 +51,11 @@ type Transition struct {
 	From []State
 	On   Event
 	To   State
-	// When says when that happens.
+	// When describes the occasion of the event.
 	When string
 }
 
-// Table is the state machine of a cluster: nothing else moves one.
+// Table returns the state machine of a cluster: nothing else changes a state.
 func Table() []Transition {
 	from := func(states ...State) []State { return states }
 	return []Transition{
@@ -85,7 +85,7 @@ func Next(state State, event Event) (State, error) {
 	return state, fmt.Errorf("a cluster in state %s does not handle the event %s", state, event)
 }
 
-// handles tells whether an event moves a state.
+// handles reports whether an event moves a state.
 func handles(state State, event Event) bool {
 	_, err := Next(state, event)
 	return err == nil

@@ -26,14 +26,14 @@ type step struct {
 	waits    []Wait
 }
 
-// Step leads from one progress to the next:
+// Step computes the next progress:
 //
-//  1. each cluster moves by what is observed of it,
-//  2. clusters that the set no longer selects leave, unless too many do at once,
-//  3. clusters whose turn has come begin, wave by wave, unless something halts the rollout,
-//  4. the rollout is completed when every wave is done.
+//  1. It moves each cluster by its observation.
+//  2. It lets clusters leave that the set no longer selects, unless too many would leave at once.
+//  3. It lets clusters begin in their turn, wave by wave, unless something halts the rollout.
+//  4. It completes the rollout when every wave is done.
 //
-// The report says where the rollout is, and for whom it waits.
+// The report has the state of the rollout, and the clusters that it waits for.
 func (p *Plan) Step(progress Progress, situation Situation) (Progress, Report) {
 	s := &step{plan: p, Situation: situation, progress: progress.clone()}
 	for _, cluster := range p.Clusters {
@@ -125,7 +125,7 @@ func (s *step) see(cluster Cluster, at At, seen Observation) {
 	}
 }
 
-// waits tells whether a cluster in a state waits for the end of its rollout.
+// waits reports whether a cluster in a state waits for the end of its rollout.
 func waits(state State) bool { return state == Updating || state == Unknown }
 
 // leave lets clusters leave that the set no longer selects. Many at once are more probably a
@@ -152,7 +152,7 @@ func (s *step) leaving() []string {
 	return leaving
 }
 
-// tooMany tells whether more clusters leave together than may without a person.
+// tooMany reports whether more clusters leave together than may without a person.
 func (s *step) tooMany(leaving []string) bool {
 	all := len(leaving)
 	for _, cluster := range s.plan.Clusters {
@@ -180,7 +180,7 @@ func (s *step) begin() {
 	s.progress.Completed = true
 }
 
-// halted tells whether nothing may begin, in any wave.
+// halted reports whether nothing may begin, in any wave.
 func (s *step) halted() bool {
 	if over := s.progress.Completed && !s.follows(); !over {
 		if s.progress.Halted {
@@ -198,7 +198,7 @@ func (s *step) halted() bool {
 	return len(s.waits) > 0
 }
 
-// follows tells whether any cluster has not begun.
+// follows reports whether any cluster has not begun.
 func (s *step) follows() bool {
 	return slices.ContainsFunc(s.plan.Waves, func(wave Wave) bool { return len(s.in(wave, Pending, Deferred)) > 0 })
 }
@@ -229,7 +229,7 @@ func (s *step) turn(wave Wave) bool {
 	return true
 }
 
-// approved tells whether a wave needs no further approval. The approval of the plan is that of
+// approved reports whether a wave needs no further approval. The approval of the plan is that of
 // the first wave that has clusters.
 func (s *step) approved(wave Wave) bool {
 	return !wave.AsksAgain || len(s.plan.before(wave.Name)) == 0 || s.progress.ApprovedWaves[wave.Name] == s.plan.WaveDigest(s.progress, wave.Name)
@@ -294,7 +294,7 @@ func rank(first bool) int {
 	return 1
 }
 
-// unavailable tells whether a cluster counts against the budget of its wave: it is changing, not
+// unavailable reports whether a cluster counts against the budget of its wave: it is changing, not
 // healthy, or unknown.
 func (s *step) unavailable(cluster Cluster) bool {
 	state := s.progress.at(cluster.Name).State
@@ -329,7 +329,7 @@ func (s *step) away(wave Wave) []string {
 	return away
 }
 
-// done tells whether later waves may begin.
+// done reports whether later waves may begin.
 func (s *step) done(wave Wave) bool {
 	changing := s.in(wave, Pending, Updating, Unknown)
 	for _, name := range s.in(wave, Deferred) {

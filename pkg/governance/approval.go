@@ -7,51 +7,49 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Verdict is what a write of spec does to the approval of a plan.
+// Verdict is the effect of a write of the spec on the approval of a plan.
 type Verdict string
 
 const (
-	// Keep leaves the approval as it is.
+	// Keep does not change the approval.
 	Keep Verdict = "Keep"
 	// Withdraw removes it.
 	Withdraw Verdict = "Withdraw"
-	// Grant is a new one.
+	// Grant makes a new approval.
 	Grant Verdict = "Grant"
-	// Refuse refuses the write: it would approve a plan without saying which one was
-	// reviewed.
+	// Refuse refuses the write: it would approve a plan without naming the reviewed one.
 	Refuse Verdict = "Refuse"
 )
 
-// Change is a write of spec as far as approvals are concerned.
+// Change has the facts of a write of the spec that matter for approvals.
 type Change struct {
-	// WasApply and IsApply tell whether spec.action was and is Apply.
+	// WasApply and IsApply are true if spec.action was and is Apply.
 	WasApply, IsApply bool
-	// Inputs tells whether the plan would be computed from something else.
+	// Inputs is true if the write changes inputs of the plan.
 	Inputs bool
-	// Hash is spec.approvedPlanHash, and NewHash whether this write set it.
+	// Hash is spec.approvedPlanHash, and NewHash is true if this write set it.
 	Hash    string
 	NewHash bool
-	// Created tells that this write makes the plan: all that the plan is computed
-	// from is in it.
+	// Created is true if this write creates the plan, and so has all of its inputs.
 	Created bool
-	// Copied tells that a new plan is a copy of a stored one, as a backup has it.
+	// Copied is true if a new plan is a copy of a stored one, as from a backup.
 	Copied bool
-	// Waiting is the hash of the plan that waits for its approval; empty when none
-	// does, or none of the spec as it was.
+	// Waiting is the hash of the plan that waits for its approval; empty when none does, or when
+	// the waiting plan was computed from another spec.
 	Waiting string
 	// Reviewed is true when the write names the reviewed plan: by the hash of the waiting
 	// plan, or by the resourceVersion under which that plan is shown.
 	Reviewed bool
 }
 
-// Approve says what a write of spec does to the approval. A Grant without a hash
-// is a standing one.
+// Approve returns the effect of a write of the spec on the approval of a plan. A Grant without a
+// hash is a standing approval.
 //
-// An approval is for the plan that its approver has seen: the plan of the hash that they
-// give, the plan that waits in the state that they read, or, of a plan that they make
-// themselves, the first one that is computed from what they wrote. Somebody else may
-// change spec in between, and an Apply that says nothing of that would approve
-// whatever is there by then. While another plan is on its way, Apply approves nothing.
+// An approval is for the plan that its approver has seen: the plan with the given hash, the waiting
+// plan in the state that they read, or, for a plan that they create, the first plan computed from
+// their spec. Another user may change the spec in between. An Apply that names neither hash nor
+// state would approve whatever plan is there by then. While another plan is being computed, Apply
+// approves nothing.
 func Approve(c Change) (Verdict, string) {
 	switch {
 	case !c.IsApply:
@@ -77,35 +75,33 @@ func Approve(c Change) (Verdict, string) {
 	}
 }
 
-// ApproveCommand approves the plan of a hash, in one write that says which one was
-// reviewed.
+// ApproveCommand returns the command that approves the plan with a hash, and names it.
 func ApproveCommand(plan, hash string) string {
 	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
 }
 
-// AnewCommand has a plan computed anew.
+// AnewCommand returns the command that has a plan computed anew.
 func AnewCommand(plan string) string {
 	return fmt.Sprintf("kubectl penstock plan run %s (or a POST to the subresource retry)", plan)
 }
 
-// Unreviewed is what is answered to an Apply that does not say which plan was
-// reviewed. It does not name the one that waits, which is not the one that was
-// reviewed, perhaps.
+// Unreviewed returns the answer to an Apply that does not name the reviewed plan. It does not name
+// the waiting plan, which may be another one than the reviewed.
 func Unreviewed(plan string) string {
 	return "a plan waits for its approval, and this write does not say which one was reviewed: " +
 		ApproveCommand(plan, "<status.planHash of the plan that you have reviewed>") +
 		", a POST of that hash to the subresource approve, or metadata.resourceVersion of what you have reviewed beside spec.action"
 }
 
-// NeedsApprove tells whether a write of spec needs the verb approve: setting Apply,
-// and any change while it is Apply but for ending that.
+// NeedsApprove returns whether a write of the spec needs the verb approve: setting Apply, and any
+// change while it is Apply, except ending it.
 func NeedsApprove(wasApply, isApply, changed bool) bool {
 	return isApply && (!wasApply || changed)
 }
 
-// Conflict says in words which fields a plan would take from others although it must
-// not; it is empty when there are none. Values that a run of the plan had set before
-// are taken back: that is what enforcing a plan means, and the review shows it.
+// Conflict returns, in words, the fields that a plan would take from others although it must not;
+// empty when there are none. A plan takes back values that an earlier run had set, because it
+// enforces them, and the review shows it.
 func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
 	var taken []string
 	for _, item := range items {
@@ -122,8 +118,8 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 		"; set spec.onConflict to Take to allow that, or have the others give the fields up and POST to the subresource retry"
 }
 
-// Executable tells whether a plan may be executed, and if not, in words, what is
-// missing. An approval counts once.
+// Executable returns whether a plan may be executed, and if not, in words, what is missing. An
+// approval counts once.
 func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
 	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))
 	switch {

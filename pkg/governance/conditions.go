@@ -43,7 +43,7 @@ type Reason struct {
 	Meaning string
 }
 
-// Reasons are all reasons of a plan's conditions.
+// Reasons returns all reasons of a plan's conditions.
 func Reasons() []Reason {
 	return []Reason{
 		{ReasonPending, "the plan has not been looked at yet"},
@@ -76,22 +76,22 @@ func Reasons() []Reason {
 	}
 }
 
-// Situation is what conditions are made of.
+// Situation has the inputs of the conditions.
 type Situation struct {
 	Phase v1alpha1.Phase
 	// Reason of a phase that can have several; empty for its usual one.
 	Reason  string
 	Message string
-	// Restored tells that the plan has put back what was there before it.
+	// Restored is true if the plan has restored an earlier state.
 	Restored bool
-	// Outdated tells that the plan would be different today.
+	// Outdated is true if the plan would be different today.
 	Outdated bool
-	// Unhealthy is what operators report against targets of a plan that is in effect; empty
-	// for nothing.
+	// Unhealthy has the problems that operators report about targets of a plan that is in effect;
+	// empty for none.
 	Unhealthy string
 }
 
-// outlook is what a phase says in conditions.
+// outlook has the conditions of a phase.
 type outlook struct {
 	phase                          v1alpha1.Phase
 	reason                         string
@@ -119,7 +119,7 @@ func outlooks() []outlook {
 	}
 }
 
-// Conditions sums a situation up. All conditions are always there.
+// Conditions returns the conditions of a situation. All conditions are always present.
 func Conditions(s Situation) []metav1.Condition {
 	look := outlook{phase: s.Phase, reason: ReasonUnknown, ready: metav1.ConditionUnknown, active: metav1.ConditionUnknown,
 		drifted: metav1.ConditionUnknown, stalls: metav1.ConditionUnknown, prerequisites: metav1.ConditionUnknown}

@@ -1,4 +1,4 @@
-// Package governance has the rules of ConfigurationPlans: their states, which plan an
-// approval is for, and what the conditions say. All of it are functions of values;
-// package controller/plan reads the cluster and acts on it.
+// Package governance has the rules of ConfigurationPlans: their states, the plan that an approval
+// is for, and the conditions. All of them are functions of values. Package controller/plan reads
+// the cluster and acts on the results.
 package governance

@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// PlanHash names a plan: what every item makes of its target, the target as it was
-// found, the impact that a reviewer was told, and the terms: its window, its end, and how
-// many people approve it; and the definition that it is computed from, by its digest, which
-// is empty for a profile of this program. Messages, notes and states are not part of it.
+// PlanHash returns the hash of a plan. It covers the desired state of each target, the target as it
+// was found, the impact that a reviewer was shown, the terms (window, end, number of approvers),
+// and the digest of the definition, which is empty for a built-in profile. It does not cover
+// messages, notes and states.
 func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem, definition string) string {
 	type hashed struct {
 		Name, Digest, Fingerprint string
@@ -37,7 +37,7 @@ func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem, de
 	return digest("plan", content)
 }
 
-// SnapshotHash names the targets as they were found.
+// SnapshotHash returns the hash of the targets as they were found.
 func SnapshotHash(items []v1alpha1.PlanItem) string {
 	content := make(map[string]string, len(items))
 	for _, item := range items {
@@ -47,7 +47,7 @@ func SnapshotHash(items []v1alpha1.PlanItem) string {
 	return digest("snapshot", content)
 }
 
-// InputsHash names what of a spec a plan is computed from, with the terms that its hash
+// InputsHash returns the hash of the inputs of a plan in its spec, with the terms that its hash
 // has. Other terms of its execution are not part of it.
 func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	return digest("inputs", struct {
@@ -59,8 +59,8 @@ func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun, termsOf(spec)})
 }
 
-// Outdated tells whether a plan would be different today: with other items, or other
-// manifests of them. Both are the digests of the manifests, by the names of the items.
+// Outdated returns whether a plan would be different today: with other items, or other manifests of
+// them. Both arguments are digests of manifests, by the names of the items.
 func Outdated(planned, today map[string]string) bool { return !maps.Equal(planned, today) }
 
 // digest is over the JSON of content, in which keys are sorted.

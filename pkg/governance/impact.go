@@ -10,9 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Weighed is an item with the impact that its change has on nodes (see profile.Weigh). Before
-// and after are its target as it is and as the cluster would make it, as JSON; nil does not
-// exist.
+// Weighed returns an item with the impact of its change on nodes (see profile.Weigh). Before and
+// after are its target as it is and as the cluster would make it, as JSON; nil does not exist.
 func Weighed(item profile.Item, facts profile.Facts, before, after []byte) (profile.Item, error) {
 	var objects [2]*unstructured.Unstructured
 	for i, raw := range [][]byte{before, after} {
@@ -27,7 +26,7 @@ func Weighed(item profile.Item, facts profile.Facts, before, after []byte) (prof
 	return profile.Weigh(item, facts, objects[0], objects[1]), nil
 }
 
-// Worse is the higher one of two severities.
+// Worse returns the higher of two severities.
 func Worse(one, other v1alpha1.ImpactSeverity) v1alpha1.ImpactSeverity {
 	order := []v1alpha1.ImpactSeverity{v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
 	if slices.Index(order, other) > slices.Index(order, one) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Marked is the manifest of an item, which says which plan governs it.
+// Marked returns the manifest of an item with the mark of the plan that governs it.
 func Marked(item profile.Item, plan string) (manifest.Object, error) {
 	object := maps.Clone(item.Object)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -30,8 +30,7 @@ func Marked(item profile.Item, plan string) (manifest.Object, error) {
 	return made, nil
 }
 
-// Unmarked is an object without what says that it is governed: a reviewer looks
-// for what changes.
+// Unmarked returns an object without this mark, because a reviewer looks for changes.
 func Unmarked(object *manifest.Object) *manifest.Object {
 	if object == nil {
 		return nil
@@ -54,8 +53,9 @@ func Unmarked(object *manifest.Object) *manifest.Object {
 	return &plain
 }
 
-// Exported is the manifest of an approved item for a repository from which another tool
-// applies it: no plan governs what that tool writes, and it says which plan it is of.
+// Exported returns the manifest of an approved item for a repository from which another tool
+// applies it. It names the plan of its origin, and has no mark: no plan governs the writes of that
+// tool.
 func Exported(object *manifest.Object, plan, hash string) (manifest.Object, error) {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(Unmarked(object).JSON); err != nil {
@@ -70,10 +70,10 @@ func Exported(object *manifest.Object, plan, hash string) (manifest.Object, erro
 	return manifest.Digester{}.New(content.Object)
 }
 
-// Live is a target of a plan as a manifest, from JSON; nil from none. It has no status, which
-// no plan sets. Of metadata it has
-// what a plan may set: a live object has finalizers, owners and marks of chains besides,
-// which no manifest may have, and which are no reason not to plan.
+// Live returns a target of a plan as a manifest, from JSON; nil from none. It has no status, which
+// no plan sets. Its metadata has only fields that a plan may set: a live object also has
+// finalizers, owners and marks of chains, which a manifest must not have, and which must not
+// prevent a plan.
 func Live(raw []byte) (*manifest.Object, error) {
 	if raw == nil {
 		return nil, nil

@@ -8,9 +8,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Overlap are the fields that two manifests of one object set to different values, in
-// order. A list is one field: whose item is whose cannot be told without its schema.
-// Both share a field that they set to the same value, as server-side apply has it.
+// Overlap returns the fields that two manifests of one object set to different values, in order. A
+// list is one field, because its items cannot be assigned without its schema. Equal values are
+// shared, as in server-side apply.
 func Overlap(one, other map[string]any) []string {
 	var fields []string
 	overlap(one, other, "", &fields)
@@ -40,9 +40,9 @@ func isMark(path, key string) bool {
 	return path == ".metadata.annotations" && (key == v1alpha1.GovernedByAnnotation || key == v1alpha1.AppliedHashAnnotation || manifest.IsReserved(key))
 }
 
-// MayConflict tells whether a plan has to look at another one: at all that is computed while
-// it waits for its approval, and at what is approved from then on, so that nobody keeps an
-// approved plan back who cannot approve.
+// MayConflict returns whether a plan must be compared with another one: while it waits for its
+// approval, with all computed plans; later, only with approved ones, so that users who cannot
+// approve cannot stop an approved plan.
 func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
 	switch {
 	case !Active(other.Status.Phase) || other.Status.Manifests == "" || other.Status.Phase == v1alpha1.PhaseDrafting:

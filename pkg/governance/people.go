@@ -12,10 +12,10 @@ import (
 // maxRequesters bounds the names of those who have asked for a plan.
 const maxRequesters = 16
 
-// Needed is how many people have to approve a plan.
+// Needed returns the number of approvers that a plan needs.
 func Needed(spec v1alpha1.ConfigurationPlanSpec) int { return int(max(spec.Approvals, 1)) }
 
-// Approvers are the names of those who approved what an approval is for, in their order.
+// Approvers returns the names of the approvers of a plan, in order.
 func Approvers(approval *v1alpha1.PlanApproval) []string {
 	if approval == nil {
 		return nil
@@ -27,7 +27,7 @@ func Approvers(approval *v1alpha1.PlanApproval) []string {
 	return names
 }
 
-// Each returns one approval for each of those who approved.
+// Each returns one approval for each approver.
 func Each(approval v1alpha1.PlanApproval) []v1alpha1.PlanApproval {
 	all := []v1alpha1.PlanApproval{approval}
 	for _, other := range approval.Others {
@@ -58,15 +58,15 @@ func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApprov
 	return joined
 }
 
-// Excluded tells whether somebody has asked for the plan that they would approve, where
-// more than one person has to.
+// Excluded returns whether a user has asked for the plan that they would approve, where more than
+// one approver is needed.
 func Excluded(spec v1alpha1.ConfigurationPlanSpec, requestedBy []string, name string) bool {
 	return Needed(spec) > 1 && slices.Contains(requestedBy, name)
 }
 
-// Requests adds a user who changes what is asked for. The record of a plan is complete: nobody who
-// has asked for it falls out, since they must not approve it. It is an error to add a user to a
-// full record.
+// Requests adds a user who changes the request. The record of a plan is complete: nobody who has
+// asked for it is dropped, since they must not approve it. It is an error to add a user to a full
+// record.
 func Requests(requestedBy []string, name string) ([]string, error) {
 	if name == "" || slices.Contains(requestedBy, name) {
 		return requestedBy, nil
@@ -78,8 +78,8 @@ func Requests(requestedBy []string, name string) ([]string, error) {
 	return append(slices.Clone(requestedBy), name), nil
 }
 
-// IsRequest tells whether a write of spec asks for something else: action and
-// approvedPlanHash say what becomes of a plan, all else what it is.
+// IsRequest returns whether a write of the spec changes the request: every field except action and
+// approvedPlanHash.
 func IsRequest(spec, stored v1alpha1.ConfigurationPlanSpec) bool {
 	spec.Action, spec.ApprovedPlanHash = stored.Action, stored.ApprovedPlanHash
 	return !apiequality.Semantic.DeepEqual(spec, stored)

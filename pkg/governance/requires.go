@@ -10,16 +10,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// InEffect tells whether a plan has its profile in effect, as far as is known: it is
-// Completed, for the spec that it has, its targets are healthy, and it did not restore what was
-// there before it.
+// InEffect returns whether a plan has its profile in effect, as far as known: it is Completed for
+// its present spec, its targets are healthy, and it did not restore an earlier state.
 func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
 	return plan.Status.Phase == v1alpha1.PhaseCompleted && plan.Status.ObservedGeneration == plan.Generation &&
 		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil && !meta.IsStatusConditionFalse(plan.Status.Conditions, v1alpha1.ConditionHealthy)
 }
 
-// Unmet says in words what has to happen before each of the profiles that a plan requires is
-// in effect, given all plans; it is empty when all of them are.
+// Unmet returns, in words, what must happen before each required profile of a plan is in effect,
+// given all plans; empty when all of them are.
 func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) string {
 	var said []string
 	for _, name := range plan.Spec.Requires {
@@ -59,8 +58,8 @@ func found(plans []*v1alpha1.ConfigurationPlan) string {
 	return text
 }
 
-// requiresBack tells whether plans that are not in effect require a profile, by themselves or
-// by what they require. Seen are the profiles that were looked at on the way.
+// requiresBack reports whether plans that are not in effect require a profile, by themselves or by
+// what they require. Seen are the profiles that were looked at on the way.
 func requiresBack(plans []*v1alpha1.ConfigurationPlan, profile v1alpha1.ProfileName, all []v1alpha1.ConfigurationPlan, seen []v1alpha1.ProfileName) bool {
 	for _, plan := range plans {
 		for _, next := range plan.Spec.Requires {

@@ -8,9 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Restorable tells whether a run wrote the target of an item, so that what was there
-// before can be restored. Runs of versions that did not record refusals count every
-// item that was started.
+// Restorable returns whether a run wrote the target of an item, so that the earlier state can be
+// restored. Runs of versions that did not record refusals count every started item.
 func Restorable(item v1alpha1.PlanRunItem) bool {
 	if item.StartedAt == nil || item.Action == v1alpha1.ItemNone {
 		return false // the run did not come that far, or did nothing
@@ -19,21 +18,20 @@ func Restorable(item v1alpha1.PlanRunItem) bool {
 	return item.Applied == nil || *item.Applied
 }
 
-// Restored says which state a plan has put back that restores one.
+// Restored returns the message about the state that a plan has restored.
 func Restored(run int64) string {
 	return fmt.Sprintf("what there was before run %d is restored", run)
 }
 
-// RestoreEnds tells whether a change of a plan ends the restore that its spec asks for,
-// so that it leads to what the profile says again. A restore is done once, as an approval
-// counts once:
+// RestoreEnds returns whether a change of a plan ends the restore that its spec asks for, so that
+// it leads to the profile again. A restore is done once, as an approval counts once:
 //
-//   - other options are for what the profile says,
-//   - who sets the plan aside does not want it,
-//   - once the targets are restored, who asks for the plan anew (action DryRun, as its file
-//     says, or retry) asks for what the plan is for.
+//   - other options are about the profile,
+//   - a user who sets the plan aside does not want the restore,
+//   - once the targets are restored, a user who asks for the plan anew (action DryRun, as in its
+//     file, or retry) asks for the profile.
 //
-// Done tells that status says of the spec before that it is restored.
+// Done is true if status says that the former spec is restored.
 func RestoreEnds(before, spec v1alpha1.ConfigurationPlanSpec, done bool) bool {
 	switch {
 	case before.RestoreRun == 0 || spec.RestoreRun != before.RestoreRun:

@@ -20,17 +20,17 @@ const (
 	hiddenOrder = redact.Hidden + " (in another order)"
 )
 
-// Shown reduces a change of a target to what everybody may see who may read the plan:
-// status of a plan has it, and users who may read plans need not be able to read the
-// targets. It returns what to compare in the place of before and after:
+// Shown reduces a change of a target to the part that every reader of the plan may see. The status
+// of a plan shows it, and users who may read plans need not be able to read the targets. It returns
+// the objects to compare in place of before and after:
 //
-//   - which fields change is there, and fields that do not are not,
-//   - what the target has is nowhere: a value that goes is hidden,
-//   - what it would have is there where the intent says it, and the target has not had
-//     it: items of lists that stay are hidden.
+//   - The changed fields are shown, and unchanged fields are not.
+//   - Values of the target are hidden, also removed ones.
+//   - A new value is shown if the intent sets it and the target did not have it. Items of lists
+//     that stay are hidden.
 //
-// A nil object does not exist; a nil intent says nothing that may be shown, as that of a
-// plan that restores what was there once.
+// A nil object does not exist. A nil intent has no value that may be shown, as that of a plan that
+// restores an earlier state.
 func Shown(before, after, intent *manifest.Object) (*manifest.Object, *manifest.Object, error) {
 	var trees [3]map[string]any
 	for i, object := range []*manifest.Object{before, after, intent} {

@@ -7,46 +7,46 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Event is something that may move a plan into another phase.
+// Event may move a plan into another phase.
 type Event string
 
 // Events of the table.
 const (
 	// EventIgnore is spec.action: Ignore.
 	EventIgnore Event = "Ignore"
-	// EventDraft asks for a plan, or for another one.
+	// EventDraft means that a plan must be computed, or another one.
 	EventDraft Event = "Draft"
 	// EventRetry is a request to compute the plan anew.
 	EventRetry Event = "Retry"
-	// EventLocked is a profile that another plan holds.
+	// EventLocked means that another plan holds the profile.
 	EventLocked Event = "Locked"
-	// EventMissing is something that the cluster lacks.
+	// EventMissing means that the cluster lacks a requirement.
 	EventMissing Event = "Missing"
-	// EventRefused is a plan that could not be computed, or must not be executed.
+	// EventRefused means that the plan could not be computed, or must not be executed.
 	EventRefused Event = "Refused"
-	// EventNothing is a plan that changes nothing.
+	// EventNothing means that the plan changes nothing.
 	EventNothing Event = "Nothing"
-	// EventDrafted is a plan that changes something.
+	// EventDrafted means that the plan has changes.
 	EventDrafted Event = "Drafted"
-	// EventApproved is an approval of this very plan.
+	// EventApproved means an approval of exactly this plan.
 	EventApproved Event = "Approved"
-	// EventScheduled is an approval of this very plan while its window is closed, or what
-	// it requires is not in effect.
+	// EventScheduled means an approval of exactly this plan while its window is closed, or a
+	// required profile is not in effect.
 	EventScheduled Event = "Scheduled"
-	// EventExpired is an approval that did not come, or was not used, in time.
+	// EventExpired means that the approval did not come, or was not used, in time.
 	EventExpired Event = "Expired"
-	// EventFailed is an item that failed while failurePolicy is Abort, or a plan
-	// that must not go on.
+	// EventFailed means that an item failed while failurePolicy is Abort, or that the plan must not
+	// continue.
 	EventFailed Event = "Failed"
-	// EventDone is an execution without errors.
+	// EventDone means an execution without errors.
 	EventDone Event = "Done"
-	// EventDoneWithErrors is an execution in which items failed.
+	// EventDoneWithErrors means an execution with failed items.
 	EventDoneWithErrors Event = "DoneWithErrors"
-	// EventDrift is a target that somebody changed.
+	// EventDrift means that another writer changed a target.
 	EventDrift Event = "Drift"
-	// EventReverted is the end of a drift.
+	// EventReverted means the end of a drift.
 	EventReverted Event = "Reverted"
-	// EventRevertedWithErrors is the end of a drift of a plan with failed items.
+	// EventRevertedWithErrors means the end of a drift of a plan with failed items.
 	EventRevertedWithErrors Event = "RevertedWithErrors"
 )
 
@@ -55,11 +55,11 @@ type Transition struct {
 	From []v1alpha1.Phase
 	On   Event
 	To   v1alpha1.Phase
-	// When says in words when that happens.
+	// When describes the occasion of the event.
 	When string
 }
 
-// Phases are all phases, in the order of a plan's life.
+// Phases returns all phases, in the order of a plan's life.
 func Phases() []v1alpha1.Phase {
 	return []v1alpha1.Phase{
 		v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseReviewRequired,
@@ -73,7 +73,7 @@ func allBut(some ...v1alpha1.Phase) []v1alpha1.Phase {
 	return slices.DeleteFunc(Phases(), func(phase v1alpha1.Phase) bool { return slices.Contains(some, phase) })
 }
 
-// Table is the state machine: nothing else moves a plan.
+// Table returns the state machine: nothing else moves a plan.
 func Table() []Transition {
 	only := func(phases ...v1alpha1.Phase) []v1alpha1.Phase { return phases }
 	return []Transition{
@@ -116,8 +116,8 @@ func Table() []Transition {
 	}
 }
 
-// Next returns the phase that an event leads to. An empty phase is Pending. An
-// event that a phase does not know is an error: the caller has misjudged.
+// Next returns the phase that follows an event. An empty phase is Pending. An event that a phase
+// does not handle is an error of the caller.
 func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 	if phase == "" {
 		phase = v1alpha1.PhasePending
@@ -130,17 +130,17 @@ func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 	return phase, fmt.Errorf("a plan in phase %s does not handle the event %s", phase, event)
 }
 
-// Done tells whether an item is as its plan says: it was applied, or was so already.
+// Done returns whether an item is as its plan says: it was applied, or needed no change.
 func Done(state v1alpha1.ItemState) bool {
 	return state == v1alpha1.ItemCompleted || state == v1alpha1.ItemSkipped
 }
 
-// Awaits tells whether a plan in a phase goes by its window.
+// Awaits returns whether a plan in a phase waits for its window.
 func Awaits(phase v1alpha1.Phase) bool {
 	return phase == v1alpha1.PhaseReviewRequired || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseInProgress
 }
 
-// Active tells whether a plan in a phase holds its profile.
+// Active returns whether a plan in a phase holds its profile.
 func Active(phase v1alpha1.Phase) bool {
 	switch phase {
 	case v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// terms are what an approval binds besides what is done: when that may be, after what, and
-// how many people say so. Plans without them have the hashes that they had before there were any.
+// terms are the parts that an approval binds besides the changes: the time, the required plans, and
+// the number of approvers. Plans without them have the hashes that they had before there were any.
 type terms struct {
 	Window    *v1alpha1.PlanWindow `json:",omitempty"`
 	Expires   *metav1.Time         `json:",omitempty"`
@@ -28,20 +28,20 @@ func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
 	return bound
 }
 
-// Turn is whether an item of a plan may begin.
+// Turn says whether an item of a plan may begin.
 type Turn struct {
-	// Open tells that it may, as far as the window is concerned.
+	// Open is true if the window allows it.
 	Open bool
-	// Expired tells that it cannot any more.
+	// Expired is true if it is too late.
 	Expired bool
-	// Window is the time that is open, or opens next; nil for a plan without a window.
+	// Window is the present opening, or the next one; nil for a plan without a window.
 	Window *v1alpha1.PlanWindowStatus
-	// In is when the answer may be another one; 0 for never.
+	// In is the time after which the answer may change; 0 for never.
 	In time.Duration
 }
 
-// TurnAt says whether an item of a plan may begin at some moment. An error is about a
-// window that cannot be read, and names the field: nothing begins then.
+// TurnAt returns whether an item of a plan may begin at a time. An error is about an invalid
+// window, and names the field: then no item begins.
 func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	turn := Turn{Open: true}
 	if spec.Expires != nil {
@@ -71,8 +71,8 @@ func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	return turn, nil
 }
 
-// Begins says in words when a plan that waits for its window begins, and whether it may
-// not any more by then.
+// Begins returns, in words, when a plan that waits for its window begins, and whether that is too
+// late.
 func (t Turn) Begins(spec v1alpha1.ConfigurationPlanSpec) string {
 	said := fmt.Sprintf("its window opens at %s (%s)", t.Window.OpensAt.UTC().Format(time.RFC3339), t.Window.Local)
 	if spec.Expires != nil && !spec.Expires.After(t.Window.OpensAt.Time) {
@@ -81,7 +81,7 @@ func (t Turn) Begins(spec v1alpha1.ConfigurationPlanSpec) string {
 	return said
 }
 
-// Overdue says in words that a plan was not executed in time.
+// Overdue returns the message that a plan was not executed in time.
 func Overdue(spec v1alpha1.ConfigurationPlanSpec) string {
 	return fmt.Sprintf("it was not executed before spec.expires, %s: set a later time, and approve the plan that is then computed", spec.Expires.UTC().Format(time.RFC3339))
 }

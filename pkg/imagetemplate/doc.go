@@ -1,9 +1,8 @@
-// Package imagetemplate makes image references of templates: text with variables for which
-// values of the cluster stand, {kube_minor_version} for instance. It is pure: where values
-// come from, others know. The grammar and the words of conditions are those of OLM's design
-// "automatic catalog switching annotations".
+// Package imagetemplate makes image references from templates: text with variables for values of
+// the cluster, such as {kube_minor_version}. It is pure: callers pass the values in. The grammar
+// and the words of conditions are those of OLM's design "automatic catalog switching annotations".
 //
-// Everything is bounded: a template by MaxLength and MaxVariables, a path by what it may have
-// in it, a value by the characters of one part of a reference. The value of a variable is
-// never read as a template.
+// Everything is bounded: MaxLength and MaxVariables bound a template, the allowed elements bound a
+// path, and a value may contain only characters of one part of a reference. The value of a variable
+// is never read as a template.
 package imagetemplate

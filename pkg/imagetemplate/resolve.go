@@ -12,14 +12,14 @@ import (
 // maxValue bounds what a variable stands for, in bytes: a tag has 128.
 const maxValue = 128
 
-// Result is what a template leads to.
+// Result is the result of a template.
 type Result struct {
 	// Image is the reference, empty when there is none.
 	Image string
 	// Unresolved are the variables without a value, as they were written, in their order.
 	Unresolved []string
-	// Malformed is whether the template has something in it that is no variable, or what
-	// comes out of it is no reference of an image.
+	// Malformed is true if the template has something in it that is no variable, or what comes out
+	// of it is no reference of an image.
 	Malformed bool
 }
 
@@ -61,10 +61,10 @@ func (t *Template) with(value func(Variable) string) string {
 	return text.String()
 }
 
-// makesHost tells whether a value has made a host of what is none in the template: the first
-// part of a name is one by the look of it, so that "team{v}/catalog", which is an image of
-// docker.io, would be pulled from any registry. Where the first part is nothing but variables, the
-// template leaves the choice to them.
+// makesHost reports whether a value has made a host of what is none in the template: the first part
+// of a name is one by the look of it, so that "team{v}/catalog", which is an image of docker.io,
+// would be pulled from any registry. Where the first part is nothing but variables, the template
+// leaves the choice to them.
 func (t *Template) makesHost(image string) bool {
 	written, _, isName := strings.Cut(t.with(func(Variable) string { return "" }), "/")
 	if !isName || written == "" {
@@ -80,7 +80,7 @@ func isHost(first string) bool {
 	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
 }
 
-// Fits tells whether a value can be a part of a reference: letters, digits, dots, hyphens and
+// Fits reports whether a value can be a part of a reference: letters, digits, dots, hyphens and
 // underscores.
 func Fits(value string) bool {
 	if value == "" || len(value) > maxValue {
@@ -94,8 +94,8 @@ func Fits(value string) bool {
 	return true
 }
 
-// KubeVersion is what the well-known variables stand for, by their names. It is read of the
-// gitVersion of a cluster: major and minor beside it may be "36+".
+// KubeVersion returns the values of the well-known variables, by name. It reads the gitVersion of a
+// cluster: major and minor beside it may be "36+".
 func KubeVersion(gitVersion string) (map[string]string, error) {
 	parsed, err := version.ParseSemantic(gitVersion)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 
 // Template is a text that was read.
 type Template struct {
-	// Text is what was read.
+	// Text is the text of the template.
 	Text string
 	// Problem is the first place that is no text and no variable; nil when there is none.
 	Problem *Problem

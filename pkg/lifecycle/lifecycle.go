@@ -1,8 +1,8 @@
 // Package lifecycle says when Kubernetes introduces, deprecates and removes its kinds. It is pure.
 //
-// table.txt is generated from several versions of Kubernetes' libraries by hack/lifecycle, since each
-// library forgets kinds that old manifests still have. supplement.txt adds by hand the kinds that all
-// of these libraries forget.
+// hack/lifecycle generates table.txt from several versions of Kubernetes' libraries, because each
+// version lacks kinds that old manifests still have. supplement.txt adds by hand the kinds that all
+// of these libraries lack.
 package lifecycle
 
 import (
@@ -83,7 +83,8 @@ func (t *Table) add(columns []string) error {
 // Version is the newest version of Kubernetes whose libraries are in the table.
 func (t *Table) Version() clusterversion.Kubernetes { return t.version }
 
-// Knows is whether Kubernetes announces the removals of a version no later than that of the table.
+// Knows reports whether Kubernetes announces the removals of a version no later than that of the
+// table.
 func (t *Table) Knows(target clusterversion.Kubernetes) bool {
 	return target.Major == t.version.Major && target.Minor <= t.version.Minor+announced
 }
@@ -95,8 +96,8 @@ func (t *Table) Find(kind schema.GroupVersionKind) (one API, found bool) {
 	return one, found
 }
 
-// IsAlpha is whether a kind is of an alpha version of a built-in group. Kubernetes drops such a
-// version without announcing it.
+// IsAlpha reports whether a kind is of an alpha version of a built-in group. Kubernetes drops such
+// a version without announcing it.
 func (t *Table) IsAlpha(kind schema.GroupVersionKind) bool {
 	return t.groups[kind.Group] && strings.Contains(kind.Version, "alpha")
 }

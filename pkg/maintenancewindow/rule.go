@@ -65,7 +65,7 @@ func NewAll(objects []unstructured.Unstructured) []Window {
 // Problem is why it cannot be read; empty for one that can.
 func (w Window) Problem() string { return w.problem }
 
-// Selects tells whether it is for an extension with these labels.
+// Selects reports whether it is for an extension with these labels.
 func (w Window) Selects(of map[string]string) bool {
 	return w.extensions == nil || w.extensions.Matches(labels.Set(of))
 }
@@ -106,8 +106,8 @@ func (d Decision) String() string {
 // beyond them it is not known.
 const steps = 512
 
-// Decide says whether an upgrade of an extension with these labels may begin: no Deny that is for
-// it is open, and, when there is an Allow for it, one is. Windows that cannot be read hold.
+// Decide reports whether an upgrade of an extension with these labels may begin: no Deny that is
+// for it is open, and, when there is an Allow for it, one is. Windows that cannot be read hold.
 func Decide(all []Window, of map[string]string, now time.Time) Decision {
 	var mine []Window
 	for _, w := range all {

@@ -33,7 +33,7 @@ type MaintenanceWindow struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec is what people write: Schedule and Duration, or Start and End.
+// Spec is the part that users write: Schedule and Duration, or Start and End.
 type Spec struct {
 	// Type is TypeAllow or TypeDeny.
 	Type string `json:"type"`

@@ -31,7 +31,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s: the manifest has digest %s, want %s", e.ID, e.Got, e.Want)
 }
 
-// Keyed tells whether the digest depends on a Digester's key.
+// Keyed reports whether the digest depends on a Digester's key.
 func (d Digest) Keyed() bool {
 	return strings.HasPrefix(string(d), keyedPrefix)
 }
@@ -80,9 +80,8 @@ func (d Digester) Ref(object map[string]any) (Ref, error) {
 	return sealed.Ref, err
 }
 
-// Check tells whether canonical JSON is what a reference names: nil, a
-// *MismatchError, or why that cannot be told. It reads only the bytes; compare
-// identities by parsing them.
+// Check reports whether canonical JSON is what a reference names: nil, a *MismatchError, or why
+// that cannot be told. It reads only the bytes; compare identities by parsing them.
 func (d Digester) Check(ref Ref, canonical []byte) error {
 	got, err := d.digest(ref.ID, canonical)
 	if err != nil {

@@ -112,8 +112,8 @@ func (p FieldPath) String() string {
 	return out.String()
 }
 
-// IsIdentifier tells whether a key needs no quotes in the path of a field as people
-// are shown it. Dashes are common in keys and read well.
+// IsIdentifier reports whether a key needs no quotes in the path of a field as people are shown it.
+// Dashes are common in keys and read well.
 func IsIdentifier(name string) bool {
 	for i := 0; i < len(name); i++ {
 		c := name[i]

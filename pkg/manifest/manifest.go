@@ -1,5 +1,5 @@
-// Package manifest is one Kubernetes object as it was written by a person: its
-// identity, its canonical JSON and its digest. It knows no client and no scheme.
+// Package manifest has one Kubernetes object as its author wrote it: its identity, its canonical
+// JSON and its digest. It knows no client and no scheme.
 package manifest
 
 import (
@@ -32,25 +32,24 @@ func (id ID) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
-// IsSecret tells whether the object is a Secret of the core group, whose content
-// is to be hidden.
+// IsSecret reports whether the object is a Secret of the core group, whose content is to be hidden.
 func (id ID) IsSecret() bool {
 	return id.Group == "" && id.Kind == "Secret"
 }
 
-// IsDefinition tells whether the object is a CustomResourceDefinition.
+// IsDefinition reports whether the object is a CustomResourceDefinition.
 func (id ID) IsDefinition() bool {
 	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }
 
-// DefinesKindsOf tells whether the object is a CustomResourceDefinition of a group: its name is
+// DefinesKindsOf reports whether the object is a CustomResourceDefinition of a group: its name is
 // the plural of its kind, a dot, and the group.
 func (id ID) DefinesKindsOf(group string) bool {
 	_, of, _ := strings.Cut(id.Name, ".")
 	return id.IsDefinition() && of == group
 }
 
-// IsNamespace tells whether the object is the namespace of this name.
+// IsNamespace reports whether the object is the namespace of this name.
 func (id ID) IsNamespace(name string) bool {
 	return id.Group == "" && id.Kind == "Namespace" && id.Name == name
 }

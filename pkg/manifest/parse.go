@@ -17,8 +17,8 @@ import (
 // chain, or to be applied already.
 const reservedPrefix = "penstock.dev/"
 
-// teardownAnnotation is the one that a manifest may have: whether the object is
-// deleted with the rest is up to its author.
+// teardownAnnotation is the only annotation of Penstock that a manifest may have: its author
+// decides whether the object is deleted with the rest.
 const teardownAnnotation = "penstock.dev/teardown-policy"
 
 // refusedMetadata are the fields of metadata that a manifest cannot have, with
@@ -183,8 +183,8 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	}
 }
 
-// IsReserved tells whether a label or annotation is one that Penstock itself writes on
-// objects, and no manifest has.
+// IsReserved reports whether a label or annotation is one that Penstock itself writes on objects,
+// and no manifest has.
 func IsReserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
 // requiredString returns object[key] when it is a string that is not empty.
@@ -248,8 +248,8 @@ func withoutNulls(value any) any {
 	return entries
 }
 
-// isEmpty tells whether a value says the same as no value, for fields that
-// encoders of Go types write although nobody set them.
+// isEmpty reports whether a value says the same as no value, for fields that encoders of Go types
+// write although nobody set them.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -1,8 +1,8 @@
-// Package metriccheck has the type MetricCheck, a question to a metric service by which a rollout is
-// judged, and the rule over its answers. Clients and clocks are passed in.
+// Package metriccheck has the type MetricCheck, a query to a metric service that judges a rollout,
+// and the rule over the answers. Clients and clocks are passed in.
 //
 //	types.go       the type
 //	definition.go  its CustomResourceDefinition
-//	ask.go         one question, and what its answer means
-//	judge.go       what the answers mean for a rollout
+//	ask.go         one query and its answer
+//	judge.go       the verdict over the answers of a rollout
 package metriccheck

@@ -34,7 +34,7 @@ type MetricCheck struct {
 	Spec Spec `json:"spec"`
 }
 
-// Spec is what administrators write.
+// Spec is the part that administrators write.
 type Spec struct {
 	// Address is the URL of the service.
 	Address string `json:"address"`

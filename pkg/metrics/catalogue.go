@@ -1,5 +1,5 @@
-// Package metrics lists the metrics of Penstock's own: what they are called, and what they
-// mean. Collectors are built from this list.
+// Package metrics lists Penstock's own metrics: names and meanings. Collectors are built from this
+// list.
 package metrics
 
 import (

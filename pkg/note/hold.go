@@ -10,7 +10,7 @@ import (
 // HoldOn says which notes hold an upgrade: by reason, the least severity that holds.
 type HoldOn map[string]Severity
 
-// DefaultHoldOn is what holds where nobody names anything.
+// DefaultHoldOn returns the reasons that hold by default.
 func DefaultHoldOn() HoldOn {
 	on := HoldOn{}
 	for _, reason := range Reasons() {
@@ -65,7 +65,7 @@ func names() []string {
 	return all
 }
 
-// Holds is whether a note holds.
+// Holds reports whether a note holds.
 func (h HoldOn) Holds(reason string, severity Severity) bool {
 	least, listed := h[reason]
 	return listed && severity.Rank() <= least.Rank()

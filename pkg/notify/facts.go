@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Type is what a notification is about.
+// Type is the subject of a notification.
 type Type string
 
 // Types, the most urgent first.
@@ -28,7 +28,8 @@ const (
 	RolledBack Type = "RolledBack"
 	// Halted is a rollout that a person has to help.
 	Halted Type = "Halted"
-	// Held is what Penstock does not do on purpose: a freeze, a budget, a rollback, a refused upgrade.
+	// Held is an action that Penstock does not take on purpose: a freeze, a budget, a rollback, a
+	// refused upgrade.
 	Held Type = "Held"
 	// WaitingForApproval is a proposed revision, or a computed plan.
 	WaitingForApproval Type = "WaitingForApproval"

@@ -12,29 +12,30 @@ import (
 )
 
 const (
-	// maxSingle is how many pending events are sent one by one. More are sent as one summary.
+	// maxSingle is the number of pending events up to which each is sent separately. More are sent
+	// as one summary.
 	maxSingle = 20
-	// maxListed is how many events a summary lists.
+	// maxListed bounds the events that a summary lists.
 	maxListed = 100
 )
 
 // SummaryData is the data of a summary.
 type SummaryData struct {
 	Summary string `json:"summary"`
-	// Counts are how many there are of each type, LeftOut not included.
+	// Counts has the number of events of each type, without LeftOut.
 	Counts map[string]int `json:"counts"`
-	// Notifications are the most urgent events, each as it would have been sent.
+	// Notifications are the most urgent events, each as it would be sent separately.
 	Notifications []json.RawMessage `json:"notifications"`
-	// NotListed is how many more of Counts there are, and LeftOut how many Penstock does not have
-	// any more: the receiver was away for too long.
+	// NotListed is the number of further events in Counts, and LeftOut the number of events that
+	// Penstock no longer has, because the receiver was away for too long.
 	NotListed int   `json:"notListed,omitempty"`
 	LeftOut   int64 `json:"leftOut,omitempty"`
 }
 
-// NeedsSummary tells whether pending events are sent as one.
+// NeedsSummary reports whether pending events are sent as one.
 func NeedsSummary(pending int, leftOut int64) bool { return pending > maxSingle || leftOut > 0 }
 
-// Summary returns one event for many, which have the numbers from first to last.
+// Summary returns one event for the events from first to last.
 func Summary(source, receiver string, first, last int64, bodies []json.RawMessage, leftOut int64, at time.Time) Event {
 	type one struct {
 		Type string `json:"type"`

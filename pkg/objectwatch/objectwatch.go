@@ -1,6 +1,6 @@
-// Package objectwatch watches one object by its name, or all objects of a resource, and
-// says what there is, or why that is not known. That there is no such object is an answer,
-// too; no answer is none.
+// Package objectwatch watches one object by its name, or all objects of a resource. It returns the
+// present objects, or why they are unknown. "No such object" is an answer; a missing answer is
+// none.
 package objectwatch
 
 import (
@@ -25,7 +25,7 @@ type Client[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Object is what is watched.
+// Object is a watched object.
 type Object interface {
 	runtime.Object
 	metav1.Object

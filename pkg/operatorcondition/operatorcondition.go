@@ -1,6 +1,6 @@
-// Package operatorcondition reads OperatorConditions (operators.coreos.com), in which an operator says
-// whether it can be upgraded now. It decides which of them count for an extension, and what they
-// say. It knows no client.
+// Package operatorcondition reads OperatorConditions (operators.coreos.com), in which an operator
+// says whether it can be upgraded now. It decides which of them count for an extension, and their
+// result. It knows no client.
 package operatorcondition
 
 import (
@@ -79,7 +79,7 @@ func (i Installed) Owns(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// content is what Penstock reads of an OperatorCondition, in both versions.
+// content has the fields of an OperatorCondition that Penstock reads, in both versions.
 type content struct {
 	Spec struct {
 		// Conditions are the operator's, in v2.

@@ -1,5 +1,5 @@
 // Package outbound connects to addresses that users name: receivers of notifications and metric
-// services. It refuses addresses that lead back into this machine, its cloud or the host's API.
+// services. It refuses addresses of this machine, of its cloud, and of the host's API.
 package outbound
 
 import (

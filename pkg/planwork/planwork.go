@@ -1,5 +1,5 @@
-// Package planwork turns items of a plan into work for the engine: the same for the
-// controller that executes them and for endpoints that say what they would do.
+// Package planwork turns items of a plan into work for the engine, for the controller that executes
+// them and for endpoints that show their effect.
 package planwork
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Names are the marks on targets. There is no label: targets belong to others, and
-// are watched by name.
+// Names returns the marks on targets. There is no label: targets belong to other owners, and are
+// watched by name.
 func Names() observe.Names {
 	return observe.Names{AppliedAnnotation: v1alpha1.AppliedHashAnnotation, ManagerPrefix: v1alpha1.FieldManagerPrefix}
 }
 
-// Ref names a target, and the content that it is to have.
+// Ref returns the reference of a target with its desired content.
 func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
 	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 	return manifest.Ref{
@@ -30,12 +30,12 @@ func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
 	}
 }
 
-// Goes tells whether an item wants its target gone, which it may be already.
+// Goes returns whether an item deletes its target, which may be absent already.
 func Goes(item v1alpha1.PlanItem) bool {
 	return item.Action == v1alpha1.ItemDelete || item.Action == v1alpha1.ItemNone && item.Fingerprint == rollout.FingerprintAbsent
 }
 
-// Bodies are manifests at hand.
+// Bodies holds manifests in memory.
 type Bodies map[manifest.Digest][]byte
 
 // Body implements rollout.Bodies.
@@ -47,8 +47,8 @@ func (b Bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return body, nil
 }
 
-// PreviewWork is the work of one item by itself, for a preview: key tells its layer apart from
-// those of other questions. With remove the target is to go.
+// PreviewWork returns the work of one item alone, for a preview. Key distinguishes its layer from
+// those of other questions. With remove the target is to be deleted.
 func PreviewWork(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: remove}}
 	return rollout.Work{

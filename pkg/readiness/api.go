@@ -111,7 +111,7 @@ func (j *Judge) certainty(kind schema.GroupVersionKind, in clusterversion.Kubern
 	return v1alpha1.UpgradeCertain
 }
 
-// reached is whether a version is stated, and not above another one.
+// reached reports whether a version is stated, and not above another one.
 func reached(stated, target clusterversion.Kubernetes) bool {
 	return stated != (clusterversion.Kubernetes{}) && !target.Less(stated)
 }

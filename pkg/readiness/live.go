@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Live is what the cluster has of the kinds whose state says more than their manifests, by object. A map
-// is nil when Penstock did not look.
+// Live has the cluster's objects of the kinds whose state matters besides their manifests, by
+// object. A map is nil when Penstock did not look.
 type Live struct {
 	Definitions map[manifest.ID]Definition
 	Budgets     map[manifest.ID]Budget
@@ -47,7 +47,7 @@ type Budget struct {
 // Unanswered is a webhook whose Service, as namespace/name, has no ready endpoint.
 type Unanswered struct{ Webhook, Service string }
 
-// StateMatters is whether the state of an object in the cluster says more than its manifest.
+// StateMatters reports whether the state of an object in the cluster says more than its manifest.
 func StateMatters(id manifest.ID) bool {
 	return id.IsDefinition() || isBudget(id) || isWebhooks(id)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Plan is what is known of a ConfigurationPlan.
+// Plan has the known facts of a ConfigurationPlan.
 type Plan struct {
 	Name string
 	// Role is RolledOut when the plan is to be executed, or is in effect, and Proposed when it waits for an
@@ -18,7 +18,7 @@ type Plan struct {
 	Targets []manifest.Ref
 }
 
-// ChartKind is what is known of a ChartKind.
+// ChartKind has the known facts of a ChartKind.
 type ChartKind struct {
 	Name string
 	// Inputs are the kinds that it reads, in the order of its spec.

@@ -19,7 +19,7 @@ import (
 // mostPassed bounds the versions whose reason is in a step.
 const mostPassed = 5
 
-// Contents are what the bundle of a version has.
+// Contents has the objects in the bundle of a version.
 type Contents struct {
 	// Kinds of its objects, each once.
 	Kinds []schema.GroupVersionKind
@@ -76,11 +76,11 @@ func (c *Candidate) excluded(target Target) string {
 	return ""
 }
 
-// Excludes is whether the makers of a version say that it is not for the target.
+// Excludes reports whether the makers of a version say that it is not for the target.
 func (j *Judge) Excludes(one *Candidate) bool { return one.excluded(j.target) != "" }
 
-// Settles is whether a rendered version is a way out for the cluster as it is, so that no later one is
-// rendered.
+// Settles reports whether a rendered version is a way out for the cluster as it is, so that no
+// later one is rendered.
 func (j *Judge) Settles(one *Candidate) bool { return j.unfit(one) == "" && !j.after(one) }
 
 // unfit says why a version is no way out; empty when it is one, or when nobody asked for its bundle.
@@ -111,7 +111,7 @@ func (j *Judge) unfit(one *Candidate) string {
 	return ""
 }
 
-// after is whether a version can only be installed in the upgraded cluster.
+// after reports whether a version can only be installed in the upgraded cluster.
 func (j *Judge) after(one *Candidate) bool {
 	if j.current == nil {
 		return false

@@ -1,10 +1,10 @@
-// Package readiness says what an upgrade of a cluster breaks. It is pure: manifests, statements of
+// Package readiness lists what an upgrade of a cluster breaks. It is pure: manifests, statements of
 // packages and the lifecycle table in, findings out.
 //
-// readiness.go collects the findings and sums them up, acknowledgement.go has those that somebody accepts, api.go judges the versions of objects, objects.go
-// judges budgets and webhooks, live.go adds what the cluster has of them, statement.go judges what
-// packages and charts say, others.go judges plans and ChartKinds, target.go reads the version that
-// somebody asks for.
+// Files: readiness.go collects and sums up the findings, acknowledgement.go has accepted findings,
+// api.go judges versions of objects, objects.go budgets and webhooks, live.go adds their state in
+// the cluster, statement.go judges statements of packages and charts, others.go plans and
+// ChartKinds, target.go reads the requested version.
 package readiness
 
 import (
@@ -25,7 +25,7 @@ import (
 // MaxFindings bounds an answer.
 const MaxFindings = 2000
 
-// Role is what a revision is in its extension.
+// Role is the position of a revision in its extension.
 type Role int
 
 // Roles.
@@ -38,7 +38,7 @@ const (
 	Earlier
 )
 
-// Extension is what is known of one extension.
+// Extension has the known facts of one extension.
 type Extension struct {
 	Name string
 	// Version is that of the installed package.
@@ -60,8 +60,9 @@ type Revision struct {
 	Objects []manifest.Object
 }
 
-// NeedsManifest is whether the judgement of an object depends on its manifest. A budget is judged with
-// the workloads of its revision, a definition that is proposed with what the cluster stores.
+// NeedsManifest reports whether the judgement of an object depends on its manifest. A budget is
+// judged with the workloads of its revision, a definition that is proposed with what the cluster
+// stores.
 func NeedsManifest(id manifest.ID, role Role) bool {
 	return role == RolledOut && (isBudget(id) || isWebhooks(id)) || role == Proposed && id.IsDefinition()
 }
@@ -77,8 +78,8 @@ type Judge struct {
 	// acknowledged the findings that somebody accepts; counts has the others.
 	silent, unseen, acknowledged int
 	counts                       map[v1alpha1.UpgradeSeverity]int
-	// planned is whether steps are wanted; packages are the extensions by package, and required the packages
-	// that an extension waits for.
+	// planned is true if steps are wanted. packages are the extensions by package, and required the
+	// packages that an extension waits for.
 	planned            bool
 	packages, required map[string][]string
 }

@@ -46,7 +46,7 @@ type Candidate struct {
 	Image     string
 	Requires  []string
 	Statement Statement
-	// Rendered is whether Contents are known.
+	// Rendered is true if Contents are known.
 	Rendered bool
 	Contents Contents
 }
@@ -66,9 +66,9 @@ func (s *Statement) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// StatedBy is what catalogs say of an installed bundle, and of the bundles that follow it. A catalog that
-// has the bundle counts, and without one all that have the package. A catalog that cannot be read is an
-// error unless another one has the bundle.
+// StatedBy returns the catalogs' statements on an installed bundle, and on the bundles that follow
+// it. A catalog that has the bundle counts, and without one all that have the package. A catalog
+// that cannot be read is an error unless another one has the bundle.
 func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statement, error) {
 	out := Statement{Package: pkg}
 	at := graph.Installed{Name: bundle}
@@ -166,7 +166,7 @@ func (s *Statement) excludes(target Target) string {
 	return ""
 }
 
-// bounds is whether a statement says something of the target: a lower bound does not.
+// bounds reports whether a statement says something of the target: a lower bound does not.
 func (s *Statement) bounds(target Target) bool {
 	return s.Range != "" && !within(s.Range, clusterversion.Kubernetes{Major: 1, Minor: farAway}) || s.Most != nil && target.OpenShift != nil
 }
@@ -174,7 +174,8 @@ func (s *Statement) bounds(target Target) bool {
 // farAway is a minor of Kubernetes that only a range without an upper bound has.
 const farAway = 9999
 
-// StatedIn is what the annotations of a revision say, which Penstock took of its chart or bundle.
+// StatedIn returns the statement in the annotations of a revision, which Penstock took from its
+// chart or bundle.
 func StatedIn(annotations map[string]string) Statement {
 	out := Statement{Range: annotations[v1alpha1.KubeVersionAnnotation]}
 	if value := annotations[v1alpha1.MaxOpenShiftAnnotation]; value != "" {
@@ -190,8 +191,8 @@ func (s *Statement) Or(other Statement) {
 	}
 }
 
-// within is whether a version is in a range of a chart. A range that cannot be read is refused when the
-// chart is rendered.
+// within reports whether a version is in a range of a chart. A range that cannot be read is refused
+// when the chart is rendered.
 func within(wanted string, version clusterversion.Kubernetes) bool {
 	allowed, err := semver.NewConstraint(wanted)
 	return err != nil || allowed.Check(semver.New(uint64(version.Major), uint64(version.Minor), uint64(version.Patch), "", ""))
@@ -239,7 +240,7 @@ func (j *Judge) next(said *Statement) *Candidate {
 	return later
 }
 
-// needs is whether a bundle wants a newer Kubernetes than a version.
+// needs reports whether a bundle wants a newer Kubernetes than a version.
 func (s *Statement) needs(version clusterversion.Kubernetes) bool {
 	return s.Least != nil && version.Less(*s.Least)
 }

@@ -1,5 +1,5 @@
-// Package records reads what the API keeps in the store, without a server: which packs its
-// records refer to.
+// Package records reads stored records of the API without a server, and returns the packs that they
+// refer to.
 package records
 
 import (

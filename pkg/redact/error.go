@@ -137,7 +137,7 @@ func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bo
 	return &kept
 }
 
-// isSecretField tells whether a path begins as those of a Secret do.
+// isSecretField reports whether a path begins as those of a Secret do.
 func isSecretField(path string) bool {
 	name := strings.TrimPrefix(path, ".")
 	if end := strings.IndexAny(name, ".["); end >= 0 {
@@ -146,8 +146,8 @@ func isSecretField(path string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"}, name)
 }
 
-// complainsOfHidden tells whether an answer is about a hidden field or one that
-// has hidden fields. It then has the value in a form of the server's own.
+// complainsOfHidden reports whether an answer is about a hidden field or one that has hidden
+// fields. It then has the value in a form of the server's own.
 func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool {
 	if status.Details == nil {
 		return false

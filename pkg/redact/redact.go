@@ -1,12 +1,11 @@
-// Package redact removes the content of Secrets, and values that the administrator of
-// the cluster calls secret, from what people see: diffs, conditions, events and logs.
-// More people may read those than the objects that they describe.
+// Package redact removes the content of Secrets, and fields that the administrator lists as secret,
+// from diffs, conditions, events and logs. More people may read those than the objects that they
+// describe.
 //
-// Code that knows an object's fields hides them by their path (Mask). Messages of
-// others, such as the API server of the cluster and its admission webhooks, may contain
-// anything. Of an error about a Secret only the reason and the names of fields are kept;
-// in other texts the values are replaced wherever they occur (Values). The package is
-// pure: no client, no clock.
+// Mask hides fields by their path, in objects whose fields are known. Messages of others, such as
+// the cluster's API server and its admission webhooks, can contain any text. Of an error about a
+// Secret, only the reason and the names of fields are kept. In other texts, Values replaces the
+// values wherever they occur. The package is pure: no client, no clock.
 package redact
 
 import (
@@ -105,7 +104,7 @@ func (r *Redactor) Mask(kind schema.GroupKind) Mask {
 	return r.masks[kind]
 }
 
-// Hides tells whether objects of a kind may have something hidden.
+// Hides reports whether objects of a kind may have something hidden.
 func (r *Redactor) Hides(kind schema.GroupKind) bool {
 	return kind == secretKind() || len(r.Mask(kind)) > 0
 }

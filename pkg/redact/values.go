@@ -21,7 +21,7 @@ const (
 	// fragmentBytes is the length from which any fragment of a hidden value is taken
 	// out: a caller that quotes a value may have cut it short.
 	fragmentBytes = 8
-	// textBytes is what is kept of a text at most.
+	// textBytes is the longest text that is kept, in bytes.
 	textBytes = 16 << 10
 )
 
@@ -235,7 +235,7 @@ func markWhole(text, value string, mark func(from, to int)) {
 	}
 }
 
-// inWord tells whether a word goes on across a place in a text.
+// inWord reports whether a word goes on across a place in a text.
 func inWord(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])

@@ -48,7 +48,7 @@ func (v *verification) provenance() (string, error) {
 	return fmt.Sprintf("made by %s from %s", from.builder, from.said()), nil
 }
 
-// origin is what a provenance says about the making of the files.
+// origin is a provenance's statement on how the files were made.
 type origin struct {
 	builder string
 	// source is the dependency with a commit.

@@ -1,4 +1,4 @@
-// Package requestbody bounds what the bodies of requests take: the time in which they
-// come, and the memory while they are read, decoded and held. Both are divided fairly
-// between users, or between addresses where nobody is known, so that nobody keeps others from sending theirs.
+// Package requestbody bounds the bodies of requests: the time to receive them, and the memory while
+// they are read, decoded and held. Users, or addresses where the user is unknown, have fair shares
+// of both, so no client keeps others from sending.
 package requestbody

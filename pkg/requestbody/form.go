@@ -15,7 +15,7 @@ import (
 type Form int
 
 const (
-	// otherForm is what the endpoint refuses.
+	// otherForm is a form that the endpoint refuses.
 	otherForm Form = iota
 	jsonForm
 	yamlForm

@@ -45,16 +45,16 @@ type patientBody struct {
 	wait time.Duration
 	// until has reads fail at a time; the zero time never.
 	until func(time.Time) error
-	// shared tells that the deadline is one of the connection, which other requests use
-	// later, and which the server reads to the end of this body itself.
+	// shared is true if the deadline is one of the connection: later requests use it, and the
+	// server reads to the end of this body itself.
 	shared bool
 
 	// mu guards what follows: the handler of a request that timed out may go on reading
 	// when the request is over.
 	mu sync.Mutex
-	// reading tells that somebody waits for more.
+	// reading is true if somebody waits for more.
 	reading bool
-	// came tells that all of it was read.
+	// came is true if all of it was read.
 	came bool
 	// over is set when the request is. Setting deadlines panics then in HTTP/2, and
 	// concerns another request in HTTP/1.

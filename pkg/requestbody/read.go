@@ -77,9 +77,9 @@ func readAll(source io.Reader, announced int64, share *Share) ([]byte, error) {
 	}
 }
 
-// answer is what a client is told whose body could not be read to its end, if it is still
-// there. It has to be an answer of the API: of other errors the library writes lines into
-// the log, for everybody who leaves.
+// answer returns the error for a client whose body could not be read to its end, if it is still
+// there. It has to be an answer of the API: of other errors the library writes lines into the log,
+// for everybody who leaves.
 func answer(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -17,8 +17,8 @@ const (
 	// that grows by doubling.
 	textFactor = 4
 
-	// bytesPerJSONValue is what a value takes in a tree, with its share of maps
-	// and slices and of the garbage from when these grew.
+	// bytesPerJSONValue is the memory of a value in a tree, with its share of maps and slices and
+	// of the garbage from when these grew.
 	bytesPerJSONValue = 128
 
 	// bytesPerYAMLValue is that for YAML, most of which is garbage: tokens,
@@ -60,7 +60,7 @@ const (
 	// aliasFactor is how many times as long a YAML text may become by what its
 	// aliases stand for.
 	aliasFactor = 4
-	// freeAliasBytes is what every text may become.
+	// freeAliasBytes is the size that any text may expand to.
 	freeAliasBytes = 64 << 10
 )
 

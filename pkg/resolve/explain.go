@@ -200,7 +200,7 @@ func (r *resolver) whyOutside() string {
 	return said
 }
 
-// allowedPreRelease is whether a range refused a version only because it is a pre-release.
+// allowedPreRelease reports whether a range refused a version only because it is a pre-release.
 func (r *resolver) allowedPreRelease(nodes []*graph.Node) bool {
 	return slices.ContainsFunc(nodes, func(node *graph.Node) bool {
 		if len(node.Version.Pre) == 0 {

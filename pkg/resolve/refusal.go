@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// Rule is what refused a bundle.
+// Rule is the rule that refused a bundle.
 type Rule string
 
 // The rules, in the order in which they are asked.
@@ -103,7 +103,7 @@ func (r *resolver) whyRefused(refused Refusal) string {
 	return "is lower"
 }
 
-// isForeign tells whether a catalog does not have the installed bundle, as after a switch of
+// isForeign reports whether a catalog does not have the installed bundle, as after a switch of
 // catalogs: its versions may have the same numbers all the same.
 func (r *resolver) isForeign(own *view) bool {
 	return r.request.Installed != nil && own.graph.Node(r.request.Installed.Name) == nil && slices.ContainsFunc(own.graph.Nodes(), func(node *graph.Node) bool {

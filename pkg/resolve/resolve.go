@@ -1,6 +1,6 @@
-// Package resolve chooses the one bundle that an extension should have, and says why: the
-// rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not
-// depend on the order of what it is given. docs/reference/resolution.md has the rules.
+// Package resolve chooses the one bundle that an extension should have, and explains the choice.
+// The rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not
+// depend on the order of its input. docs/reference/resolution.md has the rules.
 package resolve
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 )
 
-// Request is what an extension asks for.
+// Request is the request of an extension.
 type Request struct {
 	Package string
 	// Version is a range in the grammar of Masterminds/semver; empty is any version, also a
@@ -40,7 +40,7 @@ type Request struct {
 // Installed is the bundle that the extension has.
 type Installed struct{ Name, Version string }
 
-// Catalog is what one catalog has of the package.
+// Catalog has the bundles of the package in one catalog.
 type Catalog struct {
 	Name        string
 	Labels      map[string]string
@@ -62,7 +62,7 @@ type Resolution struct {
 	// Channel leads to the bundle: that of the upgrade, or else one that was asked for and
 	// has it, the default channel before others. It is empty when no channel has it.
 	Channel string
-	// Deprecation is what the catalog of the bundle says.
+	// Deprecation has the messages of the bundle's catalog.
 	Deprecation Deprecation
 	// Reason says why this one, and Refused why not others: the nearest first, and not all.
 	Reason  string
@@ -71,8 +71,8 @@ type Resolution struct {
 	Counts map[Rule]int
 }
 
-// Deprecation is what a catalog says of the package, of the channels that were asked for (or
-// of all) and of the bundle.
+// Deprecation has a catalog's messages on the package, on the requested channels (or all) and on
+// the bundle.
 type Deprecation struct {
 	Package  *fbc.Deprecation
 	Channels []fbc.Deprecation
@@ -162,7 +162,7 @@ func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
 	return asked, nil
 }
 
-// chooses tells whether the selector chooses a catalog.
+// chooses reports whether the selector chooses a catalog.
 func (r *resolver) chooses(catalog *Catalog) bool {
 	return r.selector.Matches(labels.Set(catalog.Labels))
 }
@@ -225,7 +225,7 @@ func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Install
 	return ""
 }
 
-// tooNew is whether a bundle needs a newer Kubernetes than the cluster has. The one that is
+// tooNew reports whether a bundle needs a newer Kubernetes than the cluster has. The one that is
 // installed stays, or a lower one would take its place.
 func (r *resolver) tooNew(node *graph.Node) bool {
 	if r.request.Cluster == nil || r.request.Installed != nil && r.request.Installed.Name == node.Bundle.Name {
@@ -235,7 +235,7 @@ func (r *resolver) tooNew(node *graph.Node) bool {
 	return found && r.request.Cluster.Less(least)
 }
 
-// NeedsKubernetes is whether a bundle needs a version of Kubernetes.
+// NeedsKubernetes reports whether a bundle needs a version of Kubernetes.
 func NeedsKubernetes(bundle *fbc.Bundle) bool {
 	_, needs := MinKubernetes(bundle)
 	return needs
@@ -257,7 +257,7 @@ func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	return clusterversion.Kubernetes{}, false
 }
 
-// InRange is whether a version is in a range, in the grammar of Request.Version. Every version
+// InRange reports whether a version is in a range, in the grammar of Request.Version. Every version
 // is in an empty one, and what cannot be read is in none but itself.
 func InRange(version, wanted string) bool {
 	if wanted == "" || wanted == version {

@@ -25,7 +25,7 @@ type Survey struct {
 type Seen struct {
 	Catalog string
 	Node    *graph.Node
-	// Rule is what refused it, "" when nothing did: it was chosen, or one of several that
+	// Rule is the rule that refused it, "" when none did: it was chosen, or one of several that
 	// might have been. It is "" for a bundle of Elsewhere.
 	Rule Rule
 

@@ -13,8 +13,8 @@ import (
 // gains by finding two diffs with one digest, since uids are not theirs to choose.
 const approvalBytes = 8
 
-// RolledOutBefore is what a proposal would replace: the newest revision below its number that
-// is active and not being deleted. It is nil when nothing is rolled out.
+// RolledOutBefore returns the revision that a proposal would replace: the newest revision below its
+// number that is active and not being deleted. It is nil when nothing is rolled out.
 func RolledOutBefore(revisions []olm.ClusterExtensionRevision, number int64) *olm.ClusterExtensionRevision {
 	var found *olm.ClusterExtensionRevision
 	for i := range revisions {

@@ -13,7 +13,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Inventory is what a store keeps of a chain, as the engine works with it.
+// Inventory returns the stored inventory of a chain in the form of the engine.
 func Inventory(in store.Inventory) rollout.Inventory {
 	out := rollout.Inventory{Entries: make(map[manifest.ID]rollout.Entry, len(in.Entries)), Reached: map[string]int{}}
 	for _, e := range in.Entries {

@@ -19,9 +19,9 @@ func Names() observe.Names {
 	}
 }
 
-// PreviewWork is what the engine would be given if a revision were the only one of its
-// chain that is wanted in the cluster, whatever its state: the work of a preview.
-// All are the revisions of the chain. It has neither Bodies nor Save.
+// PreviewWork returns the engine's work if a revision were the only wanted one of its chain,
+// whatever its state: the work of a preview. All are the revisions of the chain. It has neither
+// Bodies nor Save.
 func PreviewWork(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
 	compiled, err := Layer(revision, false) // the order is nothing to a preview
 	if err != nil {

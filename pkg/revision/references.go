@@ -30,7 +30,7 @@ func PackRoot(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return pack.Root(references.Of(revision))
 }
 
-// Mark is what a revision shows of the way in which an object is rolled out.
+// Mark returns the way in which an object is rolled out, from the entry of a revision.
 func Mark(entry olmv1alpha1.RevisionObject) release.Mark {
 	return release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}
 }

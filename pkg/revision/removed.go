@@ -31,8 +31,8 @@ func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	return budget.Token(removed, func(manifest.ID) string { return "removed by " + string(by) })
 }
 
-// AsksForRemoved tells whether the complete rollout of a revision will need an
-// acknowledgement for the objects of an earlier revision that it removes.
+// AsksForRemoved reports whether the complete rollout of a revision will need an acknowledgement
+// for the objects of an earlier revision that it removes.
 func AsksForRemoved(from, to []manifest.Ref) bool {
 	return budget.WouldAsk(IDs(from), IDs(to))
 }

@@ -11,8 +11,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Row is what history keeps of a revision whose pack is root, but for its
-// Counts.
+// Row returns the history's row of a revision whose pack is root, but for its Counts.
 func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row {
 	row := store.Row{
 		PackRoot:  root,

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Teardown is what becomes of the objects of a revision that is deleted.
+// Teardown has the effects of a revision's deletion on its objects.
 type Teardown struct {
 	// Deleted go, what others and data go with first.
 	Deleted []manifest.ID

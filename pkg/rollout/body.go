@@ -18,13 +18,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Kinds tells of the kinds of the target cluster, as a Reader does.
+// Kinds knows the kinds of the target cluster, as a Reader does.
 type Kinds interface {
 	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
 }
 
-// Manifests are those of a chain as they are applied: with the marks by which its
-// objects are known.
+// Manifests are the manifests of a chain as they are applied: with the marks of its objects.
 type Manifests struct {
 	Bodies Bodies
 	Kinds  Kinds
@@ -33,8 +32,8 @@ type Manifests struct {
 	Chain string
 }
 
-// Without is the manifest of a step with our marks and without fields that are left to
-// others (see Entry.Yielded). Create-only objects bear no marks: they are not ours.
+// Without returns the manifest of a step with our marks and without fields that are left to others
+// (see Entry.Yielded). Create-only objects have no marks, because they are not ours.
 func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []string) ([]byte, error) {
 	if step.Policy.CreateOnly {
 		return m.applied(ctx, step.Ref)
@@ -104,7 +103,7 @@ func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error)
 	return marked, nil
 }
 
-// Decoded is the manifest with our marks as a tree.
+// Decoded returns the manifest with our marks as a tree.
 func (m Manifests) Decoded(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
 	body, err := m.marked(ctx, ref)
 	if err != nil {

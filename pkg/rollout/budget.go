@@ -10,30 +10,32 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
-// Budget bounds what is lost without a person having asked for that: what a revision
-// does not list any more may be much by mistake.
+// Budget bounds the loss of objects that no user has asked for: a revision may lack many objects by
+// mistake.
 type Budget struct {
 	// Explicit holds the numbers of revisions that are being deleted. A user who deletes
 	// them wants their objects gone, so these do not count.
 	Explicit map[int64]bool
-	// Acknowledged holds what people answered to Report.Acknowledge.
+	// Acknowledged holds the users' answers to Report.Acknowledge.
 	Acknowledged map[string]bool
-	// Listed returns what a revision that is no layer lists, and whether that is known.
-	// Nil knows of none: then nothing counts as replaced.
+	// Listed returns the objects that a revision lists which is no layer, and whether they are
+	// known. A nil Listed knows of none: then nothing counts as replaced.
 	Listed func(revision int64) ([]manifest.ID, bool)
-	// Undone is true for an object with the content of a revision that never succeeded,
-	// while an earlier one did, and none that did has the object: what such an upgrade
-	// added is no loss. Objects that keep others or data count nevertheless. Nil is for none.
+	// Undone is true for an object that only an upgrade without success had added: it has the
+	// content of a revision that never succeeded, while an earlier one did, and no revision that
+	// succeeded has the object. Losing it is no loss, except for objects that contain others or
+	// data. Nil is for none.
 	Undone func(id manifest.ID, revision int64) bool
-	// Reviewed is true for an object with the content of a revision whose deletion
-	// somebody has named, before a later revision went on. Nil is for none.
+	// Reviewed is true for an object of a revision if a user named its deletion before resuming a
+	// later revision. Nil is for none.
 	Reviewed func(id manifest.ID, revision int64) bool
 }
 
-// Deletion counts what the budget was charged with.
+// Deletion is one charge of the budget.
 type Deletion struct {
 	At time.Time
-	// Objects that were lost: those that went without one of their kind in their place.
+	// Objects is the number of lost objects: those deleted without another of their kind in their
+	// place.
 	Objects int
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// CompetingOwner is another program that may roll out the objects of a chain, and that notes that
-// before it writes the first object, as Helm does with the Secret of a release. So nothing has to
-// be watched: the caller that asks before the first write of a pass is never too late.
+// CompetingOwner is another program that may roll out the objects of a chain. It records that
+// before it writes the first object, as Helm does with the Secret of a release. So no watch is
+// needed: a check before the first write of a pass is never too late.
 type CompetingOwner interface {
-	// Claims says in words why the objects are theirs now, and what a person can do; empty
-	// when they are not. It costs a request.
+	// Claims returns, in words, why the other program owns the objects now, and what a user can do;
+	// empty when it does not. It costs a request.
 	Claims(ctx context.Context) (string, error)
 }
 
@@ -45,7 +45,7 @@ func (p *pass) isClaimed(ctx context.Context) bool {
 	return true
 }
 
-// claims is what keeps an object from being written.
+// claims returns the failure that prevents an object from being written.
 func (p *pass) claims(step stage.Step) Failure {
 	return Failure{Ref: step.Ref, Reason: p.claimed.reason, Message: p.claimed.why, NeedsPerson: p.claimed.reason == ReasonContested}
 }
@@ -59,7 +59,7 @@ func (p *pass) notBegun(at place) refusals {
 	return refused
 }
 
-// writes tells whether any of some objects may change the cluster.
+// writes reports whether any of some objects may change the cluster.
 func writes(objects []*object) bool {
 	return slices.ContainsFunc(objects, func(o *object) bool { return o.decide(o.seen).Action.writes() })
 }

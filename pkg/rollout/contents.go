@@ -29,13 +29,13 @@ const (
 	copiedByOLM = "olm.copiedFrom"
 )
 
-// NamespaceContents says what is in a namespace that goes with it: workloads, claims, custom resources,
-// and of other kinds what a label selector selects.
+// NamespaceContents returns the content of a namespace that is deleted with it: workloads, claims,
+// custom resources, and of other kinds the objects that a label selector selects.
 type NamespaceContents interface {
 	InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// inside is what was found about an object that keeps others, or data.
+// inside has the findings about an object that contains other objects, or data.
 type inside struct {
 	// full says what would go with it, empty for nothing.
 	full string
@@ -110,8 +110,8 @@ func (o *object) unread(format string, err error, args ...any) Failure {
 	return failure
 }
 
-// goesWith tells whether something goes with an object, as it was found lately. Nothing is remembered of
-// an object with which nothing goes, because it is deleted now.
+// goesWith reports whether something goes with an object, as it was found lately. Nothing is
+// remembered of an object with which nothing goes, because it is deleted now.
 func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
 	now, known := p.engine.Clock.Now(), p.memory.inside[o.step.ID]
 	if known.full != "" && now.Before(known.next) {

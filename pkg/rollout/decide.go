@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Action is what has to be done with one object. The package comment says what a new one takes.
+// Action is the action for one object. The package comment lists the places that a new one needs.
 type Action string
 
 const (
@@ -20,23 +20,23 @@ const (
 	Create Action = "Create"
 	// Update our object to new content.
 	Update Action = "Update"
-	// Adopt an object of somebody else.
+	// Adopt an object of another owner.
 	Adopt Action = "Adopt"
-	// Repair our object: someone changed values that we apply.
+	// Repair our object: another writer changed values that we apply.
 	Repair Action = "Repair"
-	// Verify our object: something changed that might concern us.
+	// Verify our object: a change might concern our values.
 	Verify Action = "Verify"
 	// Idle: nothing to do.
 	Idle Action = "Idle"
-	// Collision: somebody else's object, which we must not touch.
+	// Collision: an object of another owner, which we must not touch.
 	Collision Action = "Collision"
-	// Deferred: not known yet, or not possible yet; an event will tell.
+	// Deferred: unknown or impossible for now; an event will follow.
 	Deferred Action = "Deferred"
 	// Shared: a Shared object, to be looked at and perhaps written.
 	Shared Action = "Shared"
 )
 
-// writes tells whether an action may change the cluster.
+// writes reports whether an action may change the cluster.
 func (a Action) writes() bool {
 	switch a {
 	case Create, Adopt, Update, Repair, Verify, Shared:
@@ -52,20 +52,21 @@ type Decision struct {
 	Message string
 }
 
-// Seen is what is known of a live object.
+// Seen is the known state of a live object.
 type Seen struct {
 	Presence observe.Presence
 	// Observation of a present object. For an absent one ResourceVersion may
 	// hold how far the watch that says so has come.
 	observe.Observation
-	// Version of its API that a present object was read in; empty for what a watch shows.
+	// Version is the API version in which a present object was read; empty for an object from a
+	// watch.
 	Version string
-	// Late is true when the watch has not come to our last write yet: of the
-	// observation, only what the inventory recorded then is known.
+	// Late is true when the watch has not reached our last write: only the facts that the inventory
+	// recorded then are known.
 	Late bool
 }
 
-// Identity is under which names a chain writes.
+// Identity has the names under which a chain writes.
 type Identity struct {
 	// Chain is the value of the chain label.
 	Chain string
@@ -78,9 +79,8 @@ func (i Identity) managerOf(chain string) string {
 	return strings.TrimSuffix(i.Manager, i.Chain) + chain
 }
 
-// Decide says what has to be done with one object. Memo is the object's entry in
-// the inventory, or nil. Decide is a function of its arguments alone, and the
-// only place where such decisions are made.
+// Decide chooses the action for one object. Memo is the object's entry in the inventory, or nil.
+// Decide is a function of its arguments alone, and the only place for such decisions.
 func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	if step.Policy.CreateOnly {
 		return decideCreateOnly(seen)
@@ -180,8 +180,8 @@ func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entr
 	return memo != nil && !memo.Intent() || seen.Applied == step.Digest || seen.Applied.Keyed()
 }
 
-// Owns says whether a live object is the chain's, and if not, in words, whose it is. Memo
-// is the object's entry in the inventory, or nil.
+// Owns returns whether a live object is the chain's, and if not, in words, the owner. Memo is the
+// object's entry in the inventory, or nil.
 func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner string) {
 	recorded := memo != nil && !memo.Intent() && memo.UID == seen.UID
 	if seen.Chain != "" && seen.Chain != i.Chain {
@@ -211,8 +211,8 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	return false, "was not made by this extension"
 }
 
-// MayRemove is true for the very object that the chain wrote, recorded or not, unless
-// someone else has taken charge of it since; otherwise it says in words who.
+// MayRemove returns true for the very object that the chain wrote, recorded or not, unless another
+// owner has taken it since. Otherwise it names that owner.
 func (i Identity) MayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
 	ours, owner = i.Owns(seen, &entry)
 	if c := seen.Controller; ours && c != nil {

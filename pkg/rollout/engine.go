@@ -22,14 +22,14 @@ import (
 type Writer interface {
 	Apply(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error)
 	Delete(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) error
-	// Reassign makes managedFields of an object what they are given as.
+	// Reassign replaces the managedFields of an object.
 	Reassign(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error)
-	// Release removes the marks of a chain from an object and leaves the rest.
+	// Release removes the marks of a chain from an object and keeps the rest.
 	Release(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, marks targetclient.Marks) error
 }
 
-// Reader reads objects of the target cluster, past every cache, in the version of the
-// reference or, when that is not served any more, in another one.
+// Reader reads objects of the target cluster without a cache, in the version of the reference or,
+// when that is not served, in another version.
 type Reader interface {
 	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
@@ -38,32 +38,30 @@ type Reader interface {
 	// Served returns the resource of a kind in a served version. A NoMatch error means that
 	// no version is served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// HasStatus tells whether a kind has the subresource status: the API server then ignores the field
-	// status in an apply. It fails with a NoMatch error while the kind is not served in this version.
+	// HasStatus returns whether a kind has the subresource status: the API server then ignores the
+	// field status in an apply. It fails with a NoMatch error while the kind is not served in this
+	// version.
 	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
 	// Instances lists at most limit objects of a kind.
 	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Observer tells what is known of objects (see package observe).
+// Observer returns the known state of objects (see package observe).
 type Observer interface {
-	// Want must not keep the interests: they are used for something else then.
+	// Want must not keep the interests: the caller uses the slice again.
 	Want(owner string, interests ...observe.Interest)
 	Get(id manifest.ID) (observe.Observation, observe.Presence)
 	Drop(owner string)
-	// Trouble is why an object's presence is Unknown, or nil while the answer is
-	// on its way.
+	// Trouble returns why an object's presence is Unknown, or nil while the answer is on its way.
 	Trouble(id manifest.ID) error
 }
 
-// Trier asks what an apply would make of an object, and stores nothing (see
-// package targetclient).
+// Trier tries an apply to an object by dry-run (see package targetclient).
 type Trier interface {
 	Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error)
 }
 
-// Explainer says why an object is not ready (see package cause/gather). It is false when
-// it does not know.
+// Explainer returns why an object is not ready (see package cause/gather), and false when unknown.
 type Explainer interface {
 	Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error)
 }
@@ -79,12 +77,12 @@ type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
-	// Trier is for shared objects whose fields others have.
+	// Trier is for shared objects with fields of other managers.
 	Trier Trier
-	// Explainer is asked about objects that have not been ready for a while; the default
-	// knows nothing.
+	// Explainer is called for objects that have not been ready for a while; the default knows
+	// nothing.
 	Explainer Explainer
-	// NamespaceContents is asked about namespaces that somebody deletes with their revision; the
+	// NamespaceContents is called for namespaces that a user deletes with their revision; the
 	// default finds nothing in them.
 	NamespaceContents NamespaceContents
 	// Lister is for a CompetingOwner of a caller; the engine does not need it.
@@ -94,21 +92,19 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Parallel bounds the writes of one chain at a time; the default is 8.
 	Parallel int
-	// SkipPreflight writes without a dry-run of what a phase would write. It saves
-	// a request for each write; a phase then stays half written when one of its
-	// objects is refused, until that is mended.
+	// SkipPreflight omits the dry-runs of a phase. It saves a request for each write. But when an
+	// object is refused, the phase stays half written until that is corrected.
 	SkipPreflight bool
-	// Jitter spreads retries; the default leaves them as they are.
+	// Jitter spreads retries; the default does not change them.
 	Jitter func(time.Duration) time.Duration
-	// Metrics is told what is done; the default tells nobody.
+	// Metrics records the work of the engine; the default records nothing.
 	Metrics Metrics
-	// Redactor hides what is not to be in messages and events; the default hides
-	// the content of Secrets. Writer and Reader should have the same.
+	// Redactor hides content that must not be in messages and events; the default hides the content
+	// of Secrets. Writer and Reader should have the same Redactor.
 	Redactor *redact.Redactor
 }
 
-// Engine reconciles chains. It may be used by several goroutines, one for each
-// owner at a time.
+// Engine reconciles chains. Several goroutines may use it, one for each owner at a time.
 type Engine struct {
 	Options
 
@@ -134,13 +130,12 @@ func New(options Options) *Engine {
 	return &Engine{Options: options, memories: map[string]*memory{}, looking: make(chan struct{}, looksAtOnce)}
 }
 
-// Identity is under which names the engine writes for an owner.
+// Identity returns the names under which the engine writes for an owner.
 func (e *Engine) Identity(owner string) Identity {
 	return Identity{Chain: owner, Manager: e.Names.ManagerPrefix + owner}
 }
 
-// Forget drops what is remembered and watched for an owner. Nothing in the
-// cluster changes.
+// Forget drops the memory and the watches of an owner. Nothing in the cluster changes.
 func (e *Engine) Forget(owner string) {
 	e.Observer.Drop(owner)
 	e.mu.Lock()
@@ -148,12 +143,12 @@ func (e *Engine) Forget(owner string) {
 	delete(e.memories, owner)
 }
 
-// Reconcile does one pass over a chain: what can be done now is done, what has to
-// be waited for is reported, and the observer's next notification asks for the
-// next pass. An error means that the pass could not be finished (the inventory
-// could not be saved, the context ended); the report then tells how far it came.
+// Reconcile does one pass over a chain. It does the possible work now, reports the objects that it
+// waits for, and relies on the observer's next notification for the next pass. An error means that
+// the pass could not be finished (the inventory could not be saved, the context ended); the report
+// then has the progress so far.
 //
-// Objects that fail do not make an error: they are in the report.
+// Objects that fail are in the report and give no error.
 func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	p := e.begin(work)
 	found, err := p.run(ctx)

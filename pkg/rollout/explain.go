@@ -27,12 +27,11 @@ const (
 	// lookTimeout how long one may take: a pass waits for its looks.
 	looksAtOnce = 4
 	lookTimeout = 5 * time.Second
-	// verdictBytes is what the verdict of a probe may have of a message when the cause
-	// follows.
+	// verdictBytes is the longest verdict of a probe in a message with a cause.
 	verdictBytes = 160
 )
 
-// look is what was found out about an object that is not ready.
+// look has the findings about an object that is not ready.
 type look struct {
 	// since is when it was seen first that the object is not ready, and next when to look.
 	since, next time.Time
@@ -41,7 +40,7 @@ type look struct {
 	// found is the cause, nil for none; shown is how it may be told.
 	found *cause.Cause
 	shown string
-	// denied is what the server answered when the engine cannot look; empty when it may.
+	// denied is the server's answer when the engine may not look; empty when it may.
 	denied string
 }
 

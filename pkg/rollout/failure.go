@@ -156,14 +156,14 @@ func (p *pass) schedule(o *object, result objectResult) {
 	}
 }
 
-// isWebhookFailure tells whether the cluster answered that an admission webhook did not answer, or
-// not as one does (k8s.io/apiserver, pkg/admission/plugin/webhook/errors).
+// isWebhookFailure reports whether the cluster answered that an admission webhook did not answer,
+// or not as one does (k8s.io/apiserver, pkg/admission/plugin/webhook/errors).
 func isWebhookFailure(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && apierrors.IsInternalError(err) && strings.Contains(answer.Status().Message, "failed calling webhook")
 }
 
-// Classify says what an error of a write of an object means.
+// Classify returns the failure for an error of an object's write.
 func Classify(ref manifest.Ref, err error) *Failure {
 	failure := &Failure{Ref: ref, Message: Explain(ref, err)}
 	if failure.Immutable = isUnchangeable(err); failure.Immutable {
@@ -207,9 +207,9 @@ func isSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), redact.SchemaError)
 }
 
-// Explain is an error for status, without the name of the object, which stands
-// beside it, as far as that is possible. The client of the target has taken out what is hidden;
-// for Secrets that is done once more, for clients that do not.
+// Explain returns an error as text for status, without the name of the object, which is shown
+// beside it, as far as possible. The client of the target has removed hidden content. For Secrets,
+// Explain removes it once more, for clients that do not.
 func Explain(ref manifest.Ref, err error) string {
 	var body *bodyError
 	var scope *targetclient.ScopeError
@@ -245,7 +245,7 @@ const (
 	maxCauses    = 3
 )
 
-// briefly is what a server said, short, with its reason: a long value goes, the field
+// briefly returns a server's message, short, with its reason: a long value is removed, the field
 // before it and the words behind it stay.
 func briefly(status metav1.Status) string {
 	// Since Kubernetes 1.37 the storage says first which object it could not read.

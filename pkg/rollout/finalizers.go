@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// HeldAfter is how long finalizers may hold an object that is being deleted before somebody should
-	// look at it. A controller that removes a load balancer or a cluster takes minutes.
+	// HeldAfter is the time after which a user should look at an object that finalizers keep from
+	// being deleted. A controller that removes a load balancer or a cluster takes minutes.
 	HeldAfter = 5 * time.Minute
 	// firstInspection is when the cluster has passed a deletion on to what goes with the object.
 	firstInspection = 5 * time.Second
@@ -22,7 +22,7 @@ const (
 	maxInspected = 100
 )
 
-// Terminating says that an object is being deleted, and which of its finalizers are not done.
+// Terminating returns the message that an object is being deleted, with its open finalizers.
 func Terminating(finalizers []string) string {
 	const deleting = "is being deleted"
 	if len(finalizers) == 0 {
@@ -115,7 +115,7 @@ func (o *object) inspect(ctx context.Context) (string, error) {
 	return said, nil
 }
 
-// namespaceSays is what the namespace controller of the cluster says about finalizers.
+// namespaceSays returns the message of the cluster's namespace controller about finalizers.
 func namespaceSays(namespace *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(namespace.Object, "status", "conditions")
 	for _, c := range conditions {

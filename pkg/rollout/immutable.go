@@ -20,37 +20,37 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// UnchangeableError says that the server refuses to change an object that exists into what its
-// manifest says, and would create it so if it did not exist. It unwraps to the refusal.
+// UnchangeableError is the refusal of the server to change an existing object into its manifest, if
+// it would create the object from that manifest. It unwraps to the refusal.
 type UnchangeableError struct{ refusal error }
 
-// Error is the refusal.
+// Error returns the refusal.
 func (e *UnchangeableError) Error() string { return e.refusal.Error() }
 
 // Unwrap returns the refusal.
 func (e *UnchangeableError) Unwrap() error { return e.refusal }
 
-// Trial asks the API server by dry-runs about the update of an object that exists.
+// Trial asks the API server by dry-runs about the update of an existing object.
 type Trial struct {
-	// Manager that the fields belong to.
+	// Manager is the field manager of the fields.
 	Manager string
-	// Anew asks what the server would say to a manifest if the object did not exist.
-	// AlreadyExists says that it would create it.
+	// Anew tries the manifest as if the object did not exist. AlreadyExists means that the server
+	// would create it.
 	Anew func(ctx context.Context, body []byte) error
 	// Live reads the object.
 	Live func(ctx context.Context) (*unstructured.Unstructured, error)
-	// Merge asks about a JSON merge patch of the object.
+	// Merge tries a JSON merge patch of the object.
 	Merge func(ctx context.Context, patch []byte) error
 }
 
-// Retry looks into the refusal of an update as invalid, whatever the server says: the words
-// are those of each kind's validation, of a definition, or of a policy.
+// Retry examines the refusal of an update as invalid, whatever the server's words: they come from
+// each kind's validation, a definition, or a policy.
 //
-//  1. A manifest that the server would not accept for a new object either is wrong in itself: the
-//     refusal is returned.
-//  2. Defaults of an earlier manifest may be in the way (see managedfields.WithLeftovers). When the
-//     server accepts the update without them, there is no error, and the result is what managedFields
-//     have to become so that the update removes them.
+//  1. If the server would not accept the manifest for a new object either, the manifest itself is
+//     wrong, and the refusal is returned.
+//  2. Defaults of an earlier manifest may block the update (see managedfields.WithLeftovers). If
+//     the server accepts the update without them, there is no error, and the result is the
+//     managedFields with which the update removes them.
 //  3. Otherwise the object cannot be changed in this way: the error is an *UnchangeableError.
 func (t Trial) Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal error) ([]metav1.ManagedFieldsEntry, error) {
 	if !apierrors.IsInvalid(refusal) {
@@ -79,10 +79,10 @@ func (t Trial) Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal
 	return nil, &UnchangeableError{refusal}
 }
 
-// Adopt asks about the adoption of a live object by a manifest, as it is carried out: who kept the object
-// loses it (see managedfields.TakeOver), defaults of the manifest before may go, and the fields that are
-// to be left to others stay. Tried is false when no takeover is to be tried, or when the server refuses it
-// as invalid: then the manifest is applied to the object as it is.
+// Adopt tries the adoption of a live object by a manifest, as it is carried out: the former manager
+// loses the object (see managedfields.TakeOver), defaults of the former manifest may be removed,
+// and fields that are left to others stay. Tried is false when no takeover is to be tried, or when
+// the server refuses it as invalid. Then the manifest is applied to the object as it is.
 func (t Trial) Adopt(ctx context.Context, step stage.Step, wanted map[string]any, live *unstructured.Unstructured) (tried bool, err error) {
 	plan := managedfields.TakeOver(wanted, live.GetManagedFields(), t.Manager, step.APIVersion())
 	if plan == nil {

@@ -40,8 +40,8 @@ func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	return refused, nil
 }
 
-// conformity is what is wrong with custom resources, and which of those that were judged
-// existed then: of them less is asked.
+// conformity has the faults of custom resources, and which of those that were judged existed then:
+// fewer checks apply to these.
 type conformity struct {
 	found   []Failure
 	existed map[manifest.ID]bool

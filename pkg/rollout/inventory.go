@@ -11,38 +11,38 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// Inventory is what a chain has in the target cluster: every object the engine
-// wrote or was about to write, and how far each layer has come. Create-only objects are not in it. An
-// object that is not in it is never deleted, except a Shared one that the manifest asks to delete.
+// Inventory lists the objects of a chain in the target cluster: every object the engine wrote or
+// was about to write, and how far each layer has come. Create-only objects are not in it. An object
+// that is not in it is never deleted, except a Shared one that the manifest asks to delete.
 type Inventory struct {
 	Entries map[manifest.ID]Entry
 	// Reached is the number of stages reached, by layer key. It only grows.
 	Reached map[string]int
-	// Deletions are what the budget was charged with lately, oldest first.
+	// Deletions are the recent charges of the budget, oldest first.
 	Deletions []Deletion
-	// Repairs are the newest changes by others that were reverted, the last one last.
+	// Repairs are the newest reverted changes of others, the last one last.
 	Repairs []RepairRecord
-	// Levels holds the keys of the layers whose stages are ordered by install
-	// level. Reached counts those stages, so this is decided when the first one
-	// is reached, is stored with it, and never changes. The engine only keeps it.
+	// Levels holds the keys of the layers whose stages are ordered by install level. Reached counts
+	// those stages, so the order is decided when the first one is reached, is stored with it, and
+	// never changes. The engine only keeps it.
 	Levels map[string]bool
 }
 
 // Entry is one object of the inventory.
 type Entry struct {
-	// Version of the API that the object was written with.
+	// Version is the API version with which the object was written.
 	Version string
-	// UID of the object. Empty is an intent: the object was about to be created
-	// or adopted, and whether that happened must be read from the cluster.
+	// UID of the object. Empty is an intent: the object was about to be created or adopted, and the
+	// cluster must be read to learn whether that happened.
 	UID types.UID
-	// Revision whose content the object carries.
+	// Revision is the revision whose content the object has.
 	Revision int64
 	// Digest of the manifest that was applied last.
 	Digest manifest.Digest
 	// ManagedEntry is the digest of our entry in managedFields after the last
 	// apply (see observe.Entry).
 	ManagedEntry string
-	// Generation and ResourceVersion that were last found to be right.
+	// Generation and ResourceVersion of the last check that found the object right.
 	Generation      int64
 	ResourceVersion string
 	// Rank is the position of the object's stage: teardown goes from the highest
@@ -51,16 +51,16 @@ type Entry struct {
 	// Yielded are the fields of the manifest that are left to other managers, sorted (see
 	// manifest.FieldPath).
 	Yielded []string
-	// Doomed is true for an object that may go: the budget was charged with it, or
-	// somebody acknowledged it.
+	// Doomed is true for an object that may be deleted: the budget was charged with it, or a user
+	// acknowledged it.
 	Doomed bool
-	// Adopted is true for an object that existed before, and that nobody had installed
-	// as part of an extension (see observe.Observation.Installed).
+	// Adopted is true for an object that existed before, outside of any installed extension (see
+	// observe.Observation.Installed).
 	Adopted bool
-	// Refused is the number of the newer revision whose update of the object the server
-	// refuses, and which it would create; 0 is for none (see makesRoom).
+	// Refused is the number of the newer revision whose update of the object the server refuses,
+	// although it would create the object anew; 0 is for none (see makesRoom).
 	Refused int64
-	// Finished is how a Job finished that removes itself then; empty for all else.
+	// Finished is the outcome of a Job that removes itself; empty for all else.
 	Finished observe.Outcome
 }
 
@@ -71,8 +71,8 @@ func (e Entry) equal(other Entry) bool {
 		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && e.Refused == other.Refused && e.Finished == other.Finished && slices.Equal(e.Yielded, other.Yielded)
 }
 
-// Intent is true while it is unknown whether the object was written. A Shared object that was to be
-// deleted and is absent has such an entry, too.
+// Intent returns true while it is unknown whether the object was written. A Shared object that was
+// to be deleted and is absent has such an entry, too.
 func (e Entry) Intent() bool { return e.UID == "" }
 
 // Entry returns the entry of an object, or nil.
@@ -83,15 +83,15 @@ func (i Inventory) Entry(id manifest.ID) *Entry {
 	return nil
 }
 
-// Ref is how an object of the inventory is addressed.
+// Ref returns the address of an object of the inventory.
 func (i Inventory) Ref(id manifest.ID) manifest.Ref { return i.Entries[id].ref(id) }
 
 func (e Entry) ref(id manifest.ID) manifest.Ref {
 	return manifest.Ref{ID: id, Version: e.Version, Digest: e.Digest}
 }
 
-// Unlisted are the objects of an inventory that no layer lists, whether its stage was
-// reached or not, the highest rank first: the order in which they go.
+// Unlisted returns the objects of an inventory that no layer lists, whether its stage was reached
+// or not, the highest rank first: the order of deletion.
 func (i Inventory) Unlisted(layers []Layer) []manifest.ID {
 	listed := map[manifest.ID]bool{}
 	for _, layer := range layers {

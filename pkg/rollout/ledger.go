@@ -11,7 +11,7 @@ import (
 type ledger struct {
 	owner string
 	store func(context.Context, Inventory) error
-	// inventory is what is known, saved what is stored.
+	// inventory is the known inventory, saved the stored one.
 	inventory, saved Inventory
 }
 

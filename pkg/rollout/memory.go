@@ -28,8 +28,8 @@ const (
 	settleFallback = 30 * time.Second
 )
 
-// memory is what the engine remembers of an owner between passes. All of it may
-// be lost: it saves requests and time, it never decides what is right.
+// memory has the engine's facts of an owner between passes. All of it may be lost: it saves
+// requests and time, but decides nothing.
 type memory struct {
 	// hidden objects exist but have not our label: they are watched by name.
 	hidden map[manifest.ID]bool
@@ -46,20 +46,19 @@ type memory struct {
 	repairs map[manifest.ID]repairs
 	// deleted are the objects that accepted a delete of ours.
 	deleted map[manifest.ID]deletion
-	// judged is what is wrong with custom resources of a layer, by its key (see
-	// conform).
+	// judged has the faults of custom resources of a layer, by its key (see conform).
 	judged map[string]conformity
 	// versions are those that objects which have to go are served in, where the recorded
 	// one is not any more: their watch uses it.
 	versions map[manifest.ID]string
-	// refusals are what objects are refused for, and since when, by manifest: an older
-	// layer may be refused for another reason.
+	// refusals have the reason and the beginning of each refusal, by manifest: an older layer may
+	// be refused for another reason.
 	refusals map[manifest.Ref]refusal
 	// looks are for causes, of the objects that are not ready now.
 	looks map[manifest.ID]*look
-	// inside is what goes with objects that are to go, and somebody has to answer for.
+	// inside has the content that would be deleted with objects, and that a user must answer for.
 	inside map[manifest.ID]inside
-	// detains is what holds objects that are being deleted and take others along.
+	// detains has the content that detains objects which are being deleted.
 	detains map[manifest.ID]inside
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
@@ -80,8 +79,8 @@ type overtaken struct {
 	until time.Time
 }
 
-// attempt is what a manifest was tried on: the live object, or its absence. When
-// that changes, so may the answer.
+// attempt is the state that a manifest was tried on: the live object, or its absence. When that
+// changes, so may the answer.
 type attempt struct {
 	presence observe.Presence
 	// resourceVersion of a present object.
@@ -148,7 +147,7 @@ func newMemory() *memory {
 	}
 }
 
-// remembered is what the engine remembers of one object.
+// remembered has the engine's facts of one object.
 type remembered struct {
 	late     overtaken
 	failed   failedAttempt

@@ -7,22 +7,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// DeletedBy is the manager of a repair that made an object again: who had deleted
-// it is in no field of it.
+// DeletedBy is the manager of a repair that created a deleted object again: no field names the user
+// who deleted it.
 const DeletedBy = "(deleted)"
 
-// Metrics is told what the engine does, for metrics. It is called by several
-// goroutines and must return at once.
+// Metrics records the work of the engine. Several goroutines call it, and it must return at once.
 type Metrics interface {
 	// PhaseBegan is called before the first write of a phase; layer is the key of
 	// the layer.
 	PhaseBegan(layer, phase string)
 	// PhaseComplete is called in each pass that finds a phase complete.
 	PhaseComplete(layer, phase string)
-	// Repaired is called when an object was brought back to its manifest. manager
-	// is who had changed it, DeletedBy, or empty when nobody can be named.
+	// Repaired is called when an object was restored to its manifest. manager is the manager of the
+	// reverted change, DeletedBy, or empty when unknown.
 	Repaired(id manifest.ID, manager string)
-	// Contested is called in each pass that puts the repair of an object off.
+	// Contested is called in each pass that postpones the repair of an object.
 	Contested(id manifest.ID)
 }
 

@@ -34,7 +34,7 @@ type object struct {
 	revision int64
 	// memo is the entry of the inventory, nil for none.
 	memo *Entry
-	// seen is what the watches show.
+	// seen is the state that the watches show.
 	seen Seen
 	remembered
 	// owned is true for a create-only object that another layer owns.
@@ -48,11 +48,11 @@ type outcome struct {
 	// applied is true when the object is as its manifest says.
 	applied bool
 	failure *Failure
-	// drift is what somebody changed, while that is reported and not repaired.
+	// drift is another writer's change, while it is reported and not repaired.
 	drift *Failure
 }
 
-// objectResult is what became of an object. The pass learns from it (see conclude).
+// objectResult is the result of an object. The pass learns from it (see conclude).
 type objectResult struct {
 	outcome
 	// entry is set when the inventory knows more than before.

@@ -36,7 +36,7 @@ type pass struct {
 // place is a stage of a layer, by index.
 type place struct{ layer, stage int }
 
-// passed is what a pass found, next to the outcomes of the objects that layers want.
+// passed has the findings of a pass, next to the results of the objects that layers want.
 type passed struct {
 	// refused are the failures of a phase that could not be started.
 	refused refusals

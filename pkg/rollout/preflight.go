@@ -193,7 +193,7 @@ func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, to
 	return o.act(ctx, decision, seen)
 }
 
-// tolerance is what an object of a later stage of the phase may be refused for now.
+// tolerance is a refusal that an object of a later stage of the phase may have for now.
 type tolerance struct {
 	// stage that is to be reached, counted from 1: the tolerance ends with it.
 	stage     int

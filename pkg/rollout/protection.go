@@ -38,7 +38,7 @@ func (o *object) protected(ctx context.Context, seen Seen) (string, error) {
 		chain, o.engine.Names.ProtectLabel, o.engine.Names.TakeOverAnnotation), nil
 }
 
-// mayTake tells whether somebody who may has let a layer take what is protected.
+// mayTake reports whether somebody who may has let a layer take what is protected.
 func (o *object) mayTake(chain string) bool { return o.TakesFrom[o.revision][chain] }
 
 // isProtected reads a namespace. An object of the whole cluster has none.

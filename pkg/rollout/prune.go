@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// leaving is what is left of the objects that belong to no layer.
+// leaving has the remaining objects that belong to no layer.
 type leaving struct {
 	// failures are the objects that still have to go, in the order in which they will.
 	failures []Failure
-	// acknowledge is what a person has to answer for more of them to go, see Report.
+	// acknowledge is the answer that a user must give for more of them to be deleted, see Report.
 	acknowledge string
 }
 

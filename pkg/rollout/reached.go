@@ -22,7 +22,7 @@ func (p *pass) reconcileReached(ctx context.Context) error {
 	return nil
 }
 
-// stageResult is what became of a stage.
+// stageResult is the result of a stage.
 type stageResult struct {
 	// objects that the pass worked on, of those that belong to the stage.
 	objects []found
@@ -30,7 +30,7 @@ type stageResult struct {
 	refused refusals
 }
 
-// found is what became of one object.
+// found is the result of one object.
 type found struct {
 	manifest.ID
 	outcome

@@ -17,14 +17,14 @@ const (
 	lostObject = "someone had deleted it"
 )
 
-// RepairRecord is a change by others that was reverted, once or several times.
+// RepairRecord is a reverted change of others, once or several times.
 type RepairRecord struct {
 	ID manifest.ID
-	// Revision whose content the object was given again.
+	// Revision is the revision whose content the object was given again.
 	Revision int64
-	// Manager who had changed the object; empty when nobody can be named.
+	// Manager is the field manager of the change; empty when unknown.
 	Manager string
-	// Lost says which fields were changed, and by whom, without values of Secrets.
+	// Lost names the changed fields and their manager, without values of Secrets.
 	Lost string
 	// Count is the number of repairs, the first and the last of them at First and Last, in UTC,
 	// to the second.

@@ -24,13 +24,13 @@ func guardKinds() []string {
 	return []string{"Role", "RoleBinding", "Policy", "PolicyBinding", "WebhookConfiguration", "Namespace"}
 }
 
-// isGuard tells whether drift of an object is repaired no matter who wants it reported.
+// isGuard reports whether drift of an object is repaired no matter who wants it reported.
 func isGuard(id manifest.ID) bool {
 	of := func(group string) bool { return id.Group == group || strings.HasSuffix(id.Group, "."+group) }
 	return slices.ContainsFunc(guards(), of) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
 }
 
-// reportsDrift tells whether drift of the object is reported and not repaired.
+// reportsDrift reports whether drift of the object is reported and not repaired.
 func (o *object) reportsDrift(ctx context.Context) (bool, error) {
 	if !o.ReportDrift || o.memo == nil || o.memo.Intent() || isGuard(o.step.ID) {
 		return false, nil

@@ -23,9 +23,9 @@ const (
 	sharedAttempts = 4
 )
 
-// Fingerprint names the state of a live object that a person reviews: its uid and
-// all that is neither metadata nor status. Annotations of others and its
-// operator's status make no difference.
+// Fingerprint identifies the state of a live object that a user reviews: its uid and everything
+// except metadata and status. So annotations of others and its operator's status make no
+// difference.
 func Fingerprint(live *unstructured.Unstructured) string {
 	if live == nil {
 		return FingerprintAbsent
@@ -206,8 +206,8 @@ func withoutAnnotations(object map[string]any) map[string]any {
 	return out
 }
 
-// Stale says why a live object is not the one that was reviewed: who wrote it last.
-// It is empty when it is. Us is our own field manager.
+// Stale returns why a live object is not the reviewed one: its last writer. It is empty when it is.
+// Us is our own field manager.
 func Stale(live *unstructured.Unstructured, reviewed, us string) string {
 	switch {
 	case Fingerprint(live) == reviewed:

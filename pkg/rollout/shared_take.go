@@ -45,9 +45,9 @@ func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.U
 	return result
 }
 
-// TakesMore says which fields an apply of wanted onto a shared object would take beyond
-// what may be taken, as far as that can be told without the server: a value that it
-// names may be the same to the server, see Beyond. Us is our own field manager.
+// TakesMore returns the fields that an apply of wanted onto a shared object would take beyond the
+// allowed ones, as far as possible without the server: a value that it names may be the same to the
+// server, see Beyond. Us is our own field manager.
 func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
 	return Beyond(managedfields.WouldTake(wanted, live, us), may)
 }
@@ -70,7 +70,7 @@ func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured)
 	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), o.who.Manager), nil
 }
 
-// Beyond says what is found and cannot be taken.
+// Beyond returns the found fields that must not be taken.
 func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	known := map[string][]string{}
 	for _, one := range may {

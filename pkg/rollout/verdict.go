@@ -20,8 +20,8 @@ import (
 // same verdict without being judged again.
 
 const (
-	// passUnits is what the probes of a chain may cost at once: enough for any object, for
-	// which all of its probes together may cost no more.
+	// passUnits is the cost that the probes of a chain may have at once: enough for any object,
+	// whose probes together may cost no more.
 	passUnits = probe.MaxCELCost
 	// refillTime is how long it takes until what was spent may be spent again.
 	refillTime = 5 * time.Second

@@ -23,7 +23,7 @@ type Companion interface {
 	Prepare(ctx context.Context, with Surroundings, listener net.Listener) (run func(context.Context), err error)
 }
 
-// Surroundings are what a Companion has of the server.
+// Surroundings are the parts of the server that a Companion uses.
 type Surroundings struct {
 	// Host is for clients of the host cluster, in the name of this process. The component
 	// is told in the user agent.
@@ -33,7 +33,7 @@ type Surroundings struct {
 	// ReachedAt is the name at which clients in the cluster reach this process. The
 	// certificate is for it.
 	ReachedAt string
-	// Certificate is what the API is served with, PEM. It changes.
+	// Certificate returns the serving certificate of the API, PEM. It changes.
 	Certificate func() (certificate, key []byte)
 	// TLS has the versions, cipher suites and curves that the API is served with, and no
 	// certificate.

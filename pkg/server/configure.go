@@ -73,7 +73,7 @@ func (s *Server) configure() error {
 	return nil
 }
 
-// handlerChain is what a request goes through, the last line first.
+// handlerChain returns the handlers of a request, the last line first.
 func (s *Server) handlerChain() (func(http.Handler, *genericapiserver.Config) http.Handler, error) {
 	compress, err := filters.Compression(utilfeature.DefaultFeatureGate.Enabled(features.APIResponseCompression))
 	if err != nil {

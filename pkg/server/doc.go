@@ -1,8 +1,8 @@
-// Package server is the aggregated API server as a process: it joins the store and the
-// registry to k8s.io/apiserver, and lends controllers what they need. The parts that a process needs
-// in a cluster, such as certificates, registration, the store's identity and leadership,
-// is in packages below it.
+// Package server is the aggregated API server as a process. It joins the store and the registry to
+// k8s.io/apiserver, and provides what controllers need of them. The packages below it have the
+// parts that a process in a cluster needs, such as certificates, registration, the store's identity
+// and leadership.
 //
-// Options are the flags. newServer (server.go) says in order what is made of what; prepare.go
-// and configure.go have its steps. Run (run.go) waits, serves and starts over.
+// Options are the flags. newServer (server.go) makes the parts in order; prepare.go and
+// configure.go have its steps. Run (run.go) waits, serves and restarts.
 package server

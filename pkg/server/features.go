@@ -33,7 +33,7 @@ func (o *Options) setFeatures() error {
 	return nil
 }
 
-// Enabled tells whether a feature is on, once the server runs.
+// Enabled reports whether a feature is on, once the server runs.
 func (o *Options) Enabled(feature featuregate.Feature) bool {
 	return o.Run.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent).Enabled(feature)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
-// measured is what this server tells of itself and of its controllers.
+// measured returns the metrics of this server and of its controllers.
 func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := s.process.Register(servermetrics.Process{
 		Leading:    s.term.Leading,

@@ -57,7 +57,7 @@ const (
 // DefaultRegisterHost is where the host finds this process when nobody says otherwise.
 const DefaultRegisterHost = "localhost"
 
-// Options are what a person says about a server.
+// Options are the user's settings for a server.
 type Options struct {
 	// Kubeconfig is a file for the host cluster; empty is the cluster that
 	// this process runs in.
@@ -112,7 +112,7 @@ type Options struct {
 	Controllers []leadership.Controller
 	// Companions run beside the API on every replica.
 	Companions []Companion
-	// Profiles are what plans can be made of.
+	// Profiles are the profiles of plans.
 	Profiles []profile.Profile
 	// Catalogs is where the catalogs are whose packages are served. Its filler runs in
 	// every replica, and says when it is complete; until then requests for packages are
@@ -207,7 +207,7 @@ func copied[T any](original *T) *T {
 	return &same
 }
 
-// external tells whether the store is an etcd elsewhere.
+// external reports whether the store is an etcd elsewhere.
 func (o *Options) external() bool {
 	return o.DataDir == ""
 }
@@ -229,7 +229,7 @@ func (o *Options) database() database.Config {
 	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
-// ownCertificates tells whether we make our certificates ourselves.
+// ownCertificates reports whether we make our certificates ourselves.
 func (o *Options) ownCertificates() bool {
 	files := o.Recommended.SecureServing.ServerCert.CertKey
 	return files.CertFile == "" && files.KeyFile == ""

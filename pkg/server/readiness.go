@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// readiness is what an upgrade of the cluster depends on besides revisions and catalogs.
+// readiness returns the sources for an upgrade of the cluster besides revisions and catalogs.
 func (a *api) readiness(reads *clusterreads.Reads) (upgradereadiness.Sources, error) {
 	host, err := dynamic.NewForConfig(a.host.ConfigFor("extensions"))
 	if err != nil {
@@ -106,7 +106,7 @@ func chartKindsOf(host dynamic.Interface) func(ctx context.Context) ([]readiness
 	}
 }
 
-// settingsOf are what ClusterExtensions are rendered with.
+// settingsOf returns the settings for rendering ClusterExtensions.
 func settingsOf(list catalog.Extensions) func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
 	return func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
 		all, err := list(ctx)

@@ -226,7 +226,7 @@ func cancelWhenDecided(ctx context.Context, again func(context.Context) error, i
 	}
 }
 
-// parts are what runs beside the API.
+// parts returns the parts that run beside the API.
 func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },

@@ -118,7 +118,7 @@ func (s *Server) stampKey() (author.Key, error) {
 	return author.NewKey(s.decision.Identity.SecretKey[:]), nil
 }
 
-// authenticated tells whether only kube-apiserver is answered.
+// authenticated reports whether only kube-apiserver is answered.
 func authenticated(w webhook.Webhook) bool { return w.Authenticated }
 
 // anonymous is the opposite.

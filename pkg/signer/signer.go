@@ -1,4 +1,4 @@
-// Package signer records in a revision who signed the image that it was made of.
+// Package signer records in a revision the signers of its image.
 package signer
 
 import (

@@ -1,5 +1,5 @@
-// Package sigstore verifies Sigstore bundles (v0.3) by a public key. It makes no requests. Bundles of
-// an identity, which have a certificate, are refused.
+// Package sigstore verifies Sigstore bundles (v0.3) by a public key. It makes no requests. It
+// refuses bundles of an identity, which have a certificate.
 package sigstore
 
 import (

@@ -15,7 +15,7 @@ type Renderer interface {
 	Render(ctx context.Context, fsys fs.FS) (Rendered, error)
 }
 
-// Rendered is what a renderer made of its input.
+// Rendered is the result of a renderer.
 type Rendered struct {
 	Phases []Phase
 	// Package is the name of what was rendered, and Version its version; empty when the
@@ -26,7 +26,7 @@ type Rendered struct {
 	KubeVersion string
 	// Notes are for people, as the input words them; empty when it has none.
 	Notes string
-	// Requires is what the input needs and does not bring.
+	// Requires lists the requirements that the input does not bring.
 	Requires []Requirement
 	// Properties that the input declares of itself, in its order.
 	Properties []Property

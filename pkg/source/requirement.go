@@ -38,8 +38,8 @@ func (r Requirement) String() string {
 	}
 }
 
-// MetBy tells whether a package, by what one of its bundles declares of itself, has what
-// is required. Whether its version fits is not looked at.
+// MetBy reports whether a package, by what one of its bundles declares of itself, has what is
+// required. Whether its version fits is not looked at.
 func (r Requirement) MetBy(name string, properties []Property) bool {
 	if r.Package != "" {
 		return r.Package == name

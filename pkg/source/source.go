@@ -1,6 +1,6 @@
-// Package source is where revisions come from: each folder below it reads one kind of input
-// (a directory of manifests, a bundle, a chart …) and returns phased objects. The order of
-// phases, which all of them share, is here. This package has no client and no scheme.
+// Package source has the sources of revisions. Each folder below it reads one kind of input (a
+// directory of manifests, a bundle, a chart …) and returns phased objects. This package has the
+// order of phases, which all of them share. It has no client and no scheme.
 package source
 
 import "github.com/penstock-project/penstock/pkg/manifest"

@@ -121,8 +121,7 @@ type larger struct {
 const (
 	// maxLarger is how many are remembered.
 	maxLarger = 10_000
-	// deletionBytes is what a deletion, and a controller that has something to say of
-	// it, may add.
+	// deletionBytes is the size that a deletion, and a controller's message about it, may add.
 	deletionBytes = 4 << 10
 )
 

@@ -51,7 +51,7 @@ func (b CompanionWrite) Onto(found Value) (Part, error) {
 	return Part{key: b.Key, at: found.ModRevision, record: record}, err
 }
 
-// Part is what a transaction demands of one record, and what it writes to it.
+// Part has the conditions of a transaction on one record, and its write to it.
 type Part struct {
 	key    string
 	at     int64
@@ -72,5 +72,5 @@ func (p Part) Then() []clientv3.Op {
 // Else reads the record, for Holds.
 func (p Part) Else() clientv3.Op { return clientv3.OpGet(p.key) }
 
-// Holds tells whether the record that is found now is the required one.
+// Holds reports whether the record that is found now is the required one.
 func (p Part) Holds(now Value) bool { return now.ModRevision == p.at }

@@ -1,6 +1,6 @@
-// Package store is what the records of Penstock's store have in common: where
-// each kind is kept in etcd, and how a record says in its first bytes what it is
-// and in which version. The kinds themselves are in the packages below it.
+// Package store has the shared part of all records in Penstock's store: the etcd key of each kind,
+// and the first bytes of a record, which have its kind and version. The packages below it have the
+// kinds.
 package store
 
 import (
@@ -85,7 +85,7 @@ func (k Keys) Reservation(root string, lease int64) string {
 // Collector is the key that each collector writes when it begins.
 func (k Keys) Collector() string { return k.prefix + "/collector" }
 
-// PackPart is what a key is of a pack.
+// PackPart is the part of a pack that a key has.
 type PackPart struct {
 	// Root of the pack.
 	Root string
@@ -163,7 +163,7 @@ func nameIn(key, prefix, suffix string) (string, bool) {
 	return name, err == nil
 }
 
-// RecordKinds are what KindOf returns for records that one of something belongs to.
+// RecordKinds returns the kinds that KindOf returns for records that belong to something.
 func RecordKinds() []string {
 	return []string{"clusterextensionrevisions", "configurationplans", "head", "inventory", "runs", "claim", "notification"}
 }

@@ -23,7 +23,7 @@ type Format struct {
 	// (see Seal), if it is. A larger record is not written: whatever is written can be
 	// read back, in a known amount of memory.
 	Limit int
-	// OldLimit is what an earlier Penstock took, where that was more: as much is read.
+	// OldLimit is the limit of an earlier Penstock, where that was higher: as much is read.
 	OldLimit int
 }
 
@@ -43,8 +43,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the %s has %d bytes, %d are allowed", e.Kind, e.Bytes, e.Limit)
 }
 
-// ChainVersionRecord is what is written with every change of a chain's revisions: magic and
-// version, as of every record. It says nothing but that it was written.
+// ChainVersionRecord returns the record that is written with every change of a chain's revisions:
+// magic and version, as of every record. It says nothing but that it was written.
 func ChainVersionRecord() string { return "PKJ\x01" }
 
 // FormatError says that a record is in a version that this Penstock does not

@@ -15,7 +15,7 @@ type Value struct {
 	ModRevision int64
 }
 
-// Exists tells whether there is a record.
+// Exists reports whether there is a record.
 func (v Value) Exists() bool { return v.ModRevision != 0 }
 
 // Get reads a record, as it is after all writes that were acknowledged before

@@ -1,4 +1,4 @@
-// Package target finds the clusters that revisions are rolled out into when those are
-// not the host: which cluster a kubeconfig leads to and whose it is, and, for those
-// that chains name by a Secret, an engine for as long as any chain needs it.
+// Package target finds the clusters into which revisions are rolled out, other than the host: the
+// cluster that a kubeconfig leads to, and its owner. For a Secret that chains name, it keeps an
+// engine while any chain needs it.
 package target

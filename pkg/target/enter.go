@@ -100,7 +100,7 @@ func (v Visitor) visit(ctx context.Context, config *rest.Config, then func(clust
 	return then(string(system.UID), ours, claims)
 }
 
-// claimed tells whether a cluster is ours already; another Penstock's is an error.
+// claimed reports whether a cluster is ours already; another Penstock's is an error.
 func (v Visitor) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterface) (bool, error) {
 	found, err := claims.Get(ctx, claimName, metav1.GetOptions{})
 	switch {

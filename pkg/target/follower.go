@@ -46,7 +46,7 @@ type follower struct {
 type way struct {
 	Cluster
 	link *kubeconfig.Link
-	// used is what the link leads by; nil when it leads nowhere.
+	// used has the connection of the link; nil when it leads nowhere.
 	used *rest.Config
 	// end stops what runs for the engine.
 	end func()

@@ -23,7 +23,7 @@ func UTF8(content []byte) []byte {
 	return converted
 }
 
-// HasMark tells whether text begins with a byte order mark, of UTF-8 or UTF-16.
+// HasMark reports whether text begins with a byte order mark, of UTF-8 or UTF-16.
 func HasMark(content []byte) bool {
 	return bytes.HasPrefix(content, []byte(ByteOrderMark)) || bytes.HasPrefix(content, []byte{0xff, 0xfe}) || bytes.HasPrefix(content, []byte{0xfe, 0xff})
 }

@@ -1,4 +1,4 @@
-// Package text is for messages that people read: their length, and what they count.
+// Package text formats messages for people: their length, and counts.
 package text
 
 import (

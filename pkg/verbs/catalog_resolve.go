@@ -70,7 +70,7 @@ func catalogFlags() []string {
 	return []string{"priority", "package", "version", "channel", "installed", "self-certified"}
 }
 
-// resolved is what the command prints as JSON.
+// resolved is the command's output as JSON.
 type resolved struct {
 	Bundle  string `json:"bundle"`
 	Version string `json:"version"`

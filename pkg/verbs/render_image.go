@@ -20,7 +20,7 @@ import (
 // wantedImage is an image to render, and why it.
 type wantedImage struct {
 	ref string
-	// format is what --bundle or --chart expect; empty is anything.
+	// format is the format that --bundle or --chart expect; empty for any.
 	format packed.Format
 	// chosen is the answer of the catalogs, or nil.
 	chosen *resolve.Resolution

@@ -83,7 +83,7 @@ func (o *renderOptions) validateInput(command *cobra.Command, args []string) err
 	return o.validateLayout(command)
 }
 
-// ofImage tells whether an image is rendered: one that is named, or that a catalog chooses.
+// ofImage reports whether an image is rendered: one that is named, or that a catalog chooses.
 func (o *renderOptions) ofImage() bool {
 	_, isImage := imageReference(o.from)
 	return isImage || len(o.catalog.catalogs) > 0
@@ -116,7 +116,7 @@ func (o *bundleOptions) validateCertificates() error {
 	return fmt.Errorf("--certificates %q: want one of %s", o.certificates, strings.Join(bundle.CertificateProviders(), ", "))
 }
 
-// input is what was read, and what a person should know of it.
+// input is the read input, with warnings for people.
 type input struct {
 	source.Rendered
 	// annotations of the revision say what it was made of.

@@ -1,6 +1,6 @@
-// Package verbs has the commands that the program of the server and the plugin both have: they
-// render, adopt what other tools installed, and take Penstock out of a cluster. Those that read
-// catalogs, which only the server's program has, share its flags and files.
+// Package verbs has the commands that both the server's program and the plugin have: rendering,
+// adoption from other tools, and removing Penstock from a cluster. Commands that read catalogs,
+// which only the server's program has, share its flags and files.
 package verbs
 
 import (
@@ -15,11 +15,11 @@ import (
 // extensionFlag says of which extension a command speaks.
 const extensionFlag = "extension"
 
-// Program is the one that has the commands.
+// Program is the program that has the commands.
 type Program struct {
-	// Name is what a user types: penstock, or kubectl penstock.
+	// Name is the name that a user types: penstock, or kubectl penstock.
 	Name string
-	// Cluster is the one that commands talk to.
+	// Cluster is the cluster that commands use.
 	Cluster *client.Flags
 	// HasClusterFlags is true when all commands of the program have the flags of the cluster.
 	HasClusterFlags bool

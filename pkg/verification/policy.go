@@ -65,7 +65,7 @@ type Signer struct {
 	SubjectRegExp string `json:"subjectRegExp"`
 }
 
-// Provenance is what an attestation of the build must say.
+// Provenance has the required statements of an attestation of the build.
 type Provenance struct {
 	// Builder is its id, and Repository that of the source.
 	Builder    string `json:"builder"`

@@ -1,5 +1,5 @@
-// Package window says when something may begin: at times that come again and again, as
-// cron has them, each for a while. It knows no clock.
+// Package window says when an action may begin: at repeated times, given in cron format, each for a
+// while. It knows no clock.
 package window
 
 import (
@@ -16,7 +16,7 @@ type Window struct {
 	schedule *cron.SpecSchedule
 	zone     *time.Location
 	lasts    time.Duration
-	// hourly tells that the schedule names no hour.
+	// hourly is true if the schedule names no hour.
 	hourly bool
 }
 
@@ -69,8 +69,8 @@ func Schedule(text string) (*cron.SpecSchedule, error) {
 	return schedule, nil
 }
 
-// Doubt is what might not be meant in a schedule that is valid; empty for nothing. Cron opens a
-// window on each day that one of its two fields for days names, where both name some.
+// Doubt returns a probable mistake in a schedule that is valid; empty for none. Cron opens a window
+// on each day that one of its two fields for days names, where both name some.
 func Doubt(text string) string {
 	schedule, err := Schedule(text)
 	if err != nil || schedule.Dom&every != 0 || schedule.Dow&every != 0 {
@@ -211,7 +211,7 @@ func changed(t time.Time) time.Time {
 	return ends
 }
 
-// clock is what clocks show at a moment of a zone, as if there were no zones.
+// clock returns the time that clocks show at a moment of a zone, as if there were no zones.
 func clock(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }

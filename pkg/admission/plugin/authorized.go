@@ -1,4 +1,5 @@
-// Package plugin is what admission plugins share that ask the cluster for rights of a requester.
+// Package plugin has the shared code of admission plugins that check a requester's rights in the
+// cluster.
 package plugin
 
 import (
@@ -37,7 +38,7 @@ func (p *Authorized) ValidateInitialization() error {
 	return nil
 }
 
-// Has tells whether the requester has a right. The error is the answer to the request when the
+// Has reports whether the requester has a right. The error is the answer to the request when the
 // cluster did not say so.
 func (p *Authorized) Has(ctx context.Context, a admission.Attributes, needed authz.Right) (bool, error) {
 	allowed, err := needed.Has(ctx, p.authorizer, a.GetUserInfo())

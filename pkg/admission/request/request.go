@@ -1,10 +1,12 @@
-// Package request carries what admission plugins must know of a request and cannot see
-// in its attributes: all manifests of a new revision, however large they are; which of
-// them the request only named; what is imported together with it; whether a delete
-// leaves the objects; what was asked for it already; and whether the request came from within this process, in its own
-// name or in that of somebody. The
-// endpoints and the handler chain set these values in the context, which no client can
-// write to; plugins read them.
+// Package request carries facts of a request that admission plugins cannot see in its attributes:
+//
+//   - all manifests of a new revision, and which of them the request only named;
+//   - the revisions that are imported together;
+//   - whether a delete keeps the objects, and what was asked for it before;
+//   - whether the request comes from within this process, in its own name or in a user's name.
+//
+// Endpoints and the handler chain set these values in the context, which no client can write.
+// Plugins read them.
 package request
 
 import (
@@ -89,7 +91,7 @@ func WithOrphans(ctx context.Context) context.Context {
 	return context.WithValue(ctx, orphansKey{}, true)
 }
 
-// LeavesOrphans tells whether a delete leaves the objects of the revision behind.
+// LeavesOrphans reports whether a delete leaves the objects of the revision behind.
 func LeavesOrphans(ctx context.Context) bool {
 	orphans, _ := ctx.Value(orphansKey{}).(bool)
 	return orphans
@@ -129,8 +131,8 @@ func Internal(ctx context.Context) context.Context {
 // sent is a request of this process; own is false when it is in the name of somebody else.
 type sent struct{ own bool }
 
-// impersonates tells whether a request impersonates a user. The library removes the headers
-// after authentication.
+// impersonates reports whether a request impersonates a user. The library removes the headers after
+// authentication.
 func impersonates(header http.Header) bool {
 	for name := range header {
 		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
@@ -140,16 +142,16 @@ func impersonates(header http.Header) bool {
 	return false
 }
 
-// IsInternal tells whether a request is one of this process, in its own name. An internal
-// request that impersonates a user counts as that user's.
+// IsInternal reports whether a request is one of this process, in its own name. An internal request
+// that impersonates a user counts as that user's.
 func IsInternal(ctx context.Context, who user.Info) bool {
 	request, _ := ctx.Value(internalKey{}).(sent)
 	return request.own && who != nil && who.GetName() == user.APIServerUser
 }
 
-// IsSentByPenstock tells whether this process has sent a request, in its own name or in that
-// of somebody else. In the latter case it says nothing of rights: those are that user's. It
-// says who has put the request together: nobody but this process has the token.
+// IsSentByPenstock reports whether this process has sent a request, in its own name or in that of
+// somebody else. In the latter case it says nothing of rights: those are that user's. It says who
+// has put the request together: nobody but this process has the token.
 func IsSentByPenstock(ctx context.Context) bool {
 	_, is := ctx.Value(internalKey{}).(sent)
 	return is

@@ -29,7 +29,7 @@ const (
 	// maxBody has room for an object as it is and as it shall be, of 3 MiB each,
 	// which is the most that the host takes.
 	maxBody = 7 << 20
-	// smallBody is what is read without asking whether there is room.
+	// smallBody is the size of a body that is read without a check for room, in bytes.
 	smallBody = 256 << 10
 	// room bounds the memory of bodies above smallBody that are read and judged at a
 	// time, in bytes. A body may be there twice while it is read, and one sender has half
@@ -117,10 +117,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decisi
 	return out, decided, nil
 }
 
-// isHost tells whether kube-apiserver itself is the caller. kube-apiserver authenticates to
-// itself with a token that no other process has, and its aggregation layer, whose
-// certificate we verify, forwards that identity. Members of the group have all rights
-// anyway.
+// isHost reports whether kube-apiserver itself is the caller. kube-apiserver authenticates to
+// itself with a token that no other process has, and its aggregation layer, whose certificate we
+// verify, forwards that identity. Members of the group have all rights anyway.
 func isHost(r *http.Request) bool {
 	asks, found := request.UserFrom(r.Context())
 	return found && asks.GetName() == user.APIServerUser && slices.Contains(asks.GetGroups(), user.SystemPrivilegedGroup)
@@ -151,7 +150,7 @@ func tooLarge() error {
 	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a review has at most %d bytes", maxBody)}
 }
 
-// sender is who has a share of the room: an address, without its port.
+// sender returns the holder of a share of the room: an address, without its port.
 func sender(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

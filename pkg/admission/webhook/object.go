@@ -15,7 +15,7 @@ const (
 	maxEntries = 5000
 )
 
-// Object is what judges look at: metadata only.
+// Object is the object that judges see: metadata only.
 type Object struct {
 	Metadata Metadata `json:"metadata"`
 }
@@ -58,7 +58,7 @@ type Manager struct {
 	Operation string `json:"operation"`
 }
 
-// Managers are who has written an object.
+// Managers are the managers that have written an object.
 type Managers []Manager
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -1,12 +1,14 @@
-// Package webhook answers the host's admission reviews of kinds that we do not serve.
-// Plugins check our own kinds.
+// Package webhook answers the host's admission reviews of kinds that the host serves. Plugins check
+// our own kinds.
 //
-// Every client that reaches the port may ask, because kube-apiserver sends no credentials. So an
-// answer depends only on the review and reveals nothing else, and the size of a request
-// is checked before it is read. A webhook whose answer is worth something to others is
-// Authenticated: kube-apiserver sends its reviews to itself, and its aggregation layer
-// brings them to us with its credentials, as it does with requests for our API. Conditions about rights are in the matchConditions of a
-// registration: the host evaluates those, and does not ask us.
+// kube-apiserver sends no credentials, so every client that reaches the port may ask. So an answer
+// depends only on the review and reveals nothing else, and the size of a request is checked before
+// it is read.
+//
+// A webhook with a valuable answer is Authenticated: kube-apiserver sends its review to itself, and
+// its aggregation layer forwards the review to us with its credentials, like a request for our API.
+// Conditions about rights are in the matchConditions of a registration. The host evaluates these
+// and does not ask us.
 package webhook
 
 import (
@@ -52,13 +54,13 @@ func (w Webhook) Path() string {
 	return "/webhooks/" + w.Name
 }
 
-// IsOurs tells whether a reference of a webhook leads to us by way of kube-apiserver.
+// IsOurs reports whether a reference of a webhook leads to us by way of kube-apiserver.
 func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
 	return service != nil && service.Namespace == metav1.NamespaceDefault && service.Name == hostService &&
 		service.Path != nil && strings.HasPrefix(*service.Path, authenticatedPrefix)
 }
 
-// Answer is what becomes of a write.
+// Answer is the decision about a write.
 type Answer struct {
 	// Refusal is why it is refused; nil admits it.
 	Refusal *metav1.Status
@@ -86,7 +88,7 @@ func (w Webhook) decide(ctx context.Context, r Review) Answer {
 	return Answer{}
 }
 
-// Registration is what the host needs to know of a webhook, besides where it is.
+// Registration has the facts that the host needs of a webhook, besides its address.
 type Registration struct {
 	Rules         []admissionregistrationv1.RuleWithOperations
 	Conditions    []admissionregistrationv1.MatchCondition
@@ -101,17 +103,17 @@ type Registration struct {
 	Again bool
 }
 
-// Review is what a judge is told of a write.
+// Review has the facts of a write for a judge.
 type Review struct {
 	Operation   admissionv1.Operation
 	Group, Kind string
 	Namespace   string
 	Name        string
 	SubResource string
-	// Object is what is written, nil for a deletion, and Old what is there, nil for
-	// a creation.
+	// Object is the written object, nil for a deletion, and Old the present object, nil for a
+	// creation.
 	Object, Old *Object
-	// User is whom kube-apiserver authenticated.
+	// User is the user that kube-apiserver authenticated.
 	User authenticationv1.UserInfo
 	// ObjectJSON and OldJSON are Object and Old whole, of an Authenticated webhook only.
 	ObjectJSON, OldJSON []byte

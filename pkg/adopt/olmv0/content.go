@@ -89,13 +89,13 @@ func withoutMetadata(fields *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// isOLM is whether a field manager is one of OLM's operators: olm is the program of olm-operator,
-// and catalog that of catalog-operator.
+// isOLM reports whether a field manager is one of OLM's operators: olm is the program of
+// olm-operator, and catalog that of catalog-operator.
 func isOLM(manager string) bool {
 	return manager == "olm" || manager == "catalog" || strings.HasPrefix(manager, "olm-") || strings.HasPrefix(manager, "catalog-operator")
 }
 
-// isPerson is whether a field manager is a program that people type into.
+// isPerson reports whether a field manager is a program that people type into.
 func isPerson(manager string) bool {
 	return manager == "kubectl" || strings.HasPrefix(manager, "kubectl-") || manager == "oc" || manager == "Mozilla" || manager == "k9s"
 }

@@ -1,3 +1,3 @@
-// Package olmv0 knows what version 0 of OLM has in a cluster: its objects as far as they are
-// read, and which fields of the objects of an operator are OLM's. It is pure.
+// Package olmv0 knows the objects of OLM v0 in a cluster: the parts of them that adoption reads,
+// and which fields of an operator's objects belong to OLM. It is pure.
 package olmv0

@@ -107,7 +107,7 @@ type API struct {
 	Version string `json:"version"`
 }
 
-// Owns tells whether the operator has an API.
+// Owns reports whether the operator has an API.
 func (c *ClusterServiceVersion) Owns(api API) bool {
 	for _, one := range c.Owned() {
 		if one.Name == api.Name && one.Group == api.Group && (one.Group == "" || one.Version == api.Version) {

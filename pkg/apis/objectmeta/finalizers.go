@@ -1,6 +1,6 @@
-// Package objectmeta has what all our types share with kube-apiserver's own types and
-// the API server library does not provide: checks of metadata, and the metadata that the
-// server sets on new objects.
+// Package objectmeta has checks of metadata, and the metadata that the server sets on new objects,
+// for all our types. They are those of kube-apiserver's own types; the API server library does not
+// provide them.
 package objectmeta
 
 import (

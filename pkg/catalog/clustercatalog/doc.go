@@ -1,4 +1,4 @@
-// Package clustercatalog knows ClusterCatalogs, the objects by which people say which
-// catalogs a cluster has: their types, the definition that a cluster needs to have them, and
-// how their status follows from what was done. It is pure.
+// Package clustercatalog has the kind ClusterCatalog, by which users choose the catalogs of a
+// cluster: its types, its CustomResourceDefinition, and the status that follows from a pull. It is
+// pure.
 package clustercatalog

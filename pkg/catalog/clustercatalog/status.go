@@ -23,10 +23,10 @@ const (
 	ReasonBlocked     = "Blocked"
 )
 
-// longestMessage is what the definition allows for a message of a condition, in bytes.
+// longestMessage is the longest message of a condition that the definition allows, in bytes.
 const longestMessage = 32768
 
-// Content is what is served of a catalog.
+// Content is the served content of a catalog.
 type Content struct {
 	// Ref is the image with its digest.
 	Ref string
@@ -44,8 +44,8 @@ type Outcome struct {
 	Err error
 	// Blocked says that trying again does not help.
 	Blocked bool
-	// Tried is whether there was an attempt since the spec changed. Without it the
-	// condition Progressing stays as it is.
+	// Tried is true if there was an attempt since the spec changed. Without it the condition
+	// Progressing stays as it is.
 	Tried bool
 }
 
@@ -96,17 +96,17 @@ func (s *Status) resolved(content *Content) {
 	s.LastUnpacked = &unpacked
 }
 
-// Same is whether two statuses say the same, whatever the order and the time zone.
+// Same reports whether two statuses say the same, whatever the order and the time zone.
 func Same(a, b Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// Done is whether the status says that the spec as it is was brought about: then what the
+// Done reports whether the status says that the spec as it is was brought about: then what the
 // status names need not be looked for again.
 func (c *Catalog) Done() bool {
 	condition := meta.FindStatusCondition(c.Status.Conditions, Progressing)
 	return condition != nil && condition.ObservedGeneration == c.Generation && condition.Reason == ReasonSucceeded && c.Resolved() != ""
 }
 
-// Served is whether the status says that the content can be read.
+// Served reports whether the status says that the content can be read.
 func (c *Catalog) Served() bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, Serving) && c.Status.URLs != nil && c.Resolved() != ""
 }

@@ -105,7 +105,7 @@ func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured
 	return changed, nil
 }
 
-// Off is whether the catalog is not to be used.
+// Off reports whether the catalog is not to be used.
 func (c *Catalog) Off() bool { return c.Spec.AvailabilityMode == Unavailable }
 
 // Ref is the image of the catalog, "" when there is none.

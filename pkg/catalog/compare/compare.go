@@ -1,5 +1,5 @@
-// Package compare says what a new image of a catalog changes, and for whom: which versions
-// come and go, and where extensions would go that go there by themselves. It is pure.
+// Package compare compares two images of a catalog: added and removed versions, and the versions to
+// which extensions would upgrade automatically. It is pure.
 package compare
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// Changes are what is different in the new catalog.
+// Changes are the differences of the new catalog.
 type Changes struct {
 	// AddedPackages and RemovedPackages are sorted.
 	AddedPackages   []string  `json:"addedPackages,omitempty"`
@@ -21,7 +21,7 @@ type Changes struct {
 	Packages        []Package `json:"packages,omitempty"`
 }
 
-// Package is what is different in a package that both catalogs have.
+// Package has the differences in a package that both catalogs have.
 type Package struct {
 	Name string `json:"name"`
 	// DefaultChannel is nil when it is the same.

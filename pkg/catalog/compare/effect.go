@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// Effect is what changes for extensions without a range of versions.
+// Effect is the change for extensions without a range of versions.
 type Effect struct {
 	// Channel is empty for extensions that name no channels.
 	Channel string `json:"channel,omitempty"`
@@ -23,7 +23,7 @@ type Effect struct {
 	// Before and After are where they go: a version, or why they go nowhere.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Stuck is whether they go nowhere after the change, and went somewhere before.
+	// Stuck is true if the change ends their upgrades.
 	Stuck bool `json:"stuck,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
 	return resolution.Version.String(), nil
 }
 
-// sameGraph is whether resolution sees no difference.
+// sameGraph reports whether resolution sees no difference.
 func sameGraph(a, b *fbc.Config) bool {
 	return slices.Equal(seen(a), seen(b))
 }

@@ -1,4 +1,4 @@
-// Package contentserver serves the content of catalogs to users who can connect, as OLM's
-// catalogd does: below /catalogs/<name>, api/v1/all and api/v1/metas. It bounds what slow and
-// many clients can take.
+// Package contentserver serves the content of catalogs to any client that can connect, as OLM's
+// catalogd does: api/v1/all and api/v1/metas below /catalogs/<name>. It limits slow clients and
+// numbers of clients.
 package contentserver

@@ -24,7 +24,7 @@ const jsonLines = "application/jsonl"
 // kilobytes. Others are sent as they are.
 const maxCompressing = 16
 
-// Served is what is served under the name of a catalog.
+// Served is the content served under the name of a catalog.
 type Served struct {
 	Content *content.Content
 	// Modified is when the content became this one, the same on all replicas.
@@ -191,7 +191,7 @@ type probe struct {
 func (p *probe) WriteHeader(status int)            { p.status = status }
 func (p *probe) Write(content []byte) (int, error) { return len(content), nil }
 
-// takesGzip is whether a client says so, and does not say the opposite.
+// takesGzip reports whether a client says so, and does not say the opposite.
 func takesGzip(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for one := range strings.SplitSeq(header, ",") {

@@ -1,5 +1,5 @@
-// Package digestfolder keeps what was made of catalogs on disk, by the digest of the
-// catalog: a folder for each, which is there as a whole or not at all, also after a crash.
+// Package digestfolder keeps data of catalogs on disk, in one folder for the digest of each
+// catalog. A folder is complete or absent, even after a crash.
 package digestfolder
 
 import (
@@ -49,7 +49,7 @@ func Open(path, format string) (*Root, error) {
 
 var digestPattern = regexp.MustCompile(`^[a-z0-9]+:[a-f0-9]{32,128}$`)
 
-// IsDigest is whether a text is <algorithm>:<hex>, and can be in the name of a folder.
+// IsDigest reports whether a text is <algorithm>:<hex>, and can be in the name of a folder.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
 // Folder is where a digest is, or would be.

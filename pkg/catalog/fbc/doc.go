@@ -1,7 +1,6 @@
-// Package fbc reads file-based catalogs: the format in which operator catalogs say which
-// packages, channels and bundles there are. A catalog is a stream of documents, in JSON or
-// YAML, in one file or in a directory. The reader streams, has limits, and its errors name
-// file, line and package.
+// Package fbc reads file-based catalogs, the format in which operator catalogs list packages,
+// channels and bundles. A catalog is a stream of documents, in JSON or YAML, in one file or in a
+// directory. The reader streams, has limits, and its errors name file, line and package.
 //
 // The types are our own and not those of operator-registry: docs/adr/0018-catalogs.md.
 package fbc

@@ -29,7 +29,7 @@ func (d *Document) Decode(into any) error {
 	return nil
 }
 
-// Check tells whether the document is valid JSON.
+// Check reports whether the document is valid JSON.
 func (d *Document) Check() error {
 	if json.Valid(d.JSON) {
 		return nil
@@ -138,8 +138,8 @@ func valueEnd(text []byte) int {
 type nesting struct {
 	depth             int
 	inString, escaped bool
-	// closed is whether the last character ended a string, an object or an array that is in
-	// nothing else.
+	// closed is true if the last character ended a string, an object or an array that is in nothing
+	// else.
 	closed bool
 }
 

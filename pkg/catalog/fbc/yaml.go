@@ -103,9 +103,9 @@ func (d *yamlDocuments) read() (int, error) {
 	}
 }
 
-// separator tells whether a line ends a document, and returns what stands behind it and is
-// no comment. YAML allows a document there; its reader would take it for the rest of the one
-// before, and drop it.
+// separator reports whether a line ends a document, and returns what stands behind it and is no
+// comment. YAML allows a document there; its reader would take it for the rest of the one before,
+// and drop it.
 func separator(line []byte) (behind []byte, is bool) {
 	line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark))
 	rest, is := bytes.CutPrefix(line, []byte("---"))

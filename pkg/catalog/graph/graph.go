@@ -1,6 +1,5 @@
-// Package graph knows the upgrades that the channels of a package offer: what succeeds what,
-// the shortest upgrade path to a version, the list of versions, and how all that is
-// printed. It is pure.
+// Package graph knows the upgrades in the channels of a package: successors of a version, the
+// shortest upgrade path, the list of versions, and their printed form. It is pure.
 package graph
 
 import (
@@ -35,10 +34,10 @@ type Upgrade struct {
 	By      By
 }
 
-// Graph is what the channels of one package say.
+// Graph is the upgrade graph of the channels of one package.
 type Graph struct {
 	config *fbc.Config
-	// unlimited is whether it was made without channels.
+	// unlimited is true if it was made without channels.
 	unlimited bool
 	bundles   map[string]*Node
 	// order has all bundles, the best first: not deprecated, then the highest version.
@@ -56,7 +55,7 @@ type Node struct {
 	// Version is the zero value when Readable is not set.
 	Version  fbc.Version
 	Readable bool
-	// Deprecated is whether the catalog says so of this bundle.
+	// Deprecated is true if the catalog says so of this bundle.
 	Deprecated bool
 	Message    string
 	// Channels are all that it is in, sorted, and not only those that count.
@@ -165,7 +164,7 @@ func (g *Graph) Node(name string) *Node { return g.bundles[name] }
 // Nodes returns all bundles, the best first.
 func (g *Graph) Nodes() []*Node { return g.order }
 
-// Succeeds tells whether a bundle is an upgrade of what is installed, and by what.
+// Succeeds reports whether a bundle is an upgrade of what is installed, and by what.
 func (g *Graph) Succeeds(bundle string, installed Installed) (Upgrade, bool) {
 	for _, one := range g.entries[bundle] {
 		if by, ok := one.succeeds(installed); ok {

@@ -52,7 +52,7 @@ func (g *Graph) Versions() []Version {
 	return out
 }
 
-// countsAll is whether the graph leaves out no channel.
+// countsAll reports whether the graph leaves out no channel.
 func (g *Graph) countsAll() bool {
 	if g.unlimited {
 		return true

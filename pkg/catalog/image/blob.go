@@ -11,7 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// window is what a zstd frame may ask for to be decompressed, in bytes.
+// window is the memory that a zstd frame may ask for, in bytes.
 const window = 32 << 20
 
 // blob reads what a registry sends, and checks it against what the manifest says. It reads

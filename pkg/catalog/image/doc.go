@@ -1,9 +1,7 @@
-// Package image makes folders of images: an image is pulled once a digest, what is wanted of
-// it is unpacked below a folder of ours, and read from there until nobody names the digest
-// any more.
+// Package image makes folders from images. It pulls an image once for each digest, unpacks the
+// needed part into a folder of ours, and keeps the folder while the digest is in use.
 //
-// An image can have any content, so nothing of it is trusted: digests
-// and sizes are checked, what is downloaded, decompressed and written is bounded, nothing is
-// written or read outside of the folder of the image, and nothing is there under its name
-// before all of it was checked.
+// The content of an image is not trusted. The package checks digests and sizes; bounds downloads,
+// decompression and writes; and reads and writes only within the folder of the image. The folder
+// gets its name only after all checks.
 package image

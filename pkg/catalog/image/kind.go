@@ -9,7 +9,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 )
 
-// Kind is what an image is for, by its labels.
+// Kind is the purpose of an image, by its labels.
 type Kind string
 
 const (

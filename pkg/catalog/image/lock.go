@@ -168,8 +168,8 @@ func flocked(name string, flags, how int) (*os.File, error) {
 	return nil, err
 }
 
-// isAt is whether a file is still the one of its name: its lock is worth nothing when the one who had
-// it before has removed it.
+// isAt reports whether a file is still the one of its name: its lock is worth nothing when the one
+// who had it before has removed it.
 func isAt(file *os.File, name string) bool {
 	opened, err := file.Stat()
 	if err != nil {

@@ -21,7 +21,7 @@ type Refused struct {
 	// Unverified is set when a policy about signatures refuses the image: a signature may come, and the
 	// policy may change.
 	Unverified bool
-	// Err is what a library says, or nil.
+	// Err is the error of a library, or nil.
 	Err error
 
 	// unsigned is set when the signature policy found no signature in a format that it verifies.

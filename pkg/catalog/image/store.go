@@ -109,8 +109,8 @@ type Image struct {
 // Close lets the image be collected; FS must not be read afterwards.
 func (i *Image) Close() error { return i.close() }
 
-// record is what is known of an unpacked image. A crash may leave files without content
-// behind: their number and size tell.
+// record has the facts of an unpacked image. A crash may leave files without content behind: their
+// number and size tell.
 type record struct {
 	Digest string `json:"digest"`
 	Kind   Kind   `json:"kind"`
@@ -125,8 +125,8 @@ type record struct {
 	Bytes  int64                     `json:"bytes"`
 }
 
-// allowed is whether an image was checked. An image that a policy allowed has a
-// record of who signed.
+// allowed reports whether an image was checked. An image that a policy allowed has a record of who
+// signed.
 func (r *record) allowed(check string, named reference.Named) bool {
 	return slices.Contains(r.Checked, check) && (check == named.Name() || r.Signed[check] != nil)
 }
@@ -266,7 +266,7 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	return s.checked(found, check, signed, named)
 }
 
-// isHere is whether an image is here, whole.
+// isHere reports whether an image is here, whole.
 func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
 	free, err := s.lock(ctx, digest)
 	if err != nil {

@@ -34,7 +34,7 @@ type unpacker struct {
 	used used
 }
 
-// used is what was taken of the limits.
+// used counts the parts of the limits that are used up.
 type used struct {
 	entries, kept int
 	bytes         int64

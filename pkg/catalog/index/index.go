@@ -34,7 +34,7 @@ type Index struct {
 	damaged atomic.Bool
 }
 
-// table is what stays in memory.
+// table is the part that stays in memory.
 type table struct {
 	// Size is that of the file with the packages.
 	Size     int64     `json:"size"`

@@ -31,7 +31,7 @@ type Store struct {
 	folders *digestfolder.Root
 
 	mu sync.Mutex
-	// current is what each catalog uses.
+	// current is the index that each catalog uses.
 	current map[string]*Index
 }
 

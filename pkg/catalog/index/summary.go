@@ -39,17 +39,17 @@ type Summary struct {
 	// Latest is the version that is installed when nothing is asked for: the highest one that
 	// is not deprecated.
 	Latest string `json:"latest,omitempty"`
-	// Bundles is how many there are, those that Versions leaves out included.
+	// Bundles is the number of bundles, those that Versions leaves out included.
 	Bundles int `json:"bundles"`
 	// Deprecation is nil when the catalog says nothing of the package.
 	Deprecation *string `json:"deprecation,omitempty"`
 	// Description is one line of at most 120 bytes.
 	Description string `json:"description,omitempty"`
-	// Kinds are what its bundles provide, all of them together.
+	// Kinds are the kinds that its bundles provide, all of them together.
 	Kinds []metav1.GroupVersionKind `json:"kinds,omitempty"`
-	// Bytes is how large the package is when it is read.
+	// Bytes is the size of the package when it is read.
 	Bytes int64 `json:"bytes"`
-	// Digest tells whether two indexes have the same of a package, its icon included.
+	// Digest is equal in two indexes with the same content of a package, its icon included.
 	Digest string `json:"digest"`
 
 	Package segment `json:"package"`
@@ -142,7 +142,7 @@ func channels(config *fbc.Config, nodes []*graph.Node, deprecations map[fbc.Refe
 	return out[:min(len(out), MostChannels)]
 }
 
-// kinds are what the bundles provide, sorted.
+// kinds returns the kinds that the bundles provide, sorted.
 func kinds(config *fbc.Config) []metav1.GroupVersionKind {
 	seen := map[metav1.GroupVersionKind]bool{}
 	var out []metav1.GroupVersionKind

@@ -1,8 +1,8 @@
-// Package inventory has the catalogs that this process knows, as they are now: who keeps
-// them up to date puts them in, and a reader takes a snapshot, which does not change.
+// Package inventory has the present catalogs of this process. Writers keep it current, and a reader
+// takes a snapshot, which does not change.
 //
-// Nobody has to give a snapshot back. An index stays readable, also when it was replaced
-// and collected, for as long as somebody has it; then the runtime closes its file.
+// A snapshot need not be returned. An index stays readable while a reader has it, even after it was
+// replaced and collected; then the runtime closes its file.
 package inventory
 
 import (
@@ -42,10 +42,10 @@ func (c *Catalog) Digest() string {
 	return c.Index.Digest()
 }
 
-// readable is whether there is something to list.
+// readable reports whether there is something to list.
 func (c *Catalog) readable() bool { return c.Index != nil && !c.Unavailable }
 
-// same is whether two are alike for readers.
+// same reports whether two are alike for readers.
 func (c *Catalog) same(other *Catalog) bool {
 	return c.Name == other.Name && c.Priority == other.Priority && c.Unavailable == other.Unavailable &&
 		c.Digest() == other.Digest() && c.Unpacked.Equal(other.Unpacked) && message(c.Err) == message(other.Err) && maps.Equal(c.Labels, other.Labels)
@@ -147,7 +147,7 @@ func (i *Inventory) replace(catalogs []Catalog) {
 	close(old.outdated)
 }
 
-// Snapshot is what was there at one time. It does not change.
+// Snapshot has the catalogs of one moment. It does not change.
 type Snapshot struct {
 	version  Version
 	complete bool
@@ -166,7 +166,7 @@ func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
 // Version is higher than that of all snapshots before.
 func (s *Snapshot) Version() Version { return s.version }
 
-// Complete is whether the inventory had all catalogs: if not, nothing is known of packages
+// Complete reports whether the inventory had all catalogs: if not, nothing is known of packages
 // that it does not have.
 func (s *Snapshot) Complete() bool { return s.complete }
 

@@ -22,7 +22,7 @@ type Offer struct {
 	Package *index.Summary
 }
 
-// same is whether two are alike for readers.
+// same reports whether two are alike for readers.
 func (o Offer) same(other Offer) bool {
 	return o.Catalog.Name == other.Catalog.Name && o.Catalog.Priority == other.Catalog.Priority &&
 		o.Package.Digest == other.Package.Digest && maps.Equal(o.Catalog.Labels, other.Catalog.Labels)

@@ -16,7 +16,7 @@ type Version uint64
 
 func (v Version) String() string { return strconv.FormatUint(uint64(v), 10) }
 
-// SameContent is whether two versions are of the same catalogs.
+// SameContent reports whether two versions are of the same catalogs.
 func (v Version) SameContent(other Version) bool { return uint32(v) == uint32(other) }
 
 // epoch is 2026-01-01: 31 bits of seconds last until 2094.

@@ -66,7 +66,7 @@ func checkMissing(channel, other *fbc.Channel, versions *graph.Graph, say func(S
 	}
 }
 
-// leaves tells whether an entry of a channel succeeds a bundle.
+// leaves reports whether an entry of a channel succeeds a bundle.
 func leaves(channel *fbc.Channel, name string, version semver.Version) bool {
 	return slices.ContainsFunc(channel.Entries, func(entry fbc.Entry) bool {
 		if entry.Replaces == name || slices.Contains(entry.Skips, name) {

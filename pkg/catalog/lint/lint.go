@@ -1,5 +1,5 @@
-// Package lint says what is wrong with a catalog: by opm's rules, which OLM v1 does not ask
-// when it reads one, and by what OLM v1 cannot use. It is pure.
+// Package lint finds errors in a catalog: violations of opm's rules, which OLM v1 does not check
+// when it reads a catalog, and content that OLM v1 cannot use. It is pure.
 package lint
 
 import (

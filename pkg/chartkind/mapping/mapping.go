@@ -1,5 +1,5 @@
-// Package mapping makes values of a chart of a custom resource: by paths, by expressions in
-// CEL, and by what always counts. It is pure, and its cost is bounded.
+// Package mapping makes the values of a chart from a custom resource: by paths, by expressions in
+// CEL, and by fixed overrides. It is pure, and its cost is bounded.
 package mapping
 
 import (
@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// maxUnits is what all expressions of one custom resource may cost together: about 0.1 s
-	// (see package expression).
+	// maxUnits is the cost that all expressions of one custom resource may have together: about 0.1
+	// s (see package expression).
 	maxUnits = 1_000_000
 	// maxValues bounds what they make, in bytes of JSON.
 	maxValues = 256 << 10
@@ -81,8 +81,8 @@ func compile(spec *chartkind.Spec, checking bool) (*Mapping, field.ErrorList) {
 	return m, errs
 }
 
-// Visible is what expressions and paths see of a custom resource: not its status, and of its
-// metadata what its author writes, with its uid.
+// Visible returns the part of a custom resource that expressions and paths see: no status, and of
+// its metadata the parts that its author writes, with its uid.
 func Visible(resource *unstructured.Unstructured) map[string]any {
 	seen := maps.Clone(resource.Object)
 	delete(seen, "status")
@@ -134,7 +134,7 @@ func (m *Mapping) FormerExtension(resource *unstructured.Unstructured) string {
 	return strings.Join(append(parts, resource.GetName()), "-")
 }
 
-// Inputs are what is known of those of a ChartKind, by name. They are JSON.
+// Inputs are the known inputs of a ChartKind, by name. They are JSON.
 type Inputs map[string]any
 
 // Values makes the values of the chart.
@@ -169,7 +169,7 @@ func (m *Mapping) Values(ctx context.Context, resource *unstructured.Unstructure
 	return values, nil
 }
 
-// At is what is at a path of an object; null is nothing.
+// At returns the value at a path of an object; null counts as absent.
 func At(object map[string]any, path string) (any, bool) {
 	var at any = object
 	for _, name := range strings.Split(path, ".") {

@@ -41,7 +41,7 @@ const (
 // maxMessage bounds a message, in bytes.
 const maxMessage = 1024
 
-// Status is what is stored, as far as this package writes it.
+// Status is the part of the stored status that this package writes.
 type Status struct {
 	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
 	ReconciledVersion  string `json:"reconciledVersion,omitempty"`
@@ -79,7 +79,7 @@ func (s Status) find(kind string) *metav1.Condition {
 	return nil
 }
 
-// Is tells whether a condition has a status.
+// Is reports whether a condition has a status.
 func (s Status) Is(kind string, status metav1.ConditionStatus) bool {
 	found := s.find(kind)
 	return found != nil && found.Status == status
@@ -114,7 +114,7 @@ func stamped(stored Status, now metav1.Time, wanted ...metav1.Condition) []metav
 	return wanted
 }
 
-// Same tells whether all that is wanted is stored already.
+// Same reports whether all that is wanted is stored already.
 func Same(stored Status, wanted []metav1.Condition) bool {
 	for _, one := range wanted {
 		before := stored.find(one.Type)

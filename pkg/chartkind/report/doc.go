@@ -1,5 +1,5 @@
 // Package report computes the status of a custom resource of a ChartKind. It is pure. Two
-// writers own a part of the status each: the loop of revisions has observedGeneration,
-// reconciledVersion and the conditions Deployed, ReleaseFailed, Irreconcilable and Paused;
-// the loop of workloads has Ready and Progressing.
+// controllers write different parts of the status: the controller of revisions writes
+// observedGeneration, reconciledVersion and the conditions Deployed, ReleaseFailed, Irreconcilable
+// and Paused; the controller of workloads writes Ready and Progressing.
 package report

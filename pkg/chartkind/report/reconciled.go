@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pass is what came of one pass over a custom resource.
+// Pass is the result of one pass over a custom resource.
 type Pass struct {
 	// Kind and Name are those of the custom resource, for people.
 	Kind, Name string
 	// Generation is metadata.generation as it was when the pass began. Later changes are
 	// not observed.
 	Generation int64
-	// Paused is whether nothing is done.
+	// Paused is true if nothing is done.
 	Paused bool
 	// Irreconcilable says why there can be no revision; empty when there is one.
 	Irreconcilable string
@@ -30,9 +30,9 @@ type Rollout struct {
 	Revision string
 	// Version is that of the chart, and Notes what the chart says.
 	Version, Notes string
-	// First is whether nothing was installed before.
+	// First is true if nothing was installed before.
 	First bool
-	// Succeeded is whether all of it was ready once.
+	// Succeeded is true if all of it was ready once.
 	Succeeded bool
 	// Failure says why it does not go on; empty when it does.
 	Failure string

@@ -19,7 +19,7 @@ const maxNames = 20
 type Workload struct {
 	// Kind is Deployment, StatefulSet or DaemonSet.
 	Kind, Namespace, Name string
-	// None is whether its manifest asks for no replica.
+	// None is true if its manifest asks for no replica.
 	None bool
 }
 
@@ -30,11 +30,11 @@ const (
 	DaemonSet   = "DaemonSet"
 )
 
-// Workloads are what is known of those of a custom resource.
+// Workloads are the known workloads of a custom resource.
 type Workloads struct {
 	// Unknown says why it is not known which there are, or how they are; empty when it is.
 	Unknown string
-	// Installed is whether there is a revision to expect any.
+	// Installed is true if there is a revision to expect any.
 	Installed bool
 	Expected  []Workload
 	// Find returns a workload, nil when it is not there.
@@ -100,8 +100,8 @@ func (w Workloads) ready() metav1.Condition {
 		fmt.Sprintf("%d of %d workloads are not ready: %s%s", count, len(w.Expected), strings.Join(missing, ", "), more))
 }
 
-// IsSettling tells whether the only problem is that controllers of workloads have not seen
-// the newest spec yet. That lasts some milliseconds after each change of a workload.
+// IsSettling reports whether the only problem is that controllers of workloads have not seen the
+// newest spec yet. That lasts some milliseconds after each change of a workload.
 func (w Workloads) IsSettling() bool {
 	if w.Unknown != "" || !w.Installed {
 		return false
@@ -147,7 +147,7 @@ func (w Workload) problem(object *unstructured.Unstructured) (why string, passes
 	return "", false
 }
 
-// isAvailable is whether a Deployment says that it is.
+// isAvailable reports whether a Deployment says that it is.
 func isAvailable(object *unstructured.Unstructured) bool {
 	return StatusOf(object).Is("Available", metav1.ConditionTrue)
 }

@@ -61,13 +61,13 @@ func ofRevisions(e overview.Extension) []Advice {
 	return all
 }
 
-// ended tells whether a revision is archived, and nothing of it needs somebody.
+// ended reports whether a revision is archived, and needs no user.
 func ended(r *v1alpha1.ClusterExtensionRevision) bool {
 	return r.DeletionTimestamp == nil && r.Spec.LifecycleState == v1alpha1.LifecycleStateArchived && !failing(r)
 }
 
-// ofAsked is what a ClusterExtension says that its revisions do not say: why no revision is made,
-// or that the extension is not as well as its revisions look.
+// ofAsked returns the advice of a ClusterExtension that its revisions do not give: why no revision
+// is made, or that the extension is less well than its revisions look.
 func ofAsked(e overview.Extension, said []Advice) []Advice {
 	a := e.Asked
 	if a == nil {
@@ -322,8 +322,8 @@ func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	return a
 }
 
-// explained tells whether it is known why an object is not ready, and that is more than
-// that it has just begun.
+// explained reports whether it is known why an object is not ready, and that is more than that it
+// has just begun.
 func explained(cause *v1alpha1.FailureCause) bool {
 	if cause == nil {
 		return false
@@ -420,7 +420,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 	}
 }
 
-// awaitsPool tells whether an item waits for what only the Machine Config Operator does.
+// awaitsPool reports whether an item waits for what only the Machine Config Operator does.
 func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
 	for i := range plan.Status.Items {
 		item := &plan.Status.Items[i]

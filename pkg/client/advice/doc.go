@@ -1,9 +1,9 @@
-// Package advice says what holds an extension or a plan back, and who must do what. It is
-// a function of what the API shows. Lists, why, upgrades, exit codes and the console take their
-// answer from Extension and Plan, so all of them say the same.
+// Package advice says why an extension or a plan waits, and who must do what. It is a function of
+// the data of the API. Lists, why, upgrades, exit codes and the console use Extension and Plan, so
+// their answers agree.
 //
-// Reasons are data (see reasons.go): each that the program writes has an entry, which a
-// test keeps complete.
+// Reasons are data (reasons.go). Each reason that the program writes has an entry; a test checks
+// that.
 package advice
 
 import (
@@ -71,7 +71,7 @@ const (
 	Reviewer Who = "an approver"
 )
 
-// Advice is what to know and to do.
+// Advice is a fact to know and the action to take.
 type Advice struct {
 	// Signal is the answer in one word.
 	Signal Signal `json:"signal"`
@@ -79,8 +79,8 @@ type Advice struct {
 	Subject string `json:"subject,omitempty"`
 	// What says the state, in words that follow the subject: "is paused".
 	What string `json:"what"`
-	// Because is what the program says of it; empty when there is nothing to say. It comes
-	// from the server, so the caller that prints it on a terminal removes control characters.
+	// Because is the program's own message about it, or empty. It comes from the server, so the
+	// caller that prints it on a terminal removes control characters.
 	Because string `json:"because,omitempty"`
 	// Reason is the reason of the condition that decided, empty for none.
 	Reason string `json:"reason,omitempty"`

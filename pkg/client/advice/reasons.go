@@ -1,8 +1,8 @@
 package advice
 
-// step is what follows from a reason.
+// step is the consequence of a reason.
 type step struct {
-	// signal is what every screen shows of it.
+	// signal is the signal that every screen shows.
 	signal Signal
 	who    Who
 	do     string
@@ -20,7 +20,7 @@ type step struct {
 	example string
 }
 
-// answer is what to do, by which command, and what where no earlier revision has succeeded.
+// answer is the action, by which command, and the action where no earlier revision has succeeded.
 type answer struct {
 	do, command string
 	alone       *answer
@@ -40,7 +40,8 @@ const (
 	gone = "It ends when its objects are gone"
 
 	another = "choose another version in spec.source.catalog.version"
-	// configured is what a user of a catalog can change of a version that does not become ready.
+	// configured lists the settings by which a user of a catalog can correct a version that does
+	// not become ready.
 	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
 	// reconfigured is the same where there is nothing to roll back to.
 	reconfigured = "correct spec.config, or " + another

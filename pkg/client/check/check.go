@@ -1,6 +1,6 @@
-// Package check finds out how an installation of Penstock is, as far as a client can see it:
-// whether the cluster answers, sends requests to Penstock and trusts it, whether Penstock
-// serves, and what the caller may do.
+// Package check checks an installation of Penstock as far as a client can: whether the cluster
+// answers, trusts Penstock and sends requests to it, whether Penstock serves, and which rights the
+// caller has.
 package check
 
 import (
@@ -32,12 +32,12 @@ const (
 	Skipped State = "skipped"
 )
 
-// Result is what one check found.
+// Result is the result of one check.
 type Result struct {
 	// Name of the check, such as "apiservice v1alpha1.olm.operatorframework.io".
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Found is what there is, in words.
+	// Found is the finding, in words.
 	Found string `json:"found"`
 	// Next is the next step, in words that say what to do; empty when there is none.
 	Next string `json:"next,omitempty"`
@@ -58,7 +58,7 @@ type Options struct {
 
 const defaultTimeout = 10 * time.Second
 
-// Failing tells whether one of the results says that something is wrong.
+// Failing reports whether one of the results says that something is wrong.
 func Failing(results []Result) bool {
 	for _, result := range results {
 		if result.State == Failed {
@@ -141,7 +141,7 @@ func rootCause(check string, results, earlier []Result) *Result {
 	return &Result{"penstock", Failed, "Penstock does not answer: " + first.Name + ": " + first.Found, first.Next}
 }
 
-// installation is what is asked, and what was found on the way.
+// installation has the questions of the checks, and the findings so far.
 type installation struct {
 	Options
 	client   rest.Interface

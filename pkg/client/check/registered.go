@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// apiService is what matters of a registration. Only clients of aggregators have its type.
+// apiService has the needed fields of a registration. Only clients of aggregators have its type.
 type apiService struct {
 	Spec struct {
 		CABundle []byte `json:"caBundle"`
@@ -45,7 +45,7 @@ func served() []schema.GroupVersionResource {
 
 func nameOf(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
-// cluster tells whether the cluster answers the caller.
+// cluster reports whether the cluster answers the caller.
 func (in *installation) cluster(ctx context.Context) Result {
 	const name = "cluster"
 	var found version.Info
@@ -61,7 +61,7 @@ func (in *installation) cluster(ctx context.Context) Result {
 	}
 }
 
-// apiServices tells whether the cluster sends requests for our groups to Penstock.
+// apiServices reports whether the cluster sends requests for our groups to Penstock.
 func (in *installation) apiServices(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
@@ -156,7 +156,7 @@ func judgeBundle(bundle []byte, now time.Time) Result {
 	}
 }
 
-// discovery tells whether our groups are served.
+// discovery reports whether our groups are served.
 func (in *installation) discovery(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {

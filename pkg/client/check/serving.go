@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// stores tells whether Penstock reads its store: a list of one.
+// stores reports whether Penstock reads its store: a list of one.
 func (in *installation) stores(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
@@ -98,7 +98,7 @@ func judgeReadiness(lines string, err error) Result {
 // leaseName is the Lease of the replica whose controllers run.
 const leaseName = "penstock-controllers"
 
-// controllers tells whether a replica leads.
+// controllers reports whether a replica leads.
 func (in *installation) controllers(ctx context.Context) []Result {
 	const name = "controllers"
 	found := in.services[v1alpha1.GroupName]

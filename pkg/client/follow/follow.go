@@ -1,5 +1,5 @@
-// Package follow keeps a list of objects as it is in the cluster, for those who look at
-// it: it watches, and begins anew when a watch ends.
+// Package follow keeps a list of objects as it is in the cluster, for screens that show it. It
+// watches, and begins again when a watch ends.
 package follow
 
 import (
@@ -74,7 +74,7 @@ func (s Source[T]) Follow(ctx context.Context, trouble func(error), see func([]T
 // fails, or the context ends; and trouble with why nothing is heard.
 type Each[T any] func(ctx context.Context, trouble func(error), see func(T) (done bool, err error)) error
 
-// Pair is what two sources have.
+// Pair has the objects of two sources.
 type Pair[A, B any] struct {
 	First  A
 	Second B

@@ -44,7 +44,7 @@ func Pointers[T any](items []T) []*T {
 	return out
 }
 
-// generated is what a generated client has of a resource.
+// generated is the interface of a generated client for a resource.
 type generated[L metav1.ListInterface] interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)

@@ -1,5 +1,5 @@
-// Package install says what is written to install a package of a catalog, and what that means:
-// the same for every caller that asks for it.
+// Package install makes the objects that install a package of a catalog, and describes their
+// effect, the same for every caller.
 package install
 
 import (
@@ -27,7 +27,7 @@ const watchNamespace = "watchNamespace"
 // configInline is the only type of configuration that ClusterExtensions have.
 const configInline = "Inline"
 
-// Request is what somebody wants to be installed.
+// Request is the requested installation.
 type Request struct {
 	// Package of a catalog, Name of the extension, and Namespace for its objects, which
 	// exists already.
@@ -121,7 +121,7 @@ func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) strin
 	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package would have the same objects, so the second one is refused", there.Version, there.Extension)
 }
 
-// Kinds are what a package brings, as KIND.GROUP, each once.
+// Kinds returns the kinds of a package, as KIND.GROUP, each once.
 func Kinds(offered *catalogv1alpha1.CatalogPackage) []string {
 	var kinds []string
 	for _, kind := range offered.Kinds {

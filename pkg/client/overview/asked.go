@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// Asked is what has become of what a ClusterExtension asks for, in the words of its status.
+// Asked is the state of a ClusterExtension's request, in the words of its status.
 type Asked struct {
 	Name string
 	// Reason and Message are of the condition Ready; Pending, and nothing, until Penstock has
@@ -21,12 +21,12 @@ type Asked struct {
 	Since metav1.Time
 	// Created is when the object was made.
 	Created metav1.Time
-	// Needs is whether somebody has to look: nothing changes before a person acts, or what is
-	// tried again has failed.
+	// Needs is true if a user must look: nothing changes before a user acts, or a repeated attempt
+	// has failed.
 	Needs bool
-	// Retried is whether it is tried again by itself.
+	// Retried is true if it is tried again by itself.
 	Retried bool
-	// Ready is whether what the spec asks for is installed and available.
+	// Ready is true if what the spec asks for is installed and available.
 	Ready bool
 	// UpgradeReason and UpgradeMessage are of the condition UpgradeAvailable when it is True.
 	UpgradeReason, UpgradeMessage string

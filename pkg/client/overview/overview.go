@@ -1,5 +1,5 @@
-// Package overview says in a few words how extensions are, from their revisions: what
-// lists and screens show first. It is pure.
+// Package overview summarises extensions from their revisions, for lists and first screens. It is
+// pure.
 package overview
 
 import (
@@ -20,7 +20,8 @@ type Extension struct {
 	Name string
 	// Revisions, the newest first; none of a ClusterExtension that has no revision yet.
 	Revisions []*v1alpha1.ClusterExtensionRevision
-	// Asked is what has become of its ClusterExtension; nil when there is none, or nobody knows.
+	// Asked is the state of its ClusterExtension's request; nil when there is none, or it is
+	// unknown.
 	Asked *Asked
 }
 
@@ -68,7 +69,7 @@ func (e Extension) Proposed() *v1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// Untried tells whether a revision is paused and was never rolled out.
+// Untried reports whether a revision is paused and was never rolled out.
 func Untried(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil &&
 		!Is(revision, v1alpha1.ConditionSucceeded) && available(revision) == 0
@@ -83,7 +84,7 @@ func (e Extension) Current() *v1alpha1.ClusterExtensionRevision {
 	return e.Newest()
 }
 
-// OfClusterExtension tells whether a ClusterExtension owns a revision: its reader has fields and
+// OfClusterExtension reports whether a ClusterExtension owns a revision: its reader has fields and
 // annotations, and makes no revisions.
 func OfClusterExtension(revision *v1alpha1.ClusterExtensionRevision) bool {
 	owner := metav1.GetControllerOf(revision)
@@ -128,12 +129,12 @@ func available(revision *v1alpha1.ClusterExtensionRevision) int {
 	return ready
 }
 
-// Is tells whether a condition is True.
+// Is reports whether a condition is True.
 func Is(revision *v1alpha1.ClusterExtensionRevision, conditionType string) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, conditionType)
 }
 
-// Observed tells whether status speaks of spec as it is.
+// Observed reports whether status speaks of spec as it is.
 func Observed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Status.ObservedGeneration >= revision.Generation
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 )
 
-// Window says whether an upgrade of a ClusterExtension could begin now by itself. It is nil when that
-// is not known to the user: without the right to read windows, or without a ClusterExtension.
+// Window reports whether an upgrade of a ClusterExtension could begin now by itself. It is nil when
+// that is not known to the user: without the right to read windows, or without a ClusterExtension.
 func Window(ctx context.Context, host dynamic.Interface, name string) *maintenancewindow.Decision {
 	found, err := host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package workloads finds the Pods of workloads, and says how each is. It reads as the caller.
+// Package workloads finds the Pods of workloads, and the state of each. It reads as the caller.
 package workloads
 
 import (
@@ -18,7 +18,7 @@ import (
 // Owner is an object that has Pods.
 type Owner struct{ Kind, Namespace, Name string }
 
-// HavePods tells whether objects of a kind have Pods.
+// HavePods reports whether objects of a kind have Pods.
 func HavePods(kind string) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"}, kind)
 }

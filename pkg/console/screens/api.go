@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// Options are what the API needs.
+// Options are the dependencies of the API.
 type Options struct {
 	// Config is how to reach the cluster, as the user.
 	Config *rest.Config
@@ -78,7 +78,7 @@ func (a *API) Handler() http.Handler {
 // streams begin the paths that are answered by a stream.
 const streams = "/api/watch/"
 
-// IsStream tells whether a path is answered by a stream, which lasts.
+// IsStream reports whether a path is answered by a stream, which lasts.
 func IsStream(path string) bool { return strings.HasPrefix(path, streams) }
 
 // Routes are all there are.

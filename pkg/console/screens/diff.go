@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Diff is what changes between two revisions, or between the cluster and one.
+// Diff has the changes between two revisions, or between the cluster and one.
 type Diff struct {
 	// Asked is when that was, in RFC 3339: what is in the cluster changes.
 	Asked string                 `json:"asked"`

@@ -1,7 +1,7 @@
-// Package screens has the API of the console: for each screen what it shows, projected from
-// what Penstock's API answers to the user, and for each action the user's own call. It keeps
-// nothing and decides nothing: what somebody cannot do, the cluster refuses.
+// Package screens has the API of the console: the data of each screen, projected from answers of
+// Penstock's API to the user, and for each action the user's own call. It keeps no data and makes
+// no decisions. The cluster refuses actions that the user may not do.
 //
-// A write names what was on the screen (a uid and a generation, the revision that is rolled
-// back, the hash of a plan), and is refused when that has changed.
+// A write names the content of the screen (uid and generation, the revision that is rolled back,
+// the hash of a plan). It is refused when that content has changed.
 package screens

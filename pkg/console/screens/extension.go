@@ -21,12 +21,12 @@ import (
 type Extension struct {
 	Name string       `json:"name"`
 	Row  ExtensionRow `json:"row"`
-	// Advice is what holds it back; the first entry matters most.
+	// Advice lists the obstacles; the first entry matters most.
 	Advice    []advice.Advice `json:"advice"`
 	Revisions []Revision      `json:"revisions"`
 }
 
-// Wanted is what a ClusterExtension asks for, and what has become of that.
+// Wanted is the request of a ClusterExtension, and its state.
 type Wanted struct {
 	Row ExtensionRow `json:"row"`
 	// UID and Generation identify the shown object: a write names them, and fails when the object has changed.
@@ -38,7 +38,7 @@ type Wanted struct {
 	Version   string   `json:"version,omitempty"`
 	Channels  []string `json:"channels,omitempty"`
 	Namespace string   `json:"namespace"`
-	// Installed is whether something is.
+	// Installed is true if something is.
 	Installed bool `json:"installed,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type Revision struct {
 	Message string `json:"message,omitempty"`
 	Since   string `json:"since,omitempty"`
 	Created string `json:"created,omitempty"`
-	// By is who asked for it, or has approved it.
+	// By is the user who asked for it, or has approved it.
 	By    string `json:"by,omitempty"`
 	Cause string `json:"cause,omitempty"`
 	// Reason is why somebody has paused, resumed or archived it.

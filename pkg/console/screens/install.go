@@ -34,7 +34,7 @@ type InstallRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// Installation is what is written for a request, or would be.
+// Installation has the objects that are, or would be, written for a request.
 type Installation struct {
 	Name string `json:"name"`
 	// Written is the ClusterExtension, as YAML.
@@ -46,7 +46,7 @@ type Installation struct {
 	// a name that nothing has, when the name is why.
 	Refused string `json:"refused,omitempty"`
 	Free    string `json:"free,omitempty"`
-	// Notes are what somebody should know before, Warnings what the cluster says of it.
+	// Notes are facts to know before, Warnings those of the cluster.
 	Notes    []string `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -140,10 +140,10 @@ func (a *API) freeName(ctx context.Context, wanted install.Request) string {
 	return wanted.Name
 }
 
-// namespaces are what extensions are installed into.
+// namespaces are the namespaces into which extensions are installed.
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// installNotes are what somebody should know before a package is installed.
+// installNotes returns the facts to know before a package is installed.
 func (a *API) installNotes(ctx context.Context, offered *v1alpha1.CatalogPackage, wanted install.Request) ([]string, error) {
 	var notes []string
 	for _, there := range offered.Installed {

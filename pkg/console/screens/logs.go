@@ -125,7 +125,7 @@ func readLines(log io.Reader, keep func(string) bool) error {
 	}
 }
 
-// colors are what programs write for terminals.
+// colors matches the colour codes that programs write for terminals.
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
 // printable is a line without what moves a cursor, or turns or hides text. Its gaps stay.

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
-// Me is whose console this is, and of which cluster.
+// Me names the user of this console, and its cluster.
 type Me struct {
 	Cluster  string   `json:"cluster"`
 	Username string   `json:"username"`
@@ -59,7 +59,7 @@ func (r right) String() string {
 	return r.verb + " " + resource + "." + r.group
 }
 
-// buttons are what pages ask the rights for: what they show, and what their buttons do.
+// buttons has the rights that pages check: for what they show, and for their buttons.
 func buttons() map[string]right {
 	olm, hco, catalog := olmv1alpha1.GroupName, hcov1alpha1.GroupName, catalogv1alpha1.GroupName
 	const rollouts = "clusterextensionrollouts"

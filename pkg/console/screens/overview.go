@@ -186,8 +186,8 @@ func (p *picture) show(ctx context.Context, send func(Message)) {
 	}
 }
 
-// difference is what the page does not have yet, nil for nothing. Complete is false while
-// something is not known.
+// difference returns the rows that the page lacks, nil for none. Complete is false while something
+// is unknown.
 func (p *picture) difference() (rows *Rows, complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Packages are what the catalogs of the cluster offer.
+// Packages are the packages of the cluster's catalogs.
 type Packages struct {
 	// Asked is when that was, in RFC 3339.
 	Asked    string       `json:"asked"`
@@ -43,9 +43,9 @@ type PackageRow struct {
 	Elsewhere string `json:"elsewhere,omitempty"`
 	// Installed are the versions that are, each with the name of its extension.
 	Installed string `json:"installed,omitempty"`
-	// Deprecated is what the catalog says of a package that should not be used.
+	// Deprecated is the catalog's message about a deprecated package.
 	Deprecated string `json:"deprecated,omitempty"`
-	// Kinds are what it brings, shortened, for a search.
+	// Kinds are its kinds, shortened, for a search.
 	Kinds string `json:"kinds,omitempty"`
 	// Named is false for a package whose name no extension can ask for.
 	Named bool `json:"named"`
@@ -72,12 +72,12 @@ type Package struct {
 	// Latest is the latest version of the default channel, Elsewhere a higher one with its channels.
 	Latest    string `json:"latest,omitempty"`
 	Elsewhere string `json:"elsewhere,omitempty"`
-	// Channel is what an installation takes versions from unless another channel is named.
+	// Channel is the channel from which an installation takes versions by default.
 	Channel string `json:"channel,omitempty"`
 	// Taken is a revision that has the name of the package already, which no extension of that name
 	// can be proposed beside; empty when there is none, and when they cannot be seen.
 	Taken string `json:"taken,omitempty"`
-	// Kinds are what it brings, as KIND.GROUP.
+	// Kinds are its kinds, as KIND.GROUP.
 	Kinds []string `json:"kinds,omitempty"`
 	// Upgrades are of extensions that ask for it; Hidden is why they are not shown.
 	Upgrades []v1alpha1.ExtensionUpgrades `json:"upgrades,omitempty"`

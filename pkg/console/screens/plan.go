@@ -20,10 +20,10 @@ import (
 type Plan struct {
 	Name string  `json:"name"`
 	Row  PlanRow `json:"row"`
-	// UID is what a write names, so that it is of what was on the screen.
+	// UID is the uid that a write names, so that it is about the plan on the screen.
 	UID    string        `json:"uid"`
 	Advice advice.Advice `json:"advice"`
-	// Frozen is who has frozen the cluster, and why; empty when nobody has.
+	// Frozen says who has frozen the cluster, and why; empty when nobody has.
 	Frozen string                           `json:"frozen,omitempty"`
 	Spec   v1alpha1.ConfigurationPlanSpec   `json:"spec"`
 	Status v1alpha1.ConfigurationPlanStatus `json:"status"`

@@ -50,7 +50,7 @@ type Pod struct {
 	Said    string `json:"said"`
 	Created string `json:"created"`
 	Node    string `json:"node,omitempty"`
-	// ReplicaSet is the one between its Deployment and the Pod.
+	// ReplicaSet is the ReplicaSet between its Deployment and the Pod.
 	ReplicaSet string `json:"replicaSet,omitempty"`
 	// Containers are in the order of the Pod, those of its start first.
 	Containers []Container `json:"containers"`
@@ -71,7 +71,7 @@ type Container struct {
 	Restarts int32  `json:"restarts"`
 }
 
-// Event is what the cluster has noted about an object.
+// Event is an event of the cluster about an object.
 type Event struct {
 	Time string `json:"time"`
 	// Type is Normal or Warning.

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Profiles are what plans can configure, and how the cluster is with regard to each.
+// Profiles are the profiles of plans, with the state of each in the cluster.
 type Profiles struct {
 	// Asked is when that was, in RFC 3339: profiles are computed when they are read.
 	Asked    string    `json:"asked"`
@@ -40,7 +40,7 @@ type Profile struct {
 	// PlanSignal and PlanImpact are of status.plan; empty without one, or where it is not shown.
 	PlanSignal Signal `json:"planSignal,omitempty"`
 	PlanImpact string `json:"planImpact,omitempty"`
-	// Wrong is what is wrong with the definition, empty for nothing.
+	// Wrong describes the fault of the definition, empty for none.
 	Wrong string `json:"wrong,omitempty"`
 }
 
@@ -109,7 +109,7 @@ func profileSignal(status *v1alpha1.ConfigurationProfileStatus) Signal {
 	}
 }
 
-// wrongWith is what keeps plans of a definition from being executed, empty for nothing.
+// wrongWith returns why plans of a definition cannot be executed, empty for no reason.
 func wrongWith(definition *v1alpha1.ConfigurationProfileDefinition) string {
 	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 	switch {
@@ -122,7 +122,7 @@ func wrongWith(definition *v1alpha1.ConfigurationProfileDefinition) string {
 	}
 }
 
-// profileName is what profiles are called: those that Penstock brings have capitals.
+// profileName matches names of profiles: those that Penstock brings have capitals.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
 
 // makePlan creates a plan, which is computed and waits for an approval.
@@ -196,7 +196,7 @@ func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alp
 	return out, nil
 }
 
-// optionValue is what somebody has written: JSON, or a text as it is.
+// optionValue returns the value that a user wrote: JSON, or a text as it is.
 func optionValue(kind, given string) (any, error) {
 	var value any
 	err := json.Unmarshal([]byte(given), &value)

@@ -11,7 +11,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Readiness is what an upgrade of the cluster breaks, as far as the caller may see it.
+// Readiness lists what an upgrade of the cluster breaks, as far as the caller may see it.
 type Readiness struct {
 	Asked  string                       `json:"asked"`
 	Answer olmv1alpha1.UpgradeReadiness `json:"answer"`

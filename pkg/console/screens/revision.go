@@ -43,7 +43,7 @@ type RollbackRequest struct {
 	DryRun bool   `json:"dryRun,omitempty"`
 }
 
-// Done is what a write of a revision says.
+// Done is the result of a write of a revision.
 type Done struct {
 	// Name of the revision that was changed or created.
 	Name string `json:"name"`

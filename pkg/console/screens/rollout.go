@@ -44,7 +44,8 @@ type Rollout struct {
 	State       string `json:"state"`
 	// Message says for whom the rollout waits.
 	Message string `json:"message,omitempty"`
-	// Digest is what an approval takes now: of the rollout, or of Wave. Empty when nothing waits for one.
+	// Digest is the digest that an approval names now: of the rollout, or of Wave. Empty when
+	// nothing waits for one.
 	Digest string `json:"digest,omitempty"`
 	Wave   string `json:"wave,omitempty"`
 	// Troubles is the digest that resume, retry and skip take.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Rows are what the overview gets: all of them first, then those that have changed.
+// Rows are the rows for the overview: all of them first, then those that have changed.
 type Rows struct {
 	Extensions []ExtensionRow `json:"extensions,omitempty"`
 	Plans      []PlanRow      `json:"plans,omitempty"`
@@ -44,7 +44,7 @@ type ExtensionRow struct {
 	State string `json:"state"`
 	// Message says more, shortened.
 	Message string `json:"message,omitempty"`
-	// Do is what somebody has to do, empty for nothing.
+	// Do is the action that a person must take, empty for none.
 	Do       string `json:"do,omitempty"`
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
@@ -60,7 +60,7 @@ type ExtensionRow struct {
 	Proposed        string `json:"proposed,omitempty"`
 	ProposedVersion string `json:"proposedVersion,omitempty"`
 	ProposedDiff    string `json:"proposedDiff,omitempty"`
-	// Frozen is who has frozen the cluster, and why; empty when nobody has.
+	// Frozen says who has frozen the cluster, and why; empty when nobody has.
 	Frozen string `json:"frozen,omitempty"`
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Search is what has a text in its name, the best first.
+// Search has the objects with a text in their name, the best first.
 type Search struct {
 	Hits []Hit `json:"hits"`
 	// Omitted is how many more there are.
@@ -142,7 +142,8 @@ func archivedOf(items []metav1.PartialObjectMetadata) []olmv1alpha1.ClusterExten
 	return revisions
 }
 
-// hitsOf is what there is to find of revisions. Of each extension the objects of its newest revision are.
+// hitsOf returns the hits in revisions. Of each extension, the objects of its newest revision are
+// hits.
 func hitsOf(revisions []olmv1alpha1.ClusterExtensionRevision) []Hit {
 	var all []Hit
 	pointers := make([]*olmv1alpha1.ClusterExtensionRevision, len(revisions))

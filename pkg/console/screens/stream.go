@@ -31,13 +31,13 @@ type Message struct {
 	Extension *Extension `json:"extension,omitempty"`
 	Plan      *Plan      `json:"plan,omitempty"`
 	Rollout   *Rollout   `json:"rollout,omitempty"`
-	// Wanted is what a ClusterExtension of the same name asks for.
+	// Wanted is the request of a ClusterExtension of the same name.
 	Wanted *Wanted `json:"wanted,omitempty"`
 	// Log are lines of a log, each with its time.
 	Log []string `json:"log,omitempty"`
 	// Refusal is of troubles and errors.
 	Refusal *Refusal `json:"refusal,omitempty"`
-	// Part is what the trouble is with, where others go on: plans.
+	// Part names the part in trouble, when others continue: plans.
 	Part string `json:"part,omitempty"`
 }
 

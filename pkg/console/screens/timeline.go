@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Timeline is what happened to an extension, or to all extensions and plans, the newest first.
+// Timeline has the events of an extension, or of all extensions and plans, the newest first.
 type Timeline struct {
 	Asked   string  `json:"asked"`
 	Entries []Entry `json:"entries"`

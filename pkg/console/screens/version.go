@@ -27,16 +27,16 @@ type VersionRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// VersionChange is what a range leads to.
+// VersionChange is the result of a range.
 type VersionChange struct {
 	// Was and Version are the ranges, before and after; an empty one is any version.
 	Was     string `json:"was,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Would is what the resolver chooses with the range, and what does not come; nil where the
-	// user cannot see that, and Hidden says why.
+	// Would has the resolver's choice for the range, and the versions that it does not choose; nil
+	// when the user cannot see that. Hidden says why.
 	Would  *v1alpha1.ExtensionUpgrades `json:"would,omitempty"`
 	Hidden *Refusal                    `json:"hidden,omitempty"`
-	// Warnings are what the cluster says of it.
+	// Warnings are the cluster's warnings.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

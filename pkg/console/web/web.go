@@ -1,5 +1,5 @@
-// Package web has the files of the console: modules as they are but for their comments,
-// nothing is built. They are read once, and served from memory, compressed where that helps.
+// Package web has the files of the console: modules without a build step, stripped of comments. It
+// reads them once, and serves them from memory, compressed where that helps.
 package web
 
 import (

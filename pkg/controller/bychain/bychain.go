@@ -1,5 +1,5 @@
-// Package bychain reads revisions by chain for the controllers: they reconcile a chain,
-// whichever of its revisions changed.
+// Package bychain reads revisions by chain for the controllers, which reconcile a whole chain when
+// any of its revisions changes.
 package bychain
 
 import (

@@ -81,7 +81,7 @@ func documentsOf(root fs.FS) fbc.Documents {
 	}
 }
 
-// unreadable is whether an error says that a catalog is none.
+// unreadable reports whether an error says that a catalog is none.
 func unreadable(err error) bool {
 	var where *fbc.Error
 	return errors.As(err, &where)

@@ -69,8 +69,8 @@ type Options struct {
 	Clock       clock.WithTicker
 	// Catalogd is for requests to what catalogd serves. It must follow no redirects.
 	Catalogd func() (*http.Client, error)
-	// SeesLeases is whether the leases of catalogd can be watched. When not, nothing is
-	// written: there may be one.
+	// SeesLeases is true if the leases of catalogd can be watched. When not, nothing is written:
+	// there may be one.
 	SeesLeases bool
 	// CatalogdNamespaces are where a lease of catalogd counts. Elsewhere users who may create
 	// leases could stop us with one.

@@ -24,7 +24,7 @@ import (
 // moments, once. It is safe for concurrent use.
 type PullSecrets struct {
 	Client kubernetes.Interface
-	// ServiceAccount is the one whose pull secrets are used. It need not exist.
+	// ServiceAccount is the ServiceAccount whose pull secrets are used. It need not exist.
 	ServiceAccount types.NamespacedName
 	// Global is a Secret for all catalogs; empty for none.
 	Global types.NamespacedName
@@ -48,7 +48,7 @@ const knownFor = 2 * time.Second
 
 var _ Credentials = &PullSecrets{}
 
-// auths is what counts of such a file.
+// auths has the used fields of such a file.
 type auths struct {
 	Auths map[string]json.RawMessage `json:"auths"`
 }

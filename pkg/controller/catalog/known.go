@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// known is what is known of one catalog. The pass over the catalog changes it, one at a time;
+// known has the known facts of one catalog. The pass over the catalog changes it, one at a time;
 // what others read is changed under the lock of the controller.
 type known struct {
 	uid types.UID

@@ -167,7 +167,7 @@ func (c *Controller) resume(catalog *clustercatalog.Catalog, k *known) {
 	}
 }
 
-// due is whether the image has to be asked for.
+// due reports whether the image has to be asked for.
 func (c *Controller) due(catalog *clustercatalog.Catalog, k *known) bool {
 	now := c.Clock.Now()
 	switch {
@@ -253,7 +253,7 @@ func (c *Controller) pullResolved(ctx context.Context, catalog *clustercatalog.C
 	return 0
 }
 
-// terminal is whether trying again cannot help: the reference is none, or what a digest names
+// terminal reports whether trying again cannot help: the reference is none, or what a digest names
 // cannot be used. A tag can name another image tomorrow.
 func terminal(err error, ref string) bool {
 	if _, wrong := reference.ParseNamed(ref); wrong != nil {

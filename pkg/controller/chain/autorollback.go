@@ -208,7 +208,7 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 	w.set(olmv1alpha1.ConditionRolledBack, true, reason, clip(message))
 }
 
-// isOurs tells whether Penstock itself has asked for a revision. A user of the host may have the
+// isOurs reports whether Penstock itself has asked for a revision. A user of the host may have the
 // same name; who has the group, too, may do everything there.
 func isOurs(by *olmv1alpha1.Requester) bool {
 	return by.Username == user.APIServerUser && slices.Contains(by.Groups, user.SystemPrivilegedGroup)

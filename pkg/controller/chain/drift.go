@@ -23,7 +23,7 @@ func driftReportedUntil(revision *olmv1alpha1.ClusterExtensionRevision, now time
 	return time.Time{}
 }
 
-// reportsDrift tells whether the revision that leads has drift reported.
+// reportsDrift reports whether the revision that leads has drift reported.
 func (s *scope) reportsDrift() bool {
 	for _, layer := range s.layers {
 		if !isPaused(layer) {

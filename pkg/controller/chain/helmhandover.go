@@ -20,8 +20,8 @@ func isKept(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return rev.IsHanded(revision) && revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
 }
 
-// newOwnerOf is who gets the objects of a revision that was handed to Helm: they go with the
-// ClusterExtension, unless they are to stay.
+// newOwnerOf returns the owner that the objects of a revision get when it is handed to Helm: they
+// are deleted with the ClusterExtension, unless they are to stay.
 func newOwnerOf(revision *olmv1alpha1.ClusterExtensionRevision) *targetclient.NewOwner {
 	handed := &targetclient.NewOwner{Manager: helmManager, Operation: metav1.ManagedFieldsOperationApply}
 	if owner := metav1.GetControllerOf(revision); owner != nil && revision.Spec.TeardownPolicy != olmv1alpha1.TeardownPolicyOrphan {

@@ -14,8 +14,8 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// memory is what is remembered of a revision from pass to pass. All of it can be
-// found out again.
+// memory has the facts of a revision that are kept from pass to pass. All of it can be found out
+// again.
 type memory struct {
 	// root names the revision's pack; it never changes.
 	root string
@@ -72,7 +72,7 @@ func (o *ownWrite) saw(version string) {
 	}
 }
 
-// pending is what the cache may lack; nil for nothing.
+// pending returns the write that the cache may lack; nil for none.
 func (o *ownWrite) pending() *olmv1alpha1.ClusterExtensionRevision {
 	o.mu.Lock()
 	defer o.mu.Unlock()

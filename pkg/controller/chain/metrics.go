@@ -76,7 +76,7 @@ func metricVerdict(revision *olmv1alpha1.ClusterExtensionRevision, measured []ol
 	return rule.Judge(revision.Spec.MetricChecks, measured, since, end)
 }
 
-// metricFailed tells whether an answer of a MetricCheck fails a revision.
+// metricFailed reports whether an answer of a MetricCheck fails a revision.
 func metricFailed(conditions []metav1.Condition) bool {
 	succeeded := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionSucceeded)
 	return succeeded != nil && succeeded.Status == metav1.ConditionFalse && succeeded.Reason == reasonMetricFailed

@@ -36,9 +36,8 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 	return out
 }
 
-// failureBytes is what one failing object takes in status at most, next to its
-// message: its identity and the field names. The few causes that a chain has fit into the
-// other half of status.
+// failureBytes is the size that one failing object may take in status, next to its message: its
+// identity and the field names. The few causes that a chain has fit into the other half of status.
 const failureBytes = 512
 
 // maxFailures is how many failing objects each phase may list so that status
@@ -81,7 +80,7 @@ func phaseStatus(report rollout.PhaseReport, most int) olmv1alpha1.PhaseStatus {
 	return status
 }
 
-// failureCause is what status says of a cause: nothing that others wrote.
+// failureCause returns the part of a cause that status shows: no text that others wrote.
 func failureCause(found *cause.Cause) *olmv1alpha1.FailureCause {
 	if found == nil {
 		return nil

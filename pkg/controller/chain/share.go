@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// share is what a layer answers for: of all its objects those that it has reached and
-// no newer layer has.
+// share has the objects that a layer is responsible for: those that it has reached and no newer
+// layer has.
 type share struct {
 	objects, available, superseded, pending, phases int
 	// complete is true when all objects that the layer answers for are as rolled out

@@ -64,7 +64,7 @@ const (
 	nothingStalls = "nothing waits for a person, and no deadline has passed"
 )
 
-// finding is what a pass found of one revision.
+// finding has the findings of a pass about one revision.
 type finding struct {
 	// layer is nil for a revision that is archived or being deleted.
 	layer *rollout.LayerReport
@@ -83,7 +83,7 @@ type finding struct {
 	remaining *manifest.ID
 	// next is the next newer revision of the chain, nil for none.
 	next *olmv1alpha1.ClusterExtensionRevision
-	// chainHeld is what holds the chain's owner, told on the newest revision.
+	// chainHeld is the hold of the chain's owner, reported on the newest revision.
 	chainHeld ownerHold
 	// freeze is why nothing may be written, nil when it may.
 	freeze *rollout.Freeze
@@ -247,7 +247,7 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 	return ""
 }
 
-// progress tells whether anything is under way.
+// progress reports whether anything is under way.
 func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share, message string) {
 	switch {
 	case isPaused(revision):
@@ -277,7 +277,7 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 	}
 }
 
-// fail tells whether somebody should look. A stuck revision is tried again and may go on by
+// fail reports whether somebody should look. A stuck revision is tried again and may go on by
 // itself: it is Failing, and not Stalled.
 func (w *writer) fail(person, stuck *rollout.Failure) {
 	switch {
@@ -292,7 +292,7 @@ func (w *writer) fail(person, stuck *rollout.Failure) {
 	}
 }
 
-// stall tells whether nothing moves.
+// stall reports whether nothing moves.
 func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure, message string) {
 	switch {
 	case person != nil:

@@ -7,7 +7,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// available tells whether what a layer answers for is as it was rolled out.
+// available reports whether what a layer answers for is as it was rolled out.
 func (w *writer) available(found finding, leads bool, own share, message string) {
 	part := reasonSuperseded
 	if own.superseded == 0 {

@@ -89,7 +89,7 @@ func (s *scope) forgetOrphans(ctx context.Context) error {
 	return s.ledger.save(ctx, inventory)
 }
 
-// needsPerson tells whether the cluster is found again by itself.
+// needsPerson reports whether the cluster is found again by itself.
 func needsPerson(targetErr error) bool {
 	var unavailable *target.UnavailableError
 	return !errors.As(targetErr, &unavailable) || unavailable.NeedsPerson

@@ -67,8 +67,8 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	}
 }
 
-// given tells whether an archived revision has given up all it had: that is what was
-// asked for. One that is being deleted is never Ready.
+// given reports whether an archived revision has given up all it had: that is what was asked for.
+// One that is being deleted is never Ready.
 func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found finding, reason, message string) {
 	if len(found.leaving) == 0 && found.remaining == nil && revision.DeletionTimestamp.IsZero() {
 		w.set(olmv1alpha1.ConditionReady, true, reason, message+": no object in the cluster belongs to it any more")

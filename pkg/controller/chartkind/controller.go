@@ -55,7 +55,7 @@ type Pulled struct {
 	Signed *signer.Record
 }
 
-// Account is what a ServiceAccount does in the host.
+// Account has the actions of a ServiceAccount in the host.
 type Account struct {
 	Objects  dynamic.Interface
 	Metadata metadata.Interface

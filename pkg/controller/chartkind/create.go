@@ -28,7 +28,7 @@ import (
 	chartsource "github.com/penstock-project/penstock/pkg/source/chart"
 )
 
-// made is what came of a chart: objects, what they change, or why there are none.
+// made is the result of a chart: objects, their changes, or why there are none.
 type made struct {
 	rendered source.Rendered
 	diff     *olmv1alpha1.RevisionDiff
@@ -56,8 +56,9 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	return identity, nil
 }
 
-// isAskedFor is whether the custom resource was changed since the newest revision, and its chart and
-// its ChartKind were not: a change of those waits, no matter who edits the custom resource.
+// isAskedFor reports whether the custom resource was changed since the newest revision, and its
+// chart and its ChartKind were not: a change of those waits, no matter who edits the custom
+// resource.
 func (s *scope) isAskedFor() bool {
 	newest := s.Newest()
 	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {

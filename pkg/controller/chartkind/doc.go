@@ -1,14 +1,14 @@
-// Package chartkind brings about what custom resources ask for that a ChartKind installs with a
-// chart: it makes values of a custom resource, renders the chart, and creates the next revision
-// in the name of the ServiceAccount of the ChartKind. Rolling out is for package chain.
+// Package chartkind makes revisions for custom resources whose kind has a ChartKind. It makes
+// values from a custom resource, renders the chart, and creates the next revision in the name of
+// the ChartKind's ServiceAccount. Package chain rolls the revision out.
 //
-// The leader does it. Nothing is asked at rest: everything is watched. Two loops write the
-// status of custom resources, each its own fields, by server-side apply with a manager of its
-// own:
+// It runs on the leader. At rest it sends no request: it watches all its inputs. Two loops write
+// the status of custom resources by server-side apply. Each has its own fields and its own field
+// manager:
 //
-//   - the first makes revisions. It looks at a custom resource when its generation, an
-//     annotation, an input or the chart has changed, or when its revision has succeeded or
-//     failed, and never because of its status.
-//   - the second has Ready and Progressing. It looks at a custom resource when that has changed,
-//     or one of its workloads. It renders nothing, and makes no revision.
+//   - The first loop makes revisions. It processes a custom resource when its generation, an
+//     annotation, an input or the chart has changed, or when its revision has succeeded or failed,
+//     and never because of its status.
+//   - The second loop writes Ready and Progressing. It processes a custom resource when it or one
+//     of its workloads has changed. It renders nothing, and makes no revision.
 package chartkind

@@ -331,7 +331,7 @@ func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) er
 	return nil
 }
 
-// writeKindStatus says whether a ChartKind is served, when that is not what is said already.
+// writeKindStatus reports whether a ChartKind is served, when that is not what is said already.
 func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *maker.Outcome) error {
 	condition := metav1.Condition{Type: chartkind.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted,
 		Message: "custom resources of the kind are installed", ObservedGeneration: kind.Generation}

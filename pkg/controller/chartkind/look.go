@@ -64,13 +64,13 @@ func (s *served) look(ctx context.Context, key string) error {
 	return nil
 }
 
-// told is what was written last, and the resourceVersion that it was stored with.
+// told is the last written status, and the resourceVersion that it was stored with.
 type told struct {
 	resourceVersion string
 	conditions      []metav1.Condition
 }
 
-// isTold is whether the same was written, and the cache has not seen it yet: it may have seen
+// isTold reports whether the same was written, and the cache has not seen it yet: it may have seen
 // what was written before that.
 func (s *served) isTold(key string, object *unstructured.Unstructured, wanted []metav1.Condition) bool {
 	s.mu.Lock()

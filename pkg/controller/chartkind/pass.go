@@ -29,13 +29,13 @@ type scope struct {
 	maker.Chain
 	key    string
 	object *unstructured.Unstructured
-	// paused is whether the custom resource asks for no revisions.
+	// paused is true if the custom resource asks for no revisions.
 	paused bool
 	// values are those of the chart.
 	values map[string]any
 	// digest is that of what the newest revision should be made of.
 	digest string
-	// diff is what the next revision would change, when it is reviewed.
+	// diff has the changes that the next revision would make, when it is reviewed.
 	diff *olmv1alpha1.RevisionDiff
 }
 
@@ -148,8 +148,8 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// isOurs is whether a revision was made of a custom resource, or of one before it that had its name:
-// that is gone, and was not let finish, or has come back from a backup.
+// isOurs reports whether a revision was made of a custom resource, or of one before it that had its
+// name: that is gone, and was not let finish, or has come back from a backup.
 func (s *served) isOurs(one *olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
 	if one.Annotations[chartkind.UIDAnnotation] == string(object.GetUID()) {
 		return true
@@ -158,7 +158,7 @@ func (s *served) isOurs(one *olmv1alpha1.ClusterExtensionRevision, object *unstr
 	return err == nil && one.Annotations[chartkind.ResourceAnnotation] == s.name+"/"+key
 }
 
-// isOf is whether one of the revisions of a chain was made of a custom resource.
+// isOf reports whether one of the revisions of a chain was made of a custom resource.
 func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return s.isOurs(&one, object) })
 }
@@ -251,7 +251,7 @@ func failureOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// came is what the status is told of a pass.
+// came returns the result of a pass for the status.
 func (s *scope) came(outcome *maker.Outcome) report.Pass {
 	p := report.Pass{Kind: s.spec.Resource.Kind, Name: s.object.GetName(), Generation: s.object.GetGeneration(), Paused: s.paused}
 	switch outcome.Reason {

@@ -64,7 +64,7 @@ type served struct {
 	chains map[string]string
 	// settling is since when looks are put off, by the key of the custom resource.
 	settling map[string]time.Time
-	// told is what the looks wrote last, by the key of the custom resource.
+	// told has the last written status, by the key of the custom resource.
 	told map[string]told
 }
 
@@ -152,7 +152,7 @@ func versionOf(object any) string {
 	return ""
 }
 
-// isKnown is whether all that a pass reads is known.
+// isKnown reports whether all that a pass reads is known.
 func (s *served) isKnown() bool {
 	for _, informer := range s.inputs {
 		if !informer.HasSynced() {
@@ -176,8 +176,8 @@ func (s *served) changed(ctx context.Context, before, now any) {
 	}
 }
 
-// sameButStatus is whether an object has the same uid, spec and metadata as before. Fields that
-// every write changes do not count.
+// sameButStatus reports whether an object has the same uid, spec and metadata as before. Fields
+// that every write changes do not count.
 func sameButStatus(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)
@@ -321,7 +321,7 @@ func (c *Controller) watchRevisions() error {
 	return nil
 }
 
-// revisionState is what a pass reads of a revision.
+// revisionState has the fields of a revision that a pass reads.
 type revisionState struct {
 	uid       types.UID
 	lifecycle olmv1alpha1.LifecycleState

@@ -107,7 +107,7 @@ func (w *workloads) find(chain string, one report.Workload) *unstructured.Unstru
 	return object
 }
 
-// essentials are what the availability of a workload is told by: some hundred bytes.
+// essentials returns the part of a workload that decides its availability: some hundred bytes.
 func essentials(object any) (any, error) {
 	found, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -143,8 +143,8 @@ func essentials(object any) (any, error) {
 	return out, nil
 }
 
-// sameEssentials is whether a workload is as before: what an autoscaler counts, and annotations,
-// are no reason for a look.
+// sameEssentials reports whether a workload is as before: what an autoscaler counts, and
+// annotations, are no reason for a look.
 func sameEssentials(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)

@@ -26,7 +26,7 @@ type Versions interface {
 	Changed() <-chan struct{}
 }
 
-// clusterIs is what is known of the version of the cluster that an extension is rolled out into.
+// clusterIs has the known version of the cluster that an extension is rolled out into.
 type clusterIs struct {
 	// version is nil when it is not known, or when it does not matter.
 	version *clusterversion.Kubernetes

@@ -28,7 +28,7 @@ const (
 // eventRenderWarning is the reason of an event about the content of a bundle or chart.
 const eventRenderWarning = "RenderWarning"
 
-// longestNote is what the API takes for the note of an event, in bytes.
+// longestNote is the longest note of an event that the API accepts, in bytes.
 const longestNote = 1024
 
 // engineWriter writes revisions that the engine rolls out.
@@ -127,7 +127,7 @@ func (s *scope) annotations(stamp string, desired *desired) map[string]string {
 	return out
 }
 
-// neverApproved is whether a revision was proposed, and nothing of it was ever rolled out: it
+// neverApproved reports whether a revision was proposed, and nothing of it was ever rolled out: it
 // waits, or somebody has archived it, which declines it.
 func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[extension.ProposedAnnotation] == "true"

@@ -30,7 +30,7 @@ import (
 // every extension gets another look at its image, and those whose content differs a revision.
 const madeOfVersion = 1
 
-// desired is what the newest revision of an extension should be made of.
+// desired is the desired content of the newest revision of an extension.
 type desired struct {
 	// ref is the reference of an image, as the catalog or the spec has it, and format what is
 	// allowed in it; several when there are.
@@ -48,7 +48,7 @@ type desired struct {
 	Collision       olmv1alpha1.CollisionProtection
 	Config          json.RawMessage
 	Certificates    bundle.CertificateProvider
-	// Accept is whether the bundle may require what others provide.
+	// Accept is true if the bundle may require what others provide.
 	Accept bool
 	// Yield are the fields that are left to other field managers.
 	Yield []olmv1alpha1.YieldRule
@@ -60,7 +60,7 @@ type desired struct {
 	ValuesDigest string
 }
 
-// configuration is what the bundle or chart is configured with.
+// configuration returns the configuration of the bundle or chart.
 func (d *desired) configuration() json.RawMessage {
 	if d.Values != nil {
 		return d.Values.JSON
@@ -68,7 +68,7 @@ func (d *desired) configuration() json.RawMessage {
 	return d.Config
 }
 
-// catalog is the one that offers the image, or empty.
+// catalog returns the catalog that offers the image, or empty.
 func (d *desired) catalog() string {
 	if d.bundle == nil {
 		return d.reviewedIn
@@ -98,7 +98,7 @@ func (d *desired) digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// of is what is desired, with what is known of the content; nil is nothing more.
+// of returns the desired state with the known content; nil adds nothing.
 func (d *desired) of(content *content) *desired {
 	if content == nil {
 		return d
@@ -195,7 +195,7 @@ func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	return d, nil
 }
 
-// request is what the extension asks the catalogs for.
+// request returns the extension's request to the catalogs.
 func (s *scope) request() resolve.Request {
 	var installed *resolve.Installed
 	if name, version := s.installedBundle(); name != "" {
@@ -300,21 +300,21 @@ func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// mayBeHeld is whether a revision is a rollback, or may have the content of one: then the head
-// says whether that holds. A revision handed to Helm, or taken back from it, is no rollback
-// itself.
+// mayBeHeld reports whether a revision is a rollback, or may have the content of one: then the head
+// says whether that holds. A revision handed to Helm, or taken back from it, is no rollback itself.
 func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
 }
 
-// undecided is whether the stamp that the extension has counts, and no revision was made by it.
+// undecided reports whether the stamp that the extension has counts, and no revision was made by
+// it.
 func (s *scope) undecided() bool {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	return err == nil && stamp.Fresh(s.Clock.Now()) && !s.wasUsed(s.stampName(stamp))
 }
 
-// isDecided is whether a revision was made for the extension as it is: by the stamp that it has
-// now, or, when it has none, for its generation.
+// isDecided reports whether a revision was made for the extension as it is: by the stamp that it
+// has now, or, when it has none, for its generation.
 func (s *scope) isDecided(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	if stamp, err := author.ClusterExtensions().Verify(s.Key, s.object); err == nil {
 		return revision.Annotations[extension.StampAnnotation] == s.stampName(stamp)

@@ -1,11 +1,11 @@
-// Package extension brings about what ClusterExtensions ask for: it chooses a bundle, makes
-// objects of it, judges them, and creates the next revision in the name of the user who wrote the
-// extension. Rolling out is for package chain.
+// Package extension makes revisions for ClusterExtensions. It chooses a bundle, renders and checks
+// its objects, and creates the next revision in the name of the user who wrote the extension.
+// Package chain rolls the revision out.
 //
-// The leader does it. Nothing is asked at rest: extensions, the revisions of our API and the
-// catalogs are watched, and an extension is looked at when one of its own has changed.
+// It runs on the leader. At rest it sends no request: it watches extensions, revisions and
+// catalogs, and processes an extension when one of its inputs has changed.
 //
-// It writes three things: revisions, in the name of somebody, by impersonation on the loopback
-// of this process; proposals, which are Paused revisions that nobody has approved yet, in the
-// name of this process; and the status of extensions.
+// It writes three kinds of object: revisions, in a user's name, by impersonation on the loopback of
+// this process; proposals, which are Paused revisions without an approval, in the name of this
+// process; and the status of extensions.
 package extension

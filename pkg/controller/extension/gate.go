@@ -108,7 +108,7 @@ func (s *scope) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExten
 	return s.Patch(ctx, nil, revision, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// wanted is what Helm is asked for, without objects.
+// wanted returns the request to Helm, without objects.
 func (s *scope) wanted(labels map[string]string) helmapplier.Wanted {
 	return helmapplier.Wanted{
 		Name: s.extension.Name, Namespace: s.extension.Spec.Namespace, Owner: s.owner(), Labels: labels,
@@ -133,8 +133,8 @@ func (s *scope) add(wanted *helmapplier.Wanted, objects ...manifest.Object) erro
 	return nil
 }
 
-// releaseLabels are what a release keeps of a revision: what it was made of, for whom, and whether
-// the objects stay without the extension.
+// releaseLabels returns the facts of a revision that a release keeps: its inputs, its owner, and
+// whether the objects stay without the extension.
 func releaseLabels(revision *olmv1alpha1.ClusterExtensionRevision) map[string]string {
 	kept := map[string]string{teardownNote: string(settingsIn(&revision.Spec).Teardown)}
 	for _, key := range []string{

@@ -91,7 +91,7 @@ func unknownAuthor(name string, err error) *maker.Outcome {
 		fmt.Sprintf("write it again, as it is: kubectl annotate --overwrite clusterextension %s %s=%s", name, extension.AuthorAnnotation, author.Renew))
 }
 
-// wasUsed is whether a revision was made by a stamp.
+// wasUsed reports whether a revision was made by a stamp.
 func (s *scope) wasUsed(stamp string) bool {
 	for i := range s.Revisions {
 		one := &s.Revisions[i]
@@ -135,7 +135,7 @@ func denied(format string, args ...any) *maker.Outcome {
 	return stop(status.Denied, fmt.Sprintf(format, args...), "").Later()
 }
 
-// isOwned is whether the extension is the controller of a revision.
+// isOwned reports whether the extension is the controller of a revision.
 func (s *scope) isOwned(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	for _, owner := range revision.OwnerReferences {
 		if owner.UID == s.extension.UID {

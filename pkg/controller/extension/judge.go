@@ -76,7 +76,7 @@ func (s *scope) mayUse(ctx context.Context, who user.Info) *maker.Outcome {
 	return nil
 }
 
-// mayHaveAnything is whether somebody may have anything rolled out, without a right on it.
+// mayHaveAnything reports whether somebody may have anything rolled out, without a right on it.
 func (s *scope) mayHaveAnything(ctx context.Context, who user.Info) (bool, error) {
 	may, err := s.Rights.May(ctx, who, authz.Bypass(s.extension.Name))
 	if err != nil || may || s.target() == "" {
@@ -85,9 +85,9 @@ func (s *scope) mayHaveAnything(ctx context.Context, who user.Info) (bool, error
 	return s.Rights.May(ctx, who, authz.Use(s.target()))
 }
 
-// mayCompare is whether content may be compared with what is stored, in a way that somebody
-// sees: that tells whether they have guessed its Secrets. Of a revision that is made in
-// somebody's name, admission asks; a proposal, whose digests can be read, nobody else does.
+// mayCompare reports whether content may be compared with what is stored, in a way that somebody
+// sees: that tells whether they have guessed its Secrets. Of a revision that is made in somebody's
+// name, admission asks; a proposal, whose digests can be read, nobody else does.
 func (s *scope) mayCompare(ctx context.Context, identity maker.Identity, made *content) (bool, *maker.Outcome) {
 	secrets := secretsIn(made.Phases)
 	if len(secrets) == 0 || identity.As != nil && s.Newest() == nil {

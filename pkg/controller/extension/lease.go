@@ -80,9 +80,9 @@ const (
 	otherAbsent
 )
 
-// other says whether there is an operator-controller. One that restarts gives its lease back
-// for a while: a lease without a holder is no proof that it is gone. In namespaces where it is
-// not installed, users who may create a lease could stop us with one.
+// other reports whether there is an operator-controller. One that restarts gives its lease back for
+// a while: a lease without a holder is no proof that it is gone. In namespaces where it is not
+// installed, users who may create a lease could stop us with one.
 func (c *Controller) other() other {
 	found, err := c.knownLeases()
 	if err != nil {

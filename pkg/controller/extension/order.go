@@ -46,7 +46,8 @@ func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *
 	return stop(result, why, "")
 }
 
-// shownTo is whether somebody may get an extension. The error is the last one of finding that out.
+// shownTo reports whether somebody may get an extension. The error is the last one of finding that
+// out.
 func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, failed *error) {
 	failed = new(error)
 	return func(name string) bool {
@@ -90,7 +91,8 @@ func (m making) lacks(ctx context.Context, identity maker.Identity, made *conten
 	return unmet
 }
 
-// serves is whether the cluster of the extension serves a kind. Stopped is why somebody cannot ask.
+// serves reports whether the cluster of the extension serves a kind. Stopped is why somebody cannot
+// ask.
 func (s *scope) serves(ctx context.Context, identity maker.Identity) (serves func(kind string) (bool, error), stopped **maker.Outcome) {
 	var cluster *template.Capabilities
 	stopped = new(*maker.Outcome)
@@ -132,7 +134,7 @@ func (c *Controller) inOrderAs(name string) *order.Extension {
 	return &found
 }
 
-// requiredBy is what another extension requires.
+// requiredBy returns the requirements of another extension.
 func (c *Controller) requiredBy(name string) []extension.Requirement {
 	object, _ := c.find(name)
 	if object == nil {

@@ -133,7 +133,7 @@ func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructu
 	return out, nil
 }
 
-// Diff is what the next revision of a child would change.
+// Diff returns the changes that the next revision of a child would make.
 func (*Controller) Diff(ctx context.Context, p *Preview) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	revision, stopped := p.making.Next(ctx, p.content.Phases)
 	if stopped != nil {

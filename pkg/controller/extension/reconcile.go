@@ -29,8 +29,8 @@ type scope struct {
 	extension *extension.Extension
 	catalogs  *inventory.Snapshot
 	cluster   clusterIs
-	// answer is what the catalogs say, nil when they were not asked or have nothing, and
-	// upgrades is what they have besides.
+	// answer is the resolver's answer, nil when it was not asked or found nothing, and upgrades has
+	// further versions of the catalogs.
 	answer   *resolve.Resolution
 	upgrades *upgrades.Upgrades
 	// resolved is the bundle that the outcome of the pass is about, nil for none.
@@ -258,7 +258,7 @@ func (s *scope) installed() *olmv1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// waitsForCatalogs is whether any change of catalogs may end an outcome.
+// waitsForCatalogs reports whether any change of catalogs may end an outcome.
 func waitsForCatalogs(outcome *maker.Outcome) bool {
 	switch resultOf(outcome) {
 	case status.Pending, status.Unresolved, status.CatalogUnavailable, status.NoCatalog:

@@ -29,7 +29,7 @@ const (
 // releaseNotes are labels of a release that are none of a revision.
 func releaseNotes() []string { return []string{ofNote, unfinishedNote, teardownNote} }
 
-// isBeginning is whether a revision of a release has the objects of one of the chain that has
+// isBeginning reports whether a revision of a release has the objects of one of the chain that has
 // never succeeded, and nothing else.
 func isBeginning(one *helmapplier.Revision) bool {
 	return one.Labels[unfinishedNote] != "" && one.Labels[unfinishedNote] == one.Labels[ofNote]
@@ -160,8 +160,8 @@ func (s *scope) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensi
 	return s.applied(ctx, wanted, objects)
 }
 
-// changesTeardown is whether somebody has asked, since Helm applied, that the objects go with the
-// extension, or that they stay. Then it applies them once more, with the owner or without.
+// changesTeardown reports whether somebody has asked, since Helm applied, that the objects go with
+// the extension, or that they stay. Then it applies them once more, with the owner or without.
 func (s *scope) changesTeardown() bool {
 	newest := s.Newest()
 	if !s.byHelm || newest == nil {

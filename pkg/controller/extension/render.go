@@ -29,7 +29,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// content is what an image has become. Nobody changes it.
+// content is the rendered content of an image. Nobody changes it.
 type content struct {
 	source.Rendered
 	// reference has the digest of the image.
@@ -90,10 +90,10 @@ func (s *scope) render(ctx context.Context, identity maker.Identity, desired *de
 	return made.content, made.stopped
 }
 
-// made is what came of an image: objects, or why there are none.
+// made is the result of an image: objects, or why there are none.
 type made struct {
 	content *content
-	// diff is what the next revision would change.
+	// diff has the changes that the next revision would make.
 	diff    *olmv1alpha1.RevisionDiff
 	stopped *maker.Outcome
 }
@@ -340,8 +340,8 @@ func (c *content) size() int {
 	return size
 }
 
-// isIn is whether a revision has the same objects in the same phases. Without status they may be in one
-// that was made of the same image, before status was kept.
+// isIn reports whether a revision has the same objects in the same phases. Without status they may
+// be in one that was made of the same image, before status was kept.
 func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	sameImage := revision.Annotations[olmv1alpha1.ReferenceAnnotation] == c.reference
 	return slices.EqualFunc(c.refs, revision.Spec.Phases, func(want phaseRefs, has olmv1alpha1.RevisionPhase) bool {
@@ -352,14 +352,14 @@ func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	})
 }
 
-// yieldsAs is whether a revision leaves the fields to other managers that are asked for. That of a
-// revision does not change.
+// yieldsAs reports whether a revision leaves the fields to other managers that are asked for. That
+// of a revision does not change.
 func yieldsAs(revision *olmv1alpha1.ClusterExtensionRevision, desired *desired) bool {
 	return apiequality.Semantic.DeepEqual(revision.Spec.Yield, desired.Yield)
 }
 
-// renderings are what was made last for some extensions: those whose revision is refused again
-// and again.
+// renderings keep the last rendered content of some extensions: those whose revision is refused
+// repeatedly.
 type renderings struct {
 	mu   *sync.Mutex
 	kept map[string]lastRendering

@@ -13,11 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// review is what the next revision must not have in its diff, so that nobody has to approve it.
-// It is nil when no review is asked for, and for what the author chose. A held proposal keeps its
-// reasons when nobody is left in whose name revisions come. Fresh is whether a stamp
-// has decided nothing yet. The error is about the list of notes: a mistake in it must not let
-// anything through.
+// review returns the notes that hold the next revision for approval. It is nil when no review is
+// asked for, and for a version that the author chose. A held proposal keeps its reasons when there
+// is no user left in whose name revisions are made. Fresh is whether a stamp has decided nothing
+// yet. The error is about the list of notes: a mistake in it must not let anything through.
 func (s *scope) review(stamp *author.Stamp, fresh bool) (*maker.Review, error) {
 	if s.extension.Annotations[extension.ApprovalAnnotation] != extension.ApprovalReviewed || s.chose(stamp, fresh) {
 		return nil, nil
@@ -29,9 +28,9 @@ func (s *scope) review(stamp *author.Stamp, fresh bool) (*maker.Review, error) {
 	return s.NewReview(on, fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, extension.ApprovalReviewed)), nil
 }
 
-// chose is whether the author chose what is desired: by an installation, or by the write that
-// changed spec.source last. One choice decides one version. It does not decide one that a catalog brings later,
-// and neither do writes of the same source, whatever else they change.
+// chose reports whether the author chose what is desired: by an installation, or by the write that
+// changed spec.source last. One choice decides one version. It does not decide one that a catalog
+// brings later, and neither do writes of the same source, whatever else they change.
 func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 	newest := s.Newest()
 	if newest == nil || !s.isOwned(newest) {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// settings are what may change of a revision that is there.
+// settings are the fields that may change on an existing revision.
 type settings struct {
 	Deadline  int32                      `json:"progressDeadlineMinutes"`
 	Delay     int32                      `json:"successDelaySeconds"`
@@ -158,7 +158,7 @@ func (s *scope) note(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 	return settled()
 }
 
-// asIn is what is desired, with the image that a revision was made of, when it was not pulled again.
+// asIn returns the desired state with the image of a revision, when the image was not pulled again.
 func (d *desired) asIn(revision *olmv1alpha1.ClusterExtensionRevision) *desired {
 	if d.pinned != "" {
 		return d

@@ -45,7 +45,7 @@ func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
 	return nil
 }
 
-// facts are what status tells.
+// facts returns the facts for the status.
 func (s *scope) facts(outcome *maker.Outcome) status.Facts {
 	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now(), Undecided: s.undecided()}
 	facts.Outcome = status.Outcome{Result: resultOf(outcome), Message: outcome.Message, Why: outcome.Why, Bundle: s.resolved}

@@ -300,8 +300,8 @@ type Stored interface {
 	Releases() (map[string]bool, error)
 }
 
-// hasRelease is whether the extension has a release that the engine has not taken over, of which
-// nobody is asked. Known is false as long as that is not known.
+// hasRelease reports whether the extension has a release that the engine has not taken over, of
+// which nobody is asked. Known is false as long as that is not known.
 func (s *scope) hasRelease() (has, known bool) {
 	if s.Stored == nil {
 		return false, false

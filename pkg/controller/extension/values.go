@@ -207,7 +207,8 @@ func (c *Controller) noteVersion(object valueObject, note func(*followed)) {
 	}
 }
 
-// collects is whether edits of the sources of an extension are still collected. Another pass comes afterwards.
+// collects reports whether edits of the sources of an extension are still collected. Another pass
+// comes afterwards.
 func (c *Controller) collects(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,10 +74,10 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 	}, informer)
 }
 
-// isToBeTriedAgain is whether nothing but the status of an extension has changed for which an
-// attempt failed, so that the next one is on its way. An error that is another one each time,
-// for instance with the number of a request, would otherwise be an attempt without end: each
-// writes the status, and that write brings the next.
+// isToBeTriedAgain reports whether nothing but the status of an extension has changed for which an
+// attempt failed, so that the next one is on its way. An error that is another one each time, for
+// instance with the number of a request, would otherwise be an attempt without end: each writes the
+// status, and that write brings the next.
 func (c *Controller) isToBeTriedAgain(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)

@@ -11,7 +11,7 @@ import (
 
 // Windows are the maintenance windows of the host.
 type Windows interface {
-	// Decide says whether an upgrade of an extension with these labels may begin now.
+	// Decide reports whether an upgrade of an extension with these labels may begin now.
 	Decide(labels map[string]string) maintenancewindow.Decision
 	// OnChange has a function called when decisions may be others.
 	OnChange(tell func())

@@ -1,13 +1,14 @@
-// Package fleet brings about what ClusterExtensionSets ask for: it computes the change that each
-// cluster would see, records it as a ClusterExtensionRollout for people to approve, and writes the
-// ClusterExtensions of the clusters whose turn has come. Package pkg/fleet decides whose turn it is.
+// Package fleet carries out ClusterExtensionSets. It computes the change of each cluster, records
+// the changes as a ClusterExtensionRollout for people to approve, and writes the ClusterExtensions
+// of the clusters that may begin. Package pkg/fleet decides which clusters may begin.
 //
-// The leader does it. At rest it sends no request: sets, Secrets, rollouts, revisions and catalogs are
-// watched. While a rollout is in progress, it looks at the clusters of the rollout every few seconds.
+// It runs on the leader. At rest it sends no request: it watches sets, Secrets, rollouts, revisions
+// and catalogs. While a rollout is in progress, it reads the clusters of the rollout every few
+// seconds.
 //
 // It stores the progress of a rollout before it writes a ClusterExtension. The mark of the attempt
 // makes a second write of the same attempt have no effect.
 //
 // Files: controller.go has the watches, reconcile.go the steps of a pass, propose.go computes a
-// change, observe.go looks at clusters, write.go writes children, status.go says where a set is.
+// change, observe.go reads clusters, write.go writes children, status.go makes the status of a set.
 package fleet

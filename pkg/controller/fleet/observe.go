@@ -26,7 +26,7 @@ import (
 // conflictWait is how long a pass waits for the watch after a conflict.
 const conflictWait = 200 * time.Millisecond
 
-// look is what a look at a cluster found.
+// look is the result of reading a cluster.
 type look struct {
 	at time.Time
 	// version of the Secret that the watch knew.
@@ -114,7 +114,7 @@ func (c *Controller) lookOnce(ctx context.Context, name string) (string, error) 
 	return c.Look(ctx, config)
 }
 
-// situation is what a step of a rollout depends on now.
+// situation returns the present conditions for a step of a rollout.
 func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) (fleet.Situation, error) {
 	s := fleet.Situation{
 		Now: p.Clock.Now(), Room: p.room(), Frozen: p.set.Spec.Paused || !p.isCurrent(rollout), Closed: !p.Windows.Decide(p.set.Spec.Template.Metadata.Labels).Open,
@@ -166,7 +166,7 @@ func (p *pass) secret(ctx context.Context, name string) (*corev1.Secret, error) 
 	return secret, err
 }
 
-// selects is whether the set selects a Secret.
+// selects reports whether the set selects a Secret.
 func (p *pass) selects(secret *corev1.Secret) bool {
 	_, cluster := secret.Labels[extensionset.ClusterLabel]
 	return cluster && p.selector.Matches(labels.Set(secret.Labels))
@@ -184,7 +184,7 @@ func (p *pass) revisionsOf(ctx context.Context, cluster string) ([]olmv1alpha1.C
 	return revisions, err
 }
 
-// observe is what the revisions of a child say.
+// observe returns the state of a child from its revisions.
 func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, cluster fleet.Cluster, at fleet.At) (fleet.Observation, error) {
 	name := extensionset.ChildName(p.set.Name, cluster.Name)
 	child, known := p.Extensions.Find(name)
@@ -252,7 +252,8 @@ func attemptMark(rollout *olmv1alpha1.ClusterExtensionRollout, attempt int64) st
 	return fmt.Sprintf("%s/%d/%s", rollout.Name, attempt, rollout.UID)
 }
 
-// refused is whether the attempt of a mark was refused because its content is not what was approved.
+// refused reports whether the attempt of a mark was refused because its content is not what was
+// approved.
 func refused(child *unstructured.Unstructured, mark string) bool {
 	read, err := extension.From(child)
 	if err != nil || mark == "" {

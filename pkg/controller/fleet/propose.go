@@ -42,9 +42,9 @@ const (
 	reasonNoWave      = "NoWave"
 )
 
-// preview is what a cluster would see, or why that is not known.
+// preview is the change that a cluster would see, or why it is unknown.
 type preview struct {
-	// key is what the answer depends on, and at is when it was given.
+	// key identifies the inputs of the answer, and at is the time of the answer.
 	key string
 	at  time.Time
 
@@ -91,7 +91,8 @@ func (p *pass) propose(ctx context.Context) error {
 	return p.create(ctx, spec)
 }
 
-// isBusy is whether the newest rollout was approved, is about the set as it is, and is not completed.
+// isBusy reports whether the newest rollout was approved, is about the set as it is, and is not
+// completed.
 func (p *pass) isBusy(active *olmv1alpha1.ClusterExtensionRollout) bool {
 	return len(active.Status.Approvals) > 0 && !active.Status.Ended && !active.Status.Completed && p.isCurrent(active)
 }
@@ -148,7 +149,7 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 	return assigned.Waves, nil
 }
 
-// mayUse is whether the author may use a cluster, or all of them.
+// mayUse reports whether the author may use a cluster, or all of them.
 func (p *pass) mayUse(ctx context.Context, name string) (bool, error) {
 	for _, target := range []string{"", name} {
 		may, err := p.Rights.May(ctx, p.stamp.Info(), authz.Use(target))
@@ -242,7 +243,7 @@ func (p *pass) decided() map[string]string {
 	return decided
 }
 
-// ran is whether a cluster that has a content needs no rollout for it. It needs one when a later rollout
+// ran reports whether a cluster that has a content needs no rollout for it. It needs one when a later rollout
 // gave it another content, which did not succeed, and when the rollout of the content was superseded
 // before the cluster was healthy for the soak time: later waves must not go on without it.
 func (p *pass) ran(cluster, content string) bool {
@@ -259,7 +260,7 @@ func (p *pass) ran(cluster, content string) bool {
 	return true
 }
 
-// place is where a cluster is in a rollout.
+// place is the state of a cluster in a rollout.
 type place struct {
 	After, State string
 	Attempt      int64
@@ -281,8 +282,9 @@ func (p *pass) placeIn(rollout *olmv1alpha1.ClusterExtensionRollout, cluster str
 	return at, found
 }
 
-// preview is what a cluster would see. An answer stays until the set, its author, the catalogs or the
-// revisions of the child are others. A refusal is asked again after a while: rights and clusters change.
+// preview returns the change that a cluster would see. An answer stays until the set, its author,
+// the catalogs or the revisions of the child change. A refusal is asked again after a while: rights
+// and clusters change.
 func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alpha1.ClusterExtensionRevision) (preview, error) {
 	key := fmt.Sprintf("%s %q %q %q %v", p.digest, p.stamp.User, p.stamp.UID, p.stamp.Groups, p.Catalogs.Snapshot().Version())
 	for i := range revisions {
@@ -314,8 +316,8 @@ func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alp
 	return made, nil
 }
 
-// unknown is whether an answer may be another one soon. Until then no rollout is proposed: clusters
-// must not be missing in it because an answer was.
+// unknown reports whether an answer may be another one soon. Until then no rollout is proposed:
+// clusters must not be missing in it because an answer was.
 func unknown(stopped *maker.Outcome) bool {
 	switch status.Result(stopped.Reason) {
 	case status.Pending, status.CatalogUnavailable, status.PullFailed, status.Failed:

@@ -49,9 +49,9 @@ type pass struct {
 	exceptions map[string]extensionset.Exception
 	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
 	stopped string
-	// refused is what the host says of a write that it does not take.
+	// refused is the host's error about a write that it does not accept.
 	refused error
-	// waits is whether answers are missing that a rollout needs.
+	// waits is true if answers are missing that a rollout needs.
 	waits bool
 }
 
@@ -111,7 +111,7 @@ func (p *pass) goOn(ctx context.Context) error {
 	return p.propose(ctx)
 }
 
-// facts are what the watches know.
+// facts are the known facts from the watches.
 type facts struct {
 	// set is nil when there is none.
 	set      *unstructured.Unstructured
@@ -185,7 +185,7 @@ func specDigest(set *extensionset.Set) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// isCurrent is whether a rollout is what the set asks for now, in the name of its author.
+// isCurrent reports whether a rollout is what the set asks for now, in the name of its author.
 func (p *pass) isCurrent(rollout *olmv1alpha1.ClusterExtensionRollout) bool {
 	return p.stamp != nil && rollout.Spec.Set.Digest == p.digest && rollout.Spec.RequestedBy == p.stamp.User
 }

@@ -31,7 +31,7 @@ const (
 	longestRefusal = 1024
 )
 
-// same is whether two statuses say the same.
+// same reports whether two statuses say the same.
 func same(a, b *olmv1alpha1.ClusterExtensionRolloutStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }

@@ -203,8 +203,8 @@ func (p *pass) leaveBehind(ctx context.Context) error {
 	return nil
 }
 
-// serves is whether the newest rollout is about a cluster still. Once it is over for a cluster, a Secret
-// that is missing is one that was deleted.
+// serves reports whether the newest rollout is about a cluster still. Once it is over for a
+// cluster, a Secret that is missing is one that was deleted.
 func (p *pass) serves(cluster string, hasSecret bool) bool {
 	active := p.newest()
 	if active == nil || active.Status.Ended {

@@ -1,5 +1,5 @@
-// Package freeze tells whether the cluster is frozen: by the ConfigMap whose existence
-// says that nothing is written to it, not even what tears down.
+// Package freeze says whether the cluster is frozen: while a certain ConfigMap exists, Penstock
+// writes nothing to the cluster, not even to tear down.
 package freeze
 
 import (

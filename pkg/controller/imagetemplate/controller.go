@@ -96,7 +96,7 @@ type Controller struct {
 	// behind are the resource versions of objects that were written over: the watch brings
 	// them late.
 	behind map[key][]string
-	// needs is what objects need.
+	// needs has the needs of each object.
 	needs map[key]needs
 	// sources are the watched objects that templates name.
 	sources map[imagetemplate.Object]*source

@@ -1,8 +1,8 @@
-// Package imagetemplate has the images of CatalogSources and ClusterCatalogs follow the
-// templates in their annotations: when the cluster is upgraded, when an object that a template
-// names changes, and when its kind comes or goes.
+// Package imagetemplate updates the images of CatalogSources and ClusterCatalogs by the templates
+// in their annotations: when the version of the cluster changes, when an object that a template
+// names changes, and when its kind is added or removed.
 //
-// Objects are read in the name of penstock-templates, which may read nothing until somebody
-// grants it, and for authors who may read them themselves. The values that were read are in the image, and
-// nowhere else: no message, event, log or metric has it.
+// It reads objects in the name of penstock-templates, which has no rights until an administrator
+// grants some, and only for authors who may read the objects themselves. Values appear only in the
+// image, and never in a message, event, log or metric.
 package imagetemplate

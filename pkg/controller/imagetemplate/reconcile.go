@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 )
 
-// state is what became of the template of an object.
+// state is the state of the template of an object.
 type state string
 
 const (
@@ -109,7 +109,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error
 	return v.again, v.unknown
 }
 
-// isBehind tells whether this controller has written an object since it was as the watch has it.
+// isBehind reports whether this controller has written an object since it was as the watch has it.
 func (c *Controller) isBehind(k key, object *unstructured.Unstructured) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *scope) wrote(written *unstructured.Unstructured) {
 	s.Controller.behind[s.key] = s.behind
 }
 
-// isSettled tells whether there is nothing to do: an object is as it was left, and so is what
-// it needs.
+// isSettled reports whether there is nothing to do: an object is as it was left, and so is what it
+// needs.
 func (c *Controller) isSettled(k key, mark string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,17 +175,17 @@ func (s *scope) mark() string {
 	return string(content)
 }
 
-// desired is what is to be done about an object.
+// desired is the action for an object.
 type desired struct {
-	// template is the one that is followed, nil for none, by the annotation with these types.
+	// template is the template that is followed, nil for none, by the annotation with these types.
 	template   *imagetemplate.Template
 	annotation string
 	types      imagetemplate.Types
-	// left is whether OLM's own controller follows its annotation.
+	// left is true if OLM's own controller follows its annotation.
 	left bool
 	// refused is the template that is not followed because there are two.
 	refused string
-	// clears is whether there are conditions about annotations that are gone.
+	// clears is true if there are conditions about annotations that are gone.
 	clears bool
 	result imagetemplate.Result
 }
@@ -316,7 +316,7 @@ func (s *scope) lookAgainSoon(group string) {
 	}
 }
 
-// writtenBy is who wrote the templates, nil when that is not known: an event says so.
+// writtenBy returns the author of the templates, nil when unknown: an event says so.
 func (s *scope) writtenBy() user.Info {
 	if s.verified {
 		return s.author

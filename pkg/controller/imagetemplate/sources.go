@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// needs are what the templates of an object need to be told of.
+// needs are the changes that the templates of an object must be notified of.
 type needs struct {
-	// version is whether they have a well-known variable.
+	// version is true if they have a well-known variable.
 	version bool
 	// objects are those that they name and whose kinds the cluster has.
 	objects map[imagetemplate.Object]lookup.Resource

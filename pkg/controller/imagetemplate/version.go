@@ -23,7 +23,7 @@ type versions struct {
 	wanted chan struct{}
 
 	mu sync.Mutex
-	// inUse is whether a template needs it.
+	// inUse is true if a template needs it.
 	inUse bool
 	// asked is when it was asked for last, and answered when there was an answer.
 	asked, answered time.Time
@@ -35,7 +35,7 @@ func newVersions(reader Reader, c clock.WithTicker) *versions {
 	return &versions{reader: reader, clock: c, wanted: make(chan struct{}, 1)}
 }
 
-// use says whether a template needs the version.
+// use reports whether a template needs the version.
 func (v *versions) use(inUse bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

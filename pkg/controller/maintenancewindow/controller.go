@@ -1,5 +1,5 @@
-// Package maintenancewindow follows the MaintenanceWindows of the host: it tells others what may
-// begin, and when that changes, and writes their status.
+// Package maintenancewindow follows the MaintenanceWindows of the host. It tells other controllers
+// whether an upgrade may begin, and when that changes, and writes the status of the windows.
 package maintenancewindow
 
 import (
@@ -86,8 +86,8 @@ func (c *Controller) OnChange(tell func()) {
 	c.told = append(c.told, tell)
 }
 
-// Decide says whether an upgrade of an extension with these labels may begin now. Before it is known
-// which windows there are, none may.
+// Decide reports whether an upgrade of an extension with these labels may begin now. Before it is
+// known which windows there are, none may.
 func (c *Controller) Decide(labels map[string]string) maintenancewindow.Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()

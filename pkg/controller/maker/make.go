@@ -19,8 +19,8 @@ type Identity struct {
 	Stamp string
 	// Approval says why a person has to approve the revision; empty when nobody has to.
 	Approval string
-	// Review is what the diff of the revision must not have when nobody has to approve it; nil when
-	// no review is asked for. A person has to approve what does.
+	// Review has the notes of the diff that need the approval of a person; nil when no review is
+	// asked for.
 	Review *Review
 	// held are the reasons of the notes that hold what was reviewed.
 	held string

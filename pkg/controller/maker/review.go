@@ -22,7 +22,7 @@ const (
 	longestNote = 240
 )
 
-// Review is what the diff of a revision must not have, so that nobody has to approve it.
+// Review has the notes of a diff that need the approval of a person.
 type Review struct {
 	// On are the notes that hold.
 	On note.HoldOn

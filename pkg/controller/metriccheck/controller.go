@@ -1,4 +1,4 @@
-// Package metriccheck follows the MetricChecks of the host, and asks them for rollouts.
+// Package metriccheck follows the MetricChecks of the host, and runs them for rollouts.
 package metriccheck
 
 import (

@@ -8,7 +8,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Charts are what is known of a ChartKind.
+// Charts has the known facts of a ChartKind.
 type Charts struct {
 	// Name is that of the ChartKind.
 	Name string

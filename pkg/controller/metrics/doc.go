@@ -1,12 +1,11 @@
-// Package metrics has the metrics for people on call: the state of the revisions, since
-// when they have it, and what the engine does to the target cluster and why.
+// Package metrics has the metrics for people on call: the state of the revisions, the time of its
+// last change, and the engine's requests to the target cluster with their reasons.
 //
-// The state of revisions is read from the manager's cache when Prometheus
-// scrapes: nothing has to be kept in step, and a revision that is gone has no
-// series. Events are counted by the watch of that cache, by the engine (see
-// rollout.Metrics) and by the client of the target cluster (see targetclient.Counter). All of
-// it belongs to one term of leadership, with a registry of its own.
+// The state of revisions is read from the manager's cache when Prometheus scrapes, so a deleted
+// revision has no series, and no copy of the state can be outdated. Events are counted by the watch
+// of that cache, by the engine (see rollout.Metrics) and by the client of the target cluster (see
+// targetclient.Counter). All metrics belong to one term of leadership, with a separate registry.
 //
-// The names of the metrics, their types and their labels are an interface: they
-// stand in the catalogue, which docs/reference/metrics.md repeats.
+// Names, types and labels of metrics are an interface: they are in the catalogue, which
+// docs/reference/metrics.md repeats.
 package metrics

@@ -8,7 +8,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Fleet is what is known of the newest rollout of a ClusterExtensionSet.
+// Fleet has the known facts of the newest rollout of a ClusterExtensionSet.
 type Fleet struct {
 	// Set is the name of the ClusterExtensionSet.
 	Set string

@@ -1,9 +1,9 @@
-// Package notify is the loop of the leader that records what receivers are to be notified of, and
-// sends it to them.
+// Package notify is the loop of the leader that records the facts to notify receivers of, and sends
+// them.
 //
-// controller.go follows the Secrets of receivers, record.go compares the facts of objects with
-// what was recorded, and deliver.go sends to one receiver. Without receivers the loop does
-// nothing but watch for one.
+// controller.go follows the Secrets of receivers, record.go compares the facts of objects with the
+// recorded ones, and deliver.go sends to one receiver. Without receivers the loop only watches for
+// one.
 package notify
 
 import (

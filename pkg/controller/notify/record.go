@@ -119,7 +119,7 @@ func (c *Controller) Note(subject notify.Subject, facts []notify.Fact) {
 	}
 }
 
-// noted is what another loop said of an object.
+// noted is the report of another loop about an object.
 type noted struct {
 	subject notify.Subject
 	facts   []notify.Fact

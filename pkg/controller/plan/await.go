@@ -60,8 +60,8 @@ func writtenAt(item v1alpha1.PlanItem) time.Time {
 	return time.Time{}
 }
 
-// waitsOf is what else the profile waits for. That is no part of what is reviewed:
-// nothing is written for it.
+// waitsOf returns further conditions that the profile waits for. They are not part of the review,
+// because nothing is written for them.
 func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	p, found := s.profileOf()
 	if !found || s.plan.Spec.RestoreRun != 0 {
@@ -82,7 +82,7 @@ func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	return nil
 }
 
-// waitsNow are what an item is waited for. An unknown state is waited for.
+// waitsNow returns the conditions that an item waits for. An unknown state is waited for.
 func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *v1alpha1.PlanOptions) []profile.Wait {
 	waits, err := waiter.Waits(item, facts, options)
 	if err != nil {

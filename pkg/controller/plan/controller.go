@@ -40,7 +40,7 @@ type Packs interface {
 	Objects(ctx context.Context, root string) ([]manifest.Object, error)
 }
 
-// Claims is who holds which profile, as a *claim.Claims.
+// Claims has the holders of profiles, as a *claim.Claims.
 type Claims interface {
 	Acquire(ctx context.Context, key, holder string) error
 	TakeOver(ctx context.Context, key, from, to string) error
@@ -62,7 +62,7 @@ type Rights interface {
 	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error)
 }
 
-// Facts is what is known of the cluster, as a *FactWatch.
+// Facts has the known facts of the cluster, as a *FactWatch.
 type Facts interface {
 	Facts() (profile.Facts, error)
 }
@@ -139,16 +139,15 @@ type reconciler struct {
 	definitions map[string]*cel.Profile
 }
 
-// memory is what is remembered of a plan while this process leads. All of it can be
-// found out again.
+// memory has the facts of a plan that this process keeps while it leads. All of it can be found out
+// again.
 type memory struct {
 	uid string
 	// profile that the plan holds, for when it is gone.
 	profile v1alpha1.ProfileName
-	// holds tells whether the plan holds its profile: only then the engine's owner
-	// is its own.
+	// holds is true if the plan holds its profile: only then the engine's owner is its own.
 	holds bool
-	// tidied tells that no run of a plan of the same name that is gone is left open.
+	// tidied is true if no run of a plan of the same name that is gone is left open.
 	tidied bool
 	// inventory of the engine.
 	inventory rollout.Inventory
@@ -161,7 +160,7 @@ type memory struct {
 	// complaint is the error that status showed last, since complained.
 	complaint  string
 	complained time.Time
-	// trials are what the cluster said about targets when a plan was computed last.
+	// trials are the cluster's answers about targets when a plan was computed last.
 	trials map[manifest.ID]trial
 }
 

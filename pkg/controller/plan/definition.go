@@ -19,8 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Identities are what plans of profiles are executed with that users define: each profile
-// has an identity of its own.
+// Identities execute plans of profiles that users define: each profile has an identity of its own.
 type Identities interface {
 	// Engine of a profile. It is the same one for as long as the profile is known.
 	Engine(name v1alpha1.ProfileName) (*rollout.Engine, error)
@@ -29,13 +28,13 @@ type Identities interface {
 	Facts(name v1alpha1.ProfileName, definitions ...*cel.Profile) (map[string]Facts, error)
 }
 
-// own is what a pass knows of the definition of its plan.
+// own has the definition of a plan, as a pass knows it.
 type own struct {
 	// current is the definition as it is, pinned the one that the plan was computed from;
 	// nil when there is none. problem says why there is no current one.
 	current, pinned *cel.Profile
 	problem         string
-	// granted tells whether the identity has what the current one declares.
+	// granted is true if the identity has what the current one declares.
 	granted bool
 	facts   map[string]Facts
 }
@@ -74,7 +73,7 @@ func (s *scope) find(ctx context.Context) error {
 	return err
 }
 
-// currentDefinition is the one that is stored now, nil when there is none that can be used.
+// currentDefinition returns the definition that is stored now, nil when none can be used.
 func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName) (*cel.Profile, error) {
 	definition := &v1alpha1.ConfigurationProfileDefinition{}
 	err := s.Client.Get(ctx, client.ObjectKey{Name: string(name)}, definition)
@@ -152,8 +151,8 @@ func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDe
 	return made, nil
 }
 
-// definition is the one that counts in the phase of the plan: what is computed is computed
-// from the current one, and what was computed goes on with the one that it was computed from.
+// definition returns the definition that counts in the phase of the plan: a plan is computed from
+// the current one, and a computed plan continues with the one that it was computed from.
 func (s *scope) definition() *cel.Profile {
 	switch s.plan.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseIgnored, v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
@@ -166,7 +165,7 @@ func (s *scope) definition() *cel.Profile {
 	}
 }
 
-// factsNow are what is known of the cluster now, for the profile of the plan.
+// factsNow returns the known facts of the cluster now, for the profile of the plan.
 func (s *scope) factsNow() (profile.Facts, error) {
 	if s.own == nil {
 		return s.Watched.Facts()
@@ -202,7 +201,7 @@ func (s *scope) pin(ctx context.Context) error {
 	return nil
 }
 
-// edited tells whether the definition is another one than the plan was computed from.
+// edited reports whether the definition is another one than the plan was computed from.
 func (s *scope) edited() bool {
 	return s.own != nil && s.own.current != nil && s.own.pinned != nil && s.own.current.Digest() != s.own.pinned.Digest()
 }

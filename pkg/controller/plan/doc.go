@@ -1,4 +1,4 @@
-// Package plan is the controller that computes, executes and watches ConfigurationPlans.
-// Package governance says what a plan may do, and the rollout engine writes the targets;
-// this package reads the cluster and writes status.
+// Package plan is the controller that computes, executes and watches ConfigurationPlans. Package
+// governance decides which steps a plan may take, and the rollout engine writes the targets. This
+// package reads the cluster and writes status.
 package plan

@@ -71,7 +71,7 @@ func (s *scope) draft(ctx context.Context) error {
 	return s.conclude(ctx, targets, found)
 }
 
-// wanted is what every target should be, as manifests.
+// wanted returns the desired state of every target, as manifests.
 func (s *scope) wanted(ctx context.Context, facts profile.Facts) ([]wanted, error) {
 	if s.plan.Spec.RestoreRun != 0 {
 		return s.restored(ctx)
@@ -101,7 +101,7 @@ func (s *scope) sealed(item profile.Item) (wanted, error) {
 	return wanted{Item: item, object: made}, err
 }
 
-// worked is what the engine is to look at for some targets: a stage for each.
+// worked returns the engine's work for some targets: a stage for each.
 func (s *scope) worked(targets []wanted) (rollout.Work, error) {
 	manifests := planwork.Bodies{}
 	var phases []stage.Phase

@@ -64,7 +64,7 @@ func (s *scope) watch(ctx context.Context) error {
 	}
 }
 
-// reconsider tells whether a change of spec asks for another plan.
+// reconsider reports whether a change of spec asks for another plan.
 func (s *scope) reconsider() bool {
 	spec, status := s.plan.Spec, s.plan.Status
 	fresh := status.Approval != nil && status.Approval.Run == 0
@@ -72,8 +72,8 @@ func (s *scope) reconsider() bool {
 	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
 }
 
-// upgrade tells whether the plan would be different today. That costs no
-// request, and says nothing when it would be the same.
+// upgrade reports whether the plan would be different today. That costs no request, and says
+// nothing when it would be the same.
 func (s *scope) upgrade(ctx context.Context) {
 	status := &s.plan.Status
 	if s.plan.Spec.RestoreRun != 0 {

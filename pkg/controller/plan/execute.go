@@ -145,8 +145,8 @@ func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 // told: nobody tells when it can.
 const unknownFreeze = 2 * time.Second
 
-// frozen tells whether nothing may be written, and has status say so. Nothing is waited
-// for meanwhile: as in a pause, that time does not count.
+// frozen reports whether nothing may be written, and has status say so. Nothing is waited for
+// meanwhile: as in a pause, that time does not count.
 func (s *scope) frozen() bool {
 	freeze, err := s.Freezes.Frozen()
 	switch {
@@ -166,7 +166,7 @@ func (s *scope) frozen() bool {
 	return true
 }
 
-// withdrawn tells whether a run must not go on.
+// withdrawn reports whether a run must not go on.
 func (s *scope) withdrawn() (bool, string) {
 	spec, status := s.plan.Spec, s.plan.Status
 	switch {

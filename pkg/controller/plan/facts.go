@@ -99,8 +99,8 @@ func (f *feed) unknown(err error) error {
 	return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), err)
 }
 
-// Facts are what is known now. An error means that not all of it is known yet, and
-// says what is missing; Notify is called when that changes.
+// Facts returns the facts known now. An error means that not all of them are known yet, and says
+// what is missing; Notify is called when that changes.
 func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

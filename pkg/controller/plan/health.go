@@ -21,7 +21,7 @@ const (
 	healthyAgain = "; its target is healthy now"
 )
 
-// unhealthyBefore is what was reported last against the targets of a plan.
+// unhealthyBefore returns the problem that was reported last about the targets of a plan.
 func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
 	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHealthy)
 	if condition == nil || condition.Reason != governance.ReasonTargetUnhealthy {
@@ -54,7 +54,7 @@ func (s *scope) health(ctx context.Context, manifests map[manifest.Digest][]byte
 	}
 }
 
-// targetIn is what an item wants of its target; nil for an item that deletes it.
+// targetIn returns the desired target of an item; nil for an item that deletes it.
 func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *unstructured.Unstructured {
 	target := &unstructured.Unstructured{}
 	if planwork.Goes(item) || target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]) != nil {

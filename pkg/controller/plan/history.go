@@ -157,8 +157,8 @@ func (s *scope) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
 	return s.record(ctx, outcome)
 }
 
-// applied tells whether a run has written the target of an item. One that was
-// completed by a version that did not note it was.
+// applied reports whether a run has written the target of an item. One that was completed by a
+// version that did not note it was.
 func applied(item v1alpha1.PlanItem) bool {
 	return item.Applied || item.State == v1alpha1.ItemCompleted && item.Action != v1alpha1.ItemNone
 }

@@ -81,8 +81,8 @@ func (s *scope) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	return item, before, nil
 }
 
-// shown is what of a change status has (see governance.Shown). The subresource diff has
-// all of it, for who may read the target.
+// shown returns the part of a change that status has (see governance.Shown). The subresource diff
+// has all of it, for users who may read the target.
 func (s *scope) shown(ctx context.Context, before, after *manifest.Object, target wanted) (string, error) {
 	var intent *manifest.Object
 	if s.plan.Spec.RestoreRun == 0 {
@@ -104,9 +104,8 @@ func (s *scope) shown(ctx context.Context, before, after *manifest.Object, targe
 	return bounded(change.Unified, v1alpha1.MaxItemDiffBytes), nil
 }
 
-// redacted is what the cluster says of a write, without what it quotes of the target:
-// users who may read plans need not be able to read that. Values that the plan itself wants may
-// be quoted.
+// redacted returns the cluster's message about a write, without its quotes of the target: users who
+// may read plans need not be able to read that. Values that the plan itself wants may be quoted.
 func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	live, presence := watchedTarget(s.Engine.Observer, id)
 	if presence != observe.Present {
@@ -119,7 +118,7 @@ func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	return redact.Quotes(message, live.Object, wanted)
 }
 
-// governs tells whether a target bears the marks of this plan.
+// governs reports whether a target bears the marks of this plan.
 func (s *scope) governs(live *manifest.Object) bool {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(live.JSON); err != nil {

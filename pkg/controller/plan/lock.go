@@ -74,7 +74,7 @@ func (s *scope) holder(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// inactive tells whether a holder is gone or does not need the profile.
+// inactive reports whether a holder is gone or does not need the profile.
 func (s *scope) inactive(ctx context.Context, name, uid string) (bool, error) {
 	var other v1alpha1.ConfigurationPlan
 	err := s.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)

@@ -26,7 +26,7 @@ func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.Configuratio
 	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool { return !shares(plan, &other) }), nil
 }
 
-// shares tells whether two plans of different profiles have a target in common.
+// shares reports whether two plans of different profiles have a target in common.
 func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 	return other.Name != plan.Name && other.Spec.Profile != plan.Spec.Profile &&
 		slices.ContainsFunc(other.Status.Items, func(theirs v1alpha1.PlanItem) bool {
@@ -85,7 +85,7 @@ func contested(one, other map[string]any) []string {
 	}
 }
 
-// intents are what a plan makes of its targets; nil of one that is to go.
+// intents returns the desired targets of a plan; nil for one that is to be deleted.
 func (s *scope) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (map[v1alpha1.TargetRef]map[string]any, error) {
 	manifests, err := s.Packs.Read(ctx, plan.Status.Manifests)
 	if err != nil {

@@ -28,7 +28,7 @@ const maxSteps = 10
 type scope struct {
 	*reconciler
 	*memory
-	// Engine is the one of the plan's profile.
+	// Engine is the engine of the plan's profile.
 	Engine *rollout.Engine
 	// own is the definition of the plan, of a profile that users define.
 	own  *own
@@ -41,7 +41,7 @@ type scope struct {
 	// reason of the phase, where it is not the usual one, and what is to be done.
 	reason   string
 	outdated bool
-	// unhealthy is what operators report against targets of a plan in effect.
+	// unhealthy has the problems that operators report about targets of a plan in effect.
 	unhealthy string
 	facts     profile.Facts
 	again     time.Duration
@@ -275,7 +275,7 @@ func (s *scope) stopped(ctx context.Context) error {
 	return s.move(governance.EventDraft, "", "")
 }
 
-// changed tells whether spec was changed since the pass before.
+// changed reports whether spec was changed since the pass before.
 func (s *scope) changed() bool { return s.observed != s.plan.Generation }
 
 // reasonBefore is the reason that was told last.

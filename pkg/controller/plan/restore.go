@@ -16,10 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// restored is what the targets of a run had before it, where the run set it or gave up
-// what an earlier one had set, in reverse order: fields that had a value get it back,
-// those that had none are given up, a target that the run made goes, and one that it
-// deleted comes back.
+// restored returns the state of a run's targets before it, where the run set a field or gave up one
+// of an earlier run, in reverse order. A field that had a value gets it back, one that had none is
+// given up, a target that the run created is deleted, and one that it deleted is created.
 func (s *scope) restored(ctx context.Context) ([]wanted, error) {
 	number := s.plan.Spec.RestoreRun
 	row, err := s.runOf(ctx, number)
@@ -91,9 +90,9 @@ func (s *scope) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	return s.sealed(one)
 }
 
-// appliedBefore is what had been applied to a target in a state, by an earlier run of this
-// plan or of another; nil when nothing had. Known is false when something had, and the
-// history does not have it any more.
+// appliedBefore returns the content that an earlier run of this plan or of another had applied to a
+// target in a state; nil for none. Known is false when something had been applied, and the history
+// does not have it any more.
 func (s *scope) appliedBefore(ctx context.Context, was *unstructured.Unstructured) (earlier map[string]any, known bool, err error) {
 	marks := was.GetAnnotations()
 	digest, plan := marks[v1alpha1.AppliedHashAnnotation], marks[v1alpha1.GovernedByAnnotation]
@@ -172,8 +171,8 @@ func sameFields(set map[string]any, was *unstructured.Unstructured) map[string]a
 	return object
 }
 
-// asBefore is what was at the fields that were set; had is false where there was
-// nothing. Lists are taken whole.
+// asBefore returns the former values of the fields that were set; had is false where there were
+// none. Lists are taken whole.
 func asBefore(set, was any) (value any, had bool) {
 	if was == nil {
 		return nil, false

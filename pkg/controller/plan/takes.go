@@ -123,8 +123,8 @@ func (s *scope) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 	return nil, nil
 }
 
-// hasNoManagers tells whether managedFields of a target are empty: somebody wiped them, or
-// it is older than they are. Whose a field was cannot be read from them then.
+// hasNoManagers reports whether managedFields of a target are empty: somebody wiped them, or it is
+// older than they are. Whose a field was cannot be read from them then.
 func (s *scope) hasNoManagers(id manifest.ID) bool {
 	live, presence := watchedTarget(s.Engine.Observer, id)
 	return presence == observe.Present && len(live.GetManagedFields()) == 0

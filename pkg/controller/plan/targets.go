@@ -117,7 +117,8 @@ func (s *scope) previewer() *preview.Previewer {
 	return preview.New(preview.Options{Reader: watched, Trier: watched, Names: engine.Names, Parallel: engine.Parallel})
 }
 
-// trial is what the cluster said about a target, and when that would be said again.
+// trial is the cluster's answer about a target, and the conditions under which it would be the
+// same.
 type trial struct {
 	digest manifest.Digest
 	// delete is a target that is to go, of which digest is what it was.
@@ -172,7 +173,7 @@ func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 	return said, nil
 }
 
-// trialOf is what an answer about a target would be about.
+// trialOf returns the conditions of an answer about a target.
 func (s *scope) trialOf(target wanted) trial {
 	seen, presence := s.Engine.Observer.Get(target.object.ID)
 	now := trial{digest: target.object.Digest, delete: target.delete, presence: presence}

@@ -17,8 +17,8 @@ func (s *scope) hostTime() time.Time {
 	return s.Clock.Now().Add(-s.Skew())
 }
 
-// turn says whether an item may begin now, shows the window, and asks for a pass when
-// that changes. All of it follows from spec and the time: a new leader knows it at once.
+// turn reports whether an item may begin now, shows the window, and asks for a pass when that
+// changes. All of it follows from spec and the time: a new leader knows it at once.
 func (s *scope) turn() (governance.Turn, error) {
 	turn, err := governance.TurnAt(s.plan.Spec, s.hostTime())
 	if err != nil {

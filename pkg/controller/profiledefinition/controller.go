@@ -1,5 +1,5 @@
-// Package profiledefinition is the loop that gives the ServiceAccount of each definition of a
-// profile the rights that the definition declares, and takes them back when it is gone.
+// Package profiledefinition is the loop that gives the ServiceAccount of each profile definition
+// its declared rights, and revokes them when the definition is deleted.
 package profiledefinition
 
 import (
@@ -129,7 +129,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, granting
 }
 
-// declared is what the identity of a definition is for.
+// declared returns the purpose of a definition's identity.
 func (r *reconciler) declared(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition) ([]v1alpha1.DeclaredAccess, error) {
 	declared := cel.Declared(&definition.Spec)
 	var plans v1alpha1.ConfigurationPlanList

@@ -1,6 +1,6 @@
-// Package rendering pulls images and renders charts beside the passes of controllers. A pass never
-// waits for either: a chart of one user that loops until its time is over must not hold up the
-// extensions of others. Users share what there is (package fairshare).
+// Package rendering pulls images and renders charts outside of the passes of controllers. A pass
+// never waits for either: a user's chart that loops until its deadline must not delay the
+// extensions of others. Users have fair shares of the workers (package fairshare).
 package rendering
 
 import (
@@ -48,7 +48,7 @@ func run(ctx context.Context, places *fairshare.Pool, user string, do func()) er
 	return nil
 }
 
-// Jobs are what is made for the objects of one controller, one job for each object at a time.
+// Jobs have the results for the objects of one controller, one job for each object at a time.
 type Jobs[T any] struct {
 	mu      sync.Mutex
 	jobs    map[string]*job[T]

@@ -1,5 +1,5 @@
-// Package retention is the controller that deletes the oldest archived revisions
-// of a chain. The history of its chain keeps the row of a revision.
+// Package retention is the controller that deletes the oldest archived revisions of a chain. The
+// history of the chain keeps a row for each deleted revision.
 package retention
 
 import (

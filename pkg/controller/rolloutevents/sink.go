@@ -1,7 +1,7 @@
-// Package rolloutevents writes the events of revisions, and tells in one event what is soon over:
-// a rollout that is complete within two seconds, and an archival. Until then the beginning is held
-// back. When it takes longer, or when anything else happens to the revision, the beginning is
-// written first, with the time at which it was.
+// Package rolloutevents writes the events of revisions. A rollout that completes within two
+// seconds, and an archival, give a single event, so the sink holds the first event back. When the
+// rollout takes longer, or another event of the revision comes, the sink writes the first event
+// before that, with its original time.
 package rolloutevents
 
 import (
@@ -57,7 +57,7 @@ type Sink struct {
 	// turn is for one writer after the other, so that events come in their order. It guards what
 	// follows.
 	turn *semaphore.Weighted
-	// held is what is held back of each revision.
+	// held has the events held back for each revision.
 	held map[types.UID]*beginning
 	// ended is true when nothing is held back any more.
 	ended bool
@@ -65,7 +65,7 @@ type Sink struct {
 
 var _ record.EventSink = &Sink{}
 
-// beginning is what is held of one revision: the event that began it, and those since.
+// beginning has the events held back for one revision: the event that began it, and those since.
 type beginning struct {
 	events []*corev1.Event
 	timer  *time.Timer

@@ -1,9 +1,9 @@
-// Package upkeep is the loop of the leader that collects what nothing in the store refers
-// to, and checks the store as a whole.
+// Package upkeep is the loop of the leader that collects packs without references, and checks the
+// whole store.
 //
-// It does nothing while nothing happens: a collection follows deletions, and the beginning
-// of a term, for what a crash or a refused create has left. Once a day the store is read
-// from end to end, slowly, and what is left over then is collected, too.
+// It does nothing while nothing happens. A collection follows deletions, and follows the beginning
+// of a term, because a crash or a refused create may have left packs. Once a day the loop reads the
+// store from end to end, slowly, and also collects the packs without references that this finds.
 package upkeep
 
 import (
@@ -66,7 +66,7 @@ type Options struct {
 	Check   func(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error)
 	Metrics Metrics
 	Clock   clock.WithTicker
-	// Raised tells that this process has raised the format of the store.
+	// Raised is true if this process has raised the format of the store.
 	Raised bool
 }
 

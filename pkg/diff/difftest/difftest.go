@@ -1,5 +1,4 @@
-// Package difftest has what the tests of pkg/diff and of the packages below it
-// have in common.
+// Package difftest has shared code of the tests of pkg/diff and of the packages below it.
 package difftest
 
 import (
@@ -48,7 +47,7 @@ func Object(t testing.TB, text string) *manifest.Object {
 	return &parsed
 }
 
-// TB is what helpers need of a test, of testing's or of rapid's.
+// TB is the part of a test that helpers need, of testing's or of rapid's.
 type TB interface {
 	Helper()
 	Error(args ...any)

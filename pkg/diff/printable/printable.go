@@ -1,8 +1,7 @@
-// Package printable writes text of manifests so that a terminal prints it and does
-// nothing else. Manifests come from others, so characters that do not print are escaped:
-// control characters, which move the cursor or change the title of the window, and
-// format characters, which reverse the direction of text or hide it. Letters that a reader could
-// take for others are escaped too, such as a Cyrillic letter in a Latin word.
+// Package printable makes text of manifests safe to print on a terminal. Manifests are not trusted,
+// so it escapes characters that do not print: control characters, which move the cursor or change
+// the title of the window, and format characters, which reverse the direction of text or hide it.
+// It also escapes lookalike letters, such as a Cyrillic letter in a Latin word.
 package printable
 
 import (
@@ -40,7 +39,7 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Is tells whether all characters of a text print, as what they are.
+// Is reports whether all characters of a text print, as what they are.
 func Is(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {

@@ -110,8 +110,7 @@ func (p *yamlPrinter) itemsDelta(d tree.Delta, indent int) {
 	}
 }
 
-// canDescend tells whether both sides have something to print inside, on lines
-// of their own.
+// canDescend reports whether both sides have something to print inside, on lines of their own.
 func (p *yamlPrinter) canDescend(d tree.Delta, indent int) bool {
 	if p.isInline(d.Old, indent) || p.isInline(d.New, indent) {
 		return false

@@ -120,7 +120,7 @@ func (h *hunks) writeChanged(mark byte, content, other string) {
 	}
 }
 
-// write tells whether there was room for a line.
+// write reports whether there was room for a line.
 func (h *hunks) write(mark byte, content string) bool {
 	now, remark := h.hunk, remarkOn(mark, content)
 	if h.full || h.out.Len()+now.body.Len()+len(content)+2+len(remark) > h.limits.Bytes {

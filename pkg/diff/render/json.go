@@ -18,9 +18,9 @@ type Value struct {
 	// JSON is compact; characters that do not print are escaped, and what is
 	// hidden is the string "***". Empty of a node that does not exist.
 	JSON string
-	// Redacted tells that something in it is hidden, Hidden that all is.
+	// Redacted is true if a part of the value is hidden, Hidden if all of it is.
 	Redacted, Hidden bool
-	// TooDeep tells that it is nested deeper than 64 levels.
+	// TooDeep is true if it is nested deeper than 64 levels.
 	TooDeep bool
 }
 

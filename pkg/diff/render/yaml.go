@@ -1,7 +1,7 @@
-// Package render makes text of what tree found: YAML and unified diffs for people, JSON
-// for machines. Hidden fields have no value in a tree, so nothing here can show them.
-// Characters that do not print are escaped (printable). The package knows neither what a
-// change means, nor who asked.
+// Package render turns the findings of tree into text: YAML and unified diffs for people, JSON for
+// machines. Hidden fields have no value in a tree, so render cannot show them. It escapes
+// characters that do not print (printable). The package knows neither the meaning of a change, nor
+// the reader.
 package render
 
 import (
@@ -31,15 +31,15 @@ const (
 type yamlPrinter struct {
 	hunks *hunks
 	stop  func() bool
-	// lead is what the next line of a side begins with instead of its
-	// indentation: the dashes of list items that wait for their first field.
+	// lead has the text that replaces the indentation of the next line of a side: the dashes of
+	// list items that wait for their first field.
 	lead [2]string
 }
 
 // line is a line of YAML behind its indentation. Only the lines at changes are ever
 // written, so most are never made.
 type line struct {
-	// start is what the line begins with in place of its indentation, if anything.
+	// start is the text that replaces the indentation of the line, if any.
 	start  string
 	indent int
 	// name of a field, if it has one.
@@ -165,7 +165,7 @@ func (p *yamlPrinter) blockLine(who side, indent int, content string) {
 	p.line(who, line{indent: indent, text: content})
 }
 
-// isInline tells whether a value stands on the line of its key.
+// isInline reports whether a value stands on the line of its key.
 func (p *yamlPrinter) isInline(n *tree.Node, indent int) bool {
 	switch {
 	case n.Kind() == tree.Hidden || n.IsEmpty() || indent >= 2*flowDepth || p.stop():

@@ -89,16 +89,16 @@ func dangerOf(r right, table []dangerous) danger {
 	return danger{}
 }
 
-// matchesRow tells whether the RBAC authorizer lets a right do something of a row.
+// matchesRow reports whether the RBAC authorizer lets a right do something of a row.
 func matchesRow(row dangerous, r right) bool {
 	return (r.group == "*" || slices.Contains(row.groups, r.group)) &&
 		slices.ContainsFunc(row.resources, func(resource string) bool { return overlap(r.resource, resource) }) &&
 		(r.verb == "*" || slices.Contains(row.verbs, r.verb))
 }
 
-// overlap tells whether the resource of a rule allows one of a row. In a rule, * is every resource
-// with every subresource, and */token is that subresource of every resource. In a row, userextras/*
-// is every subresource.
+// overlap reports whether the resource of a rule allows one of a row. In a rule, * is every
+// resource with every subresource, and */token is that subresource of every resource. In a row,
+// userextras/* is every subresource.
 func overlap(rule, row string) bool {
 	if rule == "*" || row == "*" || rule == row {
 		return true

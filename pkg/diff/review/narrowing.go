@@ -18,8 +18,8 @@ type narrowing struct {
 	places  map[refusal][]string
 }
 
-// refusal is what a schema no longer accepts, without the places where that is so:
-// a type that is used in many places changes in all of them.
+// refusal is a value that a schema no longer accepts, without the places: a type that is used in
+// many places changes in all of them.
 type refusal struct {
 	severity     Severity
 	reason, what string
@@ -149,7 +149,7 @@ func number(n *tree.Node) (float64, bool) {
 	return 0, false
 }
 
-// values are what a field may hold: enumerations, patterns, rules.
+// values compares the allowed values of a field: enumerations, patterns, rules.
 func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	if allowed := new.Field("enum"); allowed != nil {
 		if before := old.Field("enum"); before == nil {
@@ -241,7 +241,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	}
 }
 
-// keepsUnknown tells whether an object may have fields that are not named.
+// keepsUnknown reports whether an object may have fields that are not named.
 func keepsUnknown(s *tree.Node) bool {
 	if s.Field("x-kubernetes-preserve-unknown-fields").IsTrue() {
 		return true

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// privileges are what a pod may do to its node, for people.
+// privileges returns the rights of a pod on its node, for people.
 func privileges(pod *tree.Node) []string {
 	var all []string
 	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
@@ -71,7 +71,7 @@ func privileges(pod *tree.Node) []string {
 	return all
 }
 
-// writes is whether a container of a pod may write to a volume.
+// writes reports whether a container of a pod may write to a volume.
 func writes(pod *tree.Node, volume string) bool {
 	byKey, _ := containers(pod)
 	for _, one := range byKey {
@@ -84,7 +84,7 @@ func writes(pod *tree.Node, volume string) bool {
 	return false
 }
 
-// guards are what keeps the containers of a pod from more, by container.
+// guards returns the settings that limit the containers of a pod, by container.
 func guards(pod *tree.Node) map[container][]string {
 	all := make(map[container][]string)
 	byKey, order := containers(pod)

@@ -1,11 +1,10 @@
-// Package review says in words what a change means for the user who has to approve it:
-// what is deleted and what goes with it, what the API server will refuse, which
-// images and rights come and go, what a CustomResourceDefinition no longer accepts.
+// Package review describes a change for the user who has to approve it: deleted objects and their
+// content, changes that the API server will refuse, added and removed images and rights, values
+// that a CustomResourceDefinition no longer accepts.
 //
-// It reads the differences that tree found and writes no diff itself; package diff
-// asks it about each object that changes. Strings of manifests are made short and
-// printable before they are part of a note, and what is hidden has no value in a
-// tree.
+// It reads the differences that tree found, and writes no diff itself. Package diff calls it for
+// each changed object. A note contains strings of manifests only shortened and printable, and
+// hidden fields have no value in a tree.
 package review
 
 import (
@@ -26,7 +25,7 @@ type Reviewer struct {
 	Before, After *Rights
 	// Replaced are the deleted objects whose place a new one takes. It may be nil.
 	Replaced Replaced
-	// Old is what the workloads before have. It is nil when there is no earlier set of objects.
+	// Old has the workloads before. It is nil when there is no earlier set of objects.
 	Old *Workloads
 	// Stop tells that time ran out: notes that are written after that are to be
 	// thrown away.
@@ -79,7 +78,7 @@ type writer struct {
 	notes    []Note
 }
 
-// stays tells whether the object exists before and after.
+// stays reports whether the object exists before and after.
 func (w *writer) stays() bool { return w.old != nil && w.new != nil }
 
 // phrase is text that is put together of parts that are printable.

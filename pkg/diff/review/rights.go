@@ -111,7 +111,7 @@ func roleKeyOf(id manifest.ID, binding *tree.Node) roleKey {
 	return role
 }
 
-// has tells whether a subject has a right in a namespace, or everywhere.
+// has reports whether a subject has a right in a namespace, or everywhere.
 func (r *Rights) has(subject, namespace string, want right) bool {
 	return slices.ContainsFunc(r.grants[subject], func(g grant) bool {
 		return (g.namespace == "" || g.namespace == namespace) &&
@@ -161,8 +161,8 @@ func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []
 	})
 }
 
-// aggregates tells whether a role of the cluster has all rights of some rules already, of a set of
-// objects.
+// aggregates reports whether a role of the cluster has all rights of some rules already, of a set
+// of objects.
 func (r *Rights) aggregates(role string, rules []rule, stop func() bool) bool {
 	if r == nil || len(r.aggregated[role]) == 0 {
 		return false
@@ -171,7 +171,7 @@ func (r *Rights) aggregates(role string, rules []rule, stop func() bool) bool {
 	return ok && len(more) == 0
 }
 
-// isNew tells whether a binding refers to a role that is in a set of objects, and not in another.
+// isNew reports whether a binding refers to a role that is in a set of objects, and not in another.
 func (r *Rights) isNew(id manifest.ID, binding *tree.Node, other *Rights) bool {
 	if r == nil || other == nil {
 		return false

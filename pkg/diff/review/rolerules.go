@@ -83,7 +83,7 @@ func expand(rules []rule) ([]right, bool) {
 	return all, true
 }
 
-// gives tells whether a rule contains a right, as the RBAC authorizer reads it.
+// gives reports whether a rule contains a right, as the RBAC authorizer reads it.
 func (r rule) gives(want right) bool {
 	if !matches(r.verbs, want.verb) {
 		return false
@@ -110,8 +110,8 @@ func (r rule) givesResource(want string) bool {
 	return ok && slices.Contains(r.resources, "*/"+subresource)
 }
 
-// sees tells whether admission reads a resource of a rule as one that contains another: there, * is every
-// resource without its subresources.
+// sees reports whether admission reads a resource of a rule as one that contains another: there, *
+// is every resource without its subresources.
 func sees(pattern, want string) bool {
 	resource, subresource, _ := strings.Cut(pattern, "/")
 	of, sub, _ := strings.Cut(want, "/")

@@ -68,8 +68,8 @@ func (w *writer) webhook(name string, before, after *tree.Node) {
 	}
 }
 
-// fails tells whether requests fail when the webhook cannot be called. That is
-// the default, but was not in v1beta1.
+// fails reports whether requests fail when the webhook cannot be called. That is the default, but
+// was not in v1beta1.
 func (w *writer) fails(hook *tree.Node, version string) bool {
 	policy := hook.Field("failurePolicy").Str()
 	return policy == "Fail" || policy == "" && version != "v1beta1"

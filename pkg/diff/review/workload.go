@@ -159,7 +159,7 @@ func accountOf(pod *tree.Node) string {
 	return cmp.Or(pod.Field("serviceAccountName").Str(), pod.Field("serviceAccount").Str(), "default")
 }
 
-// Workloads are what the workloads of a set of objects have.
+// Workloads has the facts of the workloads of a set of objects.
 type Workloads struct {
 	// repositories are those of all images.
 	repositories map[string]bool

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// defaults are what the API server fills into fields of its own types, by type
-// and field. Kubernetes computes them in code that no library offers, so they
-// stand here: those of k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that
-// manifests often leave out or spell out. They change only with a new version of
-// an API. docs/reference/diff.md prints the table.
+// defaults are the values that the API server fills into fields of its own types, by type and
+// field. Kubernetes computes them in code that no library offers, so they stand here: those of
+// k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that manifests often leave out or spell out. They
+// change only with a new version of an API. docs/reference/diff.md prints the table.
 //
 // Zero values that the Go type does not tell from none are here too.
 type defaults map[string]map[string]any

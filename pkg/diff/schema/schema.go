@@ -1,7 +1,6 @@
-// Package schema knows the types of fields: which lists have keys, which values
-// are quantities, and what an API server fills in where a manifest says nothing.
-// It knows them from client-go and a table of defaults (NewBuiltin), and from
-// CustomResourceDefinitions (NewDefinitions).
+// Package schema knows the types of fields: which lists have keys, which values are quantities, and
+// which defaults an API server fills in. It knows them from client-go and a table of defaults
+// (NewBuiltin), and from CustomResourceDefinitions (NewDefinitions).
 //
 // It imports no other package of pkg/diff: knowledge of types does not depend on its use.
 package schema
@@ -16,8 +15,8 @@ type Schema interface {
 	TypeOf(kind schema.GroupVersionKind) Type
 }
 
-// Type is what a schema knows about the values at one place of an object. A nil
-// Type knows nothing. Types may be recursive, so they are asked step by step.
+// Type has a schema's knowledge about the values at one place of an object. A nil Type knows
+// nothing. Types may be recursive, so they are asked step by step.
 type Type interface {
 	// Shape says how values of the type are compared.
 	Shape() Shape
@@ -55,9 +54,9 @@ type Shape struct {
 	List ListKind
 	// Keys are the fields that identify an item of a ListMap.
 	Keys []string
-	// Quantity tells that 0.5 and 500m are one value.
+	// Quantity is true if 0.5 and 500m are one value.
 	Quantity bool
-	// EmptyIsAbsent tells that an empty list or object is stored as none.
+	// EmptyIsAbsent is true if an empty list or object is stored as none.
 	EmptyIsAbsent bool
 }
 

@@ -94,7 +94,7 @@ func (s section) of(name string) section {
 	return elsewhere
 }
 
-// isServers tells whether a field of a section is not the author's.
+// isServers reports whether a field of a section is not the author's.
 func (s section) isServers(name string, keepsStatus bool) bool {
 	switch s {
 	case inObject:
@@ -159,7 +159,7 @@ func (r *canonical) node(kind Kind, t schema.Type) *Node {
 	return n
 }
 
-// descend tells whether there is one more level to read, and counts it.
+// descend reports whether there is one more level to read, and counts it.
 func (r *canonical) descend() bool {
 	r.depth++
 	return r.depth <= canonicalDepth && !r.comparer.stop()
@@ -213,7 +213,7 @@ func (r *canonical) object(t schema.Type, p place, s section) (*Node, bool) {
 	return n, true
 }
 
-// isCopyOfSecret tells whether an annotation has to be hidden (see hideCopies).
+// isCopyOfSecret reports whether an annotation has to be hidden (see hideCopies).
 func isCopyOfSecret(name string, value *Node) bool {
 	return value != nil && value.isText && strings.Contains(value.text, "Secret") && carriesObject(name, value.text)
 }
@@ -323,8 +323,8 @@ func (r *canonical) otherScalar() (any, bool) {
 	return value, err == nil && isCanonicalFloat(number)
 }
 
-// isCanonicalFloat tells whether a number that a parser takes for one is spelled as in
-// JSON: with digits on both sides of the point.
+// isCanonicalFloat reports whether a number that a parser takes for one is spelled as in JSON: with
+// digits on both sides of the point.
 func isCanonicalFloat(number string) bool {
 	number = strings.TrimPrefix(number, "-")
 	whole, _, _ := strings.Cut(number, "e")

@@ -55,7 +55,7 @@ const (
 	MovedAway
 )
 
-// Changed tells whether a field differs, or one below it.
+// Changed reports whether a field differs, or one below it.
 func (at Delta) Changed(names ...string) bool {
 	for _, name := range names {
 		if at.Op != Inside {

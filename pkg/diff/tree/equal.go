@@ -21,8 +21,8 @@ func identity(n *Node) any {
 	return n.Scalar()
 }
 
-// Equal tells whether two values of one Comparer mean the same. Hashes only say no: a
-// yes is verified.
+// Equal reports whether two values of one Comparer mean the same. Hashes only say no: a yes is
+// verified.
 func Equal(a, b *Node) bool {
 	if a.hash != b.hash || a.kind != b.kind {
 		return false

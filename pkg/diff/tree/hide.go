@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// hides tells whether a value is hidden as a whole.
+// hides reports whether a value is hidden as a whole.
 func (p place) hides(value any) bool {
 	switch value.(type) {
 	case secretBytes, hiddenCopy:
@@ -18,7 +18,7 @@ func (p place) hides(value any) bool {
 // hiddenCopy is an annotation's value that repeats the content of an object.
 type hiddenCopy string
 
-// secretBytes are what a key of a Secret holds, decoded.
+// secretBytes is the decoded value of a key of a Secret.
 type secretBytes []byte
 
 func isSecret(object map[string]any) bool {
@@ -44,8 +44,7 @@ func hideCopies(object map[string]any, hides bool) map[string]any {
 	return with(object, "metadata", with(metadata, "annotations", copied))
 }
 
-// carriesObject tells whether an annotation may be a copy of its object: as
-// JSON, or compressed.
+// carriesObject reports whether an annotation may be a copy of its object: as JSON, or compressed.
 func carriesObject(name, value string) bool {
 	if slices.ContainsFunc([]string{"last-applied", "last-handled", "/original"}, func(part string) bool {
 		return strings.Contains(name, part)

@@ -124,7 +124,7 @@ func values(labels []label) []string {
 
 // label names an item of a list with keys.
 type label struct {
-	// step is what a path says: [name="x"]; it is also what tells items apart.
+	// step is the step in a path: [name="x"]; it also identifies the item.
 	step string
 	// value is JSON: of the key, or an object of several.
 	value string
@@ -183,7 +183,7 @@ func keyName(name string) string {
 	return printable.Quote(name)
 }
 
-// isSet tells whether a list consists of scalars that are all different.
+// isSet reports whether a list consists of scalars that are all different.
 func isSet(items []*Node) bool {
 	seen := make(map[any]bool, len(items))
 	for _, item := range items {

@@ -17,9 +17,9 @@ import (
 // of nodes, so nothing can print what is hidden.
 type Node struct {
 	kind Kind
-	// isText tells that a scalar is a string, which is in text; others are in scalar.
+	// isText is true if a scalar is a string; then its value is in text, otherwise in scalar.
 	isText bool
-	// implied tells that an API server would fill in this value itself.
+	// implied is true if an API server would fill in this value itself.
 	implied bool
 	// hash leaves out implied fields and the order of sets.
 	hash uint64
@@ -82,8 +82,8 @@ func (n *Node) Fields() []Field {
 	return n.fields
 }
 
-// Implied tells whether an API server would fill in this field itself, so that its
-// absence means the same.
+// Implied reports whether an API server would fill in this field itself, so that its absence means
+// the same.
 func (n *Node) Implied() bool { return n.implied }
 
 // Field returns a field of an object, or nil.
@@ -131,12 +131,12 @@ func (n *Node) Str() string {
 	return n.text
 }
 
-// IsTrue tells whether a value is the boolean true.
+// IsTrue reports whether a value is the boolean true.
 func (n *Node) IsTrue() bool {
 	return n != nil && n.kind == Scalar && n.scalar == true
 }
 
-// IsEmpty tells whether a list or an object has nothing in it.
+// IsEmpty reports whether a list or an object has nothing in it.
 func (n *Node) IsEmpty() bool {
 	return n.kind == Object && len(n.fields) == 0 || n.kind == List && len(n.items) == 0
 }

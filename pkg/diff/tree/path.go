@@ -26,7 +26,7 @@ func (p *Path) Append(step string) *Path {
 // Field returns the path of a field.
 func (p *Path) Field(name string) *Path { return p.Append(fieldStep(name)) }
 
-// IsRoot tells whether the path leads to the document itself.
+// IsRoot reports whether the path leads to the document itself.
 func (p *Path) IsRoot() bool { return p.parent == nil }
 
 // pathBytes is about how long a path is at most that is printed.

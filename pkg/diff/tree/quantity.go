@@ -41,8 +41,8 @@ func quantity(value any) (string, bool) {
 	return amount.RatString(), true
 }
 
-// spelling is what a quantity is written as in a manifest; false for a value that
-// cannot be one, and for one that is longer than any sensible quantity.
+// spelling returns a quantity as the manifest writes it; false for a value that cannot be one, and
+// for one that is longer than any sensible quantity.
 func spelling(value any) (string, bool) {
 	var spelled string
 	switch v := value.(type) {

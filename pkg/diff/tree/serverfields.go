@@ -44,7 +44,7 @@ func isServerMetadata(name string) bool {
 	return false
 }
 
-// isServerEntry tells whether a label or an annotation is not the author's.
+// isServerEntry reports whether a label or an annotation is not the author's.
 func isServerEntry(key string) bool {
 	return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
 }

@@ -21,8 +21,7 @@ func (c *Comparer) settleObject(n *Node) {
 	n.hash = c.mix(hash, 'o')
 }
 
-// impliedBy tells whether parent without the field means the same as with it,
-// having this value.
+// impliedBy reports whether parent without the field means the same as with it, having this value.
 func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
 	if value.kind == Hidden {
 		return false
@@ -37,7 +36,7 @@ func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
 	return ok && c.equalsDefault(value, fallback)
 }
 
-// equalsDefault tells whether a value means the same as a default.
+// equalsDefault reports whether a value means the same as a default.
 func (c *Comparer) equalsDefault(value *Node, fallback any) bool {
 	switch fallback.(type) {
 	case map[string]any, []any:

@@ -1,11 +1,10 @@
-// Package tree turns manifests into trees of typed values, and computes the changes from
-// one tree to another. It is the algorithm of pkg/diff: it leaves out fields that a
-// server sets, hides secret values before anything can print them, and compares lists by
-// their keys, as sets, or by equal and similar items.
+// Package tree turns manifests into trees of typed values, and computes the changes from one tree
+// to another. It is the algorithm of pkg/diff. It leaves out fields that a server sets, hides
+// secret values before any code can print them, and compares lists by their keys, as sets, or by
+// equal and similar items.
 //
-// It is for the packages of pkg/diff alone, which read what it found: render makes
-// text of it, review says what it means, others import diff. It knows none of them,
-// only the types of fields (schema).
+// Only the packages of pkg/diff use it: render prints its findings, and review describes them. It
+// imports neither, only the types of fields (schema).
 package tree
 
 import (

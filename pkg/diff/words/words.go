@@ -1,6 +1,6 @@
-// Package words has what is said of a CustomResourceDefinition that no longer accepts what it
-// accepted. The notes of a diff and the checks of crdsafety say it in the same words, so that
-// a user who read the one recognises the other. They are formats; their arguments are for people.
+// Package words has the texts about a CustomResourceDefinition that no longer accepts a value. The
+// notes of a diff and the checks of crdsafety use the same words, so a user recognises them. The
+// texts are formats; their arguments are for people.
 package words
 
 import (

@@ -13,13 +13,13 @@ import (
 // mostFormer bounds the sources that a choice remembers.
 const mostFormer = 8
 
-// Choice is a write by which somebody chose what is installed.
+// Choice is a write by which a user chose the version to install.
 type Choice struct {
-	// Generation is that which the write left, and Time when it was.
+	// Generation is the generation after the write, and Time the time of the write.
 	Generation int64     `json:"generation"`
 	Time       time.Time `json:"time"`
-	// Left, where the write brings back an earlier source, is when that was replaced. Such a write
-	// chooses nothing that was not installed since.
+	// Left is the time at which an earlier source was replaced that the write brings back. Such a
+	// write chooses nothing that was not installed since.
 	Left time.Time `json:"left,omitzero"`
 	// Former are the sources that were replaced, the oldest first.
 	Former []Former `json:"former,omitempty"`
@@ -29,12 +29,12 @@ type Choice struct {
 type Former struct {
 	// Source is its digest.
 	Source string `json:"source"`
-	// Left is when it was replaced.
+	// Left is the time at which it was replaced.
 	Left time.Time `json:"left"`
 }
 
-// Choose returns the choice after a write that leaves a generation; former is the choice before it, nil
-// when that is not known. Was and is are spec.source, as JSON has them; created is whether the write
+// Choose returns the choice after a write that leaves a generation. Former is the choice before it,
+// nil when unknown. Was and is are spec.source, as JSON has them; created is true if the write
 // creates the object.
 func Choose(former *Choice, created bool, was, is any, generation int64, now time.Time) *Choice {
 	if created {

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Digest is that of what an author answers for: annotations of ours, but for the stamp itself,
-// and the spec where the subject says so. It is "sha256:" and hexadecimal digits.
+// Digest returns the digest of the part that an author is responsible for: our annotations, except
+// the stamp itself, and the spec if the subject includes it. It is "sha256:" and hexadecimal
+// digits.
 func (s Subject) Digest(object *unstructured.Unstructured) (string, error) {
 	var spec any
 	if s.Spec {
@@ -28,7 +29,7 @@ func (s Subject) Digest(object *unstructured.Unstructured) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// Annotations are those that an author answers for.
+// Annotations returns the annotations that an author is responsible for.
 func (s Subject) Annotations(all map[string]string) map[string]string {
 	ours := map[string]string{}
 	for key, value := range all {

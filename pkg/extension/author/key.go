@@ -17,10 +17,10 @@ import (
 // purpose keeps the key of stamps apart from other keys of the same secret.
 const purpose = "penstock.dev/author v1"
 
-// Key signs stamps. All replicas of a store have the same. It prints as a placeholder.
+// Key signs stamps. All replicas of a store have the same key. It prints as a placeholder.
 type Key struct{ bytes [sha256.Size]byte }
 
-// NewKey returns the key that belongs to the secret of a store.
+// NewKey returns the key of a store's secret.
 func NewKey(secret []byte) Key {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = io.WriteString(mac, purpose)
@@ -52,9 +52,9 @@ func (k Key) signature(stamp *Stamp) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// Verify returns the stamp of an object as it is stored, or an Error: there is no
-// author for what stands in it. A stamp that is returned is signed by this key, for this
-// object, its generation and its content. Whether it is Fresh is for the caller to ask.
+// Verify returns the stamp of a stored object, or an Error if the content has no author. A returned
+// stamp is signed by this key, for this object, its generation and its content. The caller checks
+// whether it is Fresh.
 func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, error) {
 	stamp, err := s.Written(key, object)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, err
 	return stamp, nil
 }
 
-// Written is Verify for an object that is being written: it does not look at what
-// kube-apiserver sets last, the time of creation and the generation.
+// Written is Verify for an object that is being written: it ignores the fields that kube-apiserver
+// sets last, the time of creation and the generation.
 func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, error) {
 	value, found := object.GetAnnotations()[extension.AuthorAnnotation]
 	if !found {
@@ -106,7 +106,7 @@ func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, er
 	return stamp, nil
 }
 
-// generated tells whether an object has its name of a prefix.
+// generated reports whether an object has its name of a prefix.
 func generated(prefix string, object *unstructured.Unstructured) bool {
 	return prefix != "" && object.GetGenerateName() == prefix && strings.HasPrefix(object.GetName(), prefix)
 }

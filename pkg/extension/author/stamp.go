@@ -11,61 +11,61 @@ import (
 )
 
 const (
-	// Lifetime is how long a stamp decides: groups change, and people leave. The caller
-	// compares it with Stamp.Time by a clock of their own.
+	// Lifetime is the time for which a stamp decides: groups change, and people leave. The caller
+	// compares it with Stamp.Time by its own clock.
 	Lifetime = 24 * time.Hour
-	// CreationSkew is how far the time of a stamp made at a creation may be from
+	// CreationSkew is the largest difference between the time of a stamp made at a creation and
 	// metadata.creationTimestamp: the clocks of two machines, and the time of a request.
 	CreationSkew = time.Minute
 	// MaxSize bounds a stamp, in bytes: the annotations of an object have 256 KiB.
 	MaxSize = 128 << 10
-	// Renew is the value of the annotation by which somebody takes the object over as
-	// it is: a write that changes nothing else is no reason for a stamp.
+	// Renew is the value of the annotation by which a user becomes the author without another
+	// change: such a write would give no stamp otherwise.
 	Renew = "me"
 )
 
-// Stamp says who wrote what stands in an object.
+// Stamp names the author of the content of an object.
 type Stamp struct {
 	// User, UID, Groups and Extra are the user as kube-apiserver authenticated them.
 	User   string              `json:"user"`
 	UID    string              `json:"uid,omitempty"`
 	Groups []string            `json:"groups,omitempty"`
 	Extra  map[string][]string `json:"extra,omitempty"`
-	// Time is when they wrote it, to the second, in UTC.
+	// Time is the time of the write, to the second, in UTC.
 	Time time.Time `json:"time"`
-	// Bypass is true when they had the verb bypass on privilegechecks.policy.penstock.dev
-	// for the extension then.
+	// Bypass is true if the user then had the verb bypass on privilegechecks.policy.penstock.dev
+	// for the extension.
 	Bypass bool `json:"bypass,omitempty"`
-	// Kind is that of the object, with its group; empty for a ClusterExtension.
+	// Kind is the kind of the object, with its group; empty for a ClusterExtension.
 	Kind string `json:"kind,omitempty"`
 	// Extension is the uid of the object; empty in a stamp made at its creation.
 	Extension string `json:"extension,omitempty"`
 	// Name is the name of the object, or its generateName at a creation without a name.
 	Name string `json:"name"`
-	// Namespace is that of the object, empty when it is in none.
+	// Namespace is the namespace of the object, empty for a cluster-scoped one.
 	Namespace string `json:"namespace,omitempty"`
-	// Generation is metadata.generation as that write left it; 0 where the author does not
-	// answer for the spec.
+	// Generation is metadata.generation after that write; 0 if the author is not responsible for
+	// the spec.
 	Generation int64 `json:"generation"`
-	// Chosen is the write that changed spec.source last; nil when that is not known.
+	// Chosen is the last write that changed spec.source; nil when unknown.
 	Chosen *Choice `json:"chosen,omitempty"`
-	// Digest is that of what was written, see Digest.
+	// Digest is the digest of the written content, see Digest.
 	Digest string `json:"digest"`
 	// Signature is an HMAC-SHA256 in hexadecimal digits.
 	Signature string `json:"signature"`
 }
 
-// Info is the user of a stamp, for access reviews and impersonation.
+// Info returns the user of a stamp, for access reviews and impersonation.
 func (s *Stamp) Info() user.Info {
 	return &user.DefaultInfo{Name: s.User, UID: s.UID, Groups: s.Groups, Extra: s.Extra}
 }
 
-// Fresh tells whether a stamp still decides at a time. The loop asks it; reviews do not.
+// Fresh returns whether a stamp still decides at a time. The controller checks it; reviews do not.
 func (s *Stamp) Fresh(now time.Time) bool {
 	return now.Before(s.Time.Add(Lifetime)) && s.Time.Before(now.Add(CreationSkew))
 }
 
-// Encode is the value of the annotation.
+// Encode returns the value of the annotation.
 func (s *Stamp) Encode() (string, error) {
 	out, err := json.Marshal(s)
 	if err != nil {
@@ -91,17 +91,17 @@ func parse(value string) (*Stamp, error) {
 	return stamp, nil
 }
 
-// Problem is why a stamp does not count.
+// Problem is the reason why a stamp is not valid.
 type Problem string
 
 const (
-	// Missing: nobody wrote the object since Penstock stamps.
+	// Missing: no write of the object since Penstock makes stamps.
 	Missing Problem = "Missing"
 	// Unreadable: the annotation is no stamp.
 	Unreadable Problem = "Unreadable"
-	// Unsigned: the signature is not ours, or is of a store that is no longer used.
+	// Unsigned: the signature is not ours, or that of a former store.
 	Unsigned Problem = "Unsigned"
-	// OtherExtension: it was made for another object.
+	// OtherExtension: the stamp was made for another object.
 	OtherExtension Problem = "OtherExtension"
 	// OtherContent: the spec, or an annotation of ours, was changed without a stamp.
 	OtherContent Problem = "OtherContent"
@@ -110,7 +110,7 @@ const (
 // Error says why there is no author.
 type Error struct {
 	Problem Problem
-	// Detail is for people: what was found and what was wanted.
+	// Detail is for people: the found value and the wanted one.
 	Detail string
 }
 

@@ -8,23 +8,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Subject is a kind of which it is noted who wrote it, and what they answer for.
+// Subject is a kind whose author is recorded, and the part that the author is responsible for.
 type Subject struct {
 	Kind schema.GroupVersionKind
-	// Spec is whether they answer for the spec. A stamp is for one generation then.
+	// Spec is true if that part includes the spec. Then a stamp is for one generation.
 	Spec bool
-	// Annotation tells for which annotations they answer.
+	// Annotation returns whether that part includes an annotation.
 	Annotation func(key string) bool
 }
 
-// ClusterExtensions are written whole: the spec, and all annotations of ours.
+// ClusterExtensions returns the subject of ClusterExtensions: the spec, and all our annotations.
 func ClusterExtensions() Subject {
 	return Subject{Kind: extension.Kind, Spec: true, Annotation: func(key string) bool {
 		return strings.HasPrefix(key, extension.AnnotationPrefix) && key != extension.AuthorAnnotation
 	}}
 }
 
-// Mark is what a stamp says of its kind: nothing for ClusterExtensions, which had stamps first.
+// Mark returns the kind's mark in a stamp: empty for ClusterExtensions, which had stamps first.
 func (s Subject) Mark() string {
 	if s.Kind == extension.Kind {
 		return ""

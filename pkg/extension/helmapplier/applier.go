@@ -67,7 +67,7 @@ type Revision struct {
 	Version int
 	// Status is that of Helm.
 	Status string
-	// Description is what Helm says of it.
+	// Description is Helm's description of it.
 	Description string
 	// Namespace is that of the release, and Labels are those that Wanted gave it.
 	Namespace string
@@ -84,7 +84,7 @@ type Revision struct {
 	Err error
 }
 
-// Wanted is what an extension shall have.
+// Wanted is the desired state of an extension.
 type Wanted struct {
 	// Name of the extension, and of its release.
 	Name string
@@ -297,7 +297,7 @@ func (a *Applier) next(wanted Wanted, found []stored) *rspb.Release {
 	return next
 }
 
-// completed is what Helm says of a revision that is deployed.
+// completed returns Helm's description of a deployed revision.
 func completed(next *rspb.Release) string {
 	if next.Version == 1 {
 		return "Install complete"

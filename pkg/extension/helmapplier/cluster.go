@@ -27,8 +27,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// cluster is what Helm applies to. Served kinds are asked for once, and again when a kind is
-// not found.
+// cluster is the cluster to which Helm applies. It asks for served kinds once, and again when a
+// kind is not found.
 type cluster struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
@@ -101,7 +101,7 @@ func bounded(ctx context.Context, next http.RoundTripper) roundTrip {
 	}
 }
 
-// upgrade is what one action changes in the cluster.
+// upgrade has the changes of one action in the cluster.
 type upgrade struct {
 	client          *kube.Client
 	current, target kube.ResourceList
@@ -228,8 +228,9 @@ func rolledOutBy(object metav1.Object) string {
 	return chain
 }
 
-// isProtected is whether the namespace of an object keeps the objects of extensions from others. Helm
-// writes by the identity of the engine, which the webhook that protects them does not ask about.
+// isProtected reports whether the namespace of an object keeps the objects of extensions from
+// others. Helm writes by the identity of the engine, which the webhook that protects them does not
+// ask about.
 func (u *upgrade) isProtected(ctx context.Context, info *resource.Info) (bool, error) {
 	name := info.Namespace
 	if info.Mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {

@@ -29,7 +29,8 @@ type stored struct {
 	err     error
 }
 
-// payload is what is in the Secrets: Helm leaves the labels of a release to the manager that stores it.
+// payload is the content of the Secrets: Helm leaves the labels of a release to the manager that
+// stores it.
 type payload struct {
 	*rspb.Release
 	Labels map[string]string `json:"labels,omitempty"`

@@ -66,7 +66,7 @@ func (w *Watch) Releases() (map[string]bool, error) {
 	return found, nil
 }
 
-// takenOver is whether a Secret says that the engine has the objects of its revision.
+// takenOver reports whether a Secret says that the engine has the objects of its revision.
 func takenOver(index metav1.Object) bool {
 	return index.GetLabels()[olmv1alpha1.SupersededByLabel] != "" || index.GetAnnotations()[olmv1alpha1.SupersededByAnnotation] != ""
 }

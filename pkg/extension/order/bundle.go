@@ -10,21 +10,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// Cluster is what can be known of the cluster of a bundle that requires what other packages bring.
+// Cluster has the facts of a cluster that decide whether a bundle's requirements are met.
 type Cluster struct {
-	// All are the ClusterExtensions that there are, and Shown is about those that a message may name.
+	// All are the existing ClusterExtensions, and Shown names those that a message may name.
 	All   []Extension
 	Shown Shown
-	// Serves is whether the cluster serves a kind, such as cert-manager.io/v1/Certificate.
+	// Serves returns whether the cluster serves a kind, such as cert-manager.io/v1/Certificate.
 	Serves func(kind string) (bool, error)
-	// Providers names the packages of the catalogs that have what is required.
+	// Providers returns the packages of the catalogs that meet a requirement.
 	Providers func(source.Requirement) []string
 }
 
-// Lacks says which requirements of a bundle are not met in its cluster, each with the command that installs a
-// package which has it, and nothing when all are met. A package must be installed by a ClusterExtension, and
-// a kind must be served. Combinations of requirements are for a person. Kinds is whether a kind lacks: nobody
-// says when it is served.
+// Lacks returns the unmet requirements of a bundle in its cluster, each with the command that
+// installs a fitting package, or nothing when all are met. A package must be installed by a
+// ClusterExtension, and a kind must be served. Combinations of requirements are for a person. Kinds
+// is true if a kind is missing: no event reports when it is served.
 func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks string, kinds bool, err error) {
 	var all []string
 	for _, one := range requires {
@@ -75,8 +75,8 @@ func (c Cluster) lacksPackage(of Extension, required source.Requirement) string 
 	return ", which no ClusterExtension that its author may get has installed" + c.installed(required)
 }
 
-// fits is whether a version is in a range of a bundle, whose grammar is that of OLM and not that of
-// ClusterExtensions.
+// fits reports whether a version is in a range of a bundle, whose grammar is that of OLM and not
+// that of ClusterExtensions.
 func fits(version, wanted string) bool {
 	if wanted == "" {
 		return true

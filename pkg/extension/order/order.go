@@ -1,6 +1,6 @@
-// Package order has the order between ClusterExtensions: one names in an annotation which
-// others must be installed before it, and in which versions. The order holds what Penstock would
-// begin. It installs, chooses and upgrades nothing, and it stops nothing that is installed.
+// Package order has the order between ClusterExtensions. An extension names in an annotation the
+// extensions, with versions, that must be installed before it. The order only delays what Penstock
+// would begin. It installs, chooses and upgrades nothing, and does not stop an installed extension.
 package order
 
 import (
@@ -18,21 +18,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// Extension is what the order asks of a ClusterExtension.
+// Extension has the fields of a ClusterExtension that the order needs.
 type Extension struct {
 	Name, Target string
-	// Installed is whether a version is installed, Version which one, empty when it is not known.
+	// Installed is true if a version is installed, and Version is that version, empty when unknown.
 	Installed bool
 	Version   string
-	// Available is whether the installed version works.
+	// Available is true if the installed version works.
 	Available bool
-	// Package is that of the bundle, empty when the ClusterExtension does not say.
+	// Package is the package of the bundle, empty when the ClusterExtension does not name it.
 	Package string
 	// Requires is empty when the annotation cannot be read.
 	Requires []extension.Requirement
 }
 
-// RequiredBy reads only what a ClusterExtension requires: it is asked of all of them at each change.
+// RequiredBy returns the requirements of a ClusterExtension without reading the rest: callers read
+// all extensions at each change.
 func RequiredBy(object *unstructured.Unstructured) []extension.Requirement {
 	value, has := object.GetAnnotations()[extension.RequiresAnnotation]
 	if !has {
@@ -67,14 +68,14 @@ func Of(object *unstructured.Unstructured) Extension {
 // Find returns the extension with a name, nil when there is none.
 type Find func(name string) *Extension
 
-// Requires returns what the extension with a name requires.
+// Requires returns the requirements of the extension with a name.
 type Requires func(name string) []extension.Requirement
 
-// Shown is whether the reader of a message may know of the extension with a name.
+// Shown returns whether the reader of a message may know of the extension with a name.
 type Shown func(name string) bool
 
-// Unmet says what has to happen before an extension begins, nothing when it may begin. Of extensions
-// that are not shown it says only that they are not as required.
+// Unmet returns what must happen before an extension begins, or nothing when it may begin. Of
+// extensions that are not shown it says only that they are not as required.
 func Unmet(of Extension, find Find, requires Requires, shown Shown) string {
 	var missing []string
 	hidden := false
@@ -120,8 +121,9 @@ func unmet(of Extension, one extension.Requirement, found *Extension) string {
 // each other cost a constant each. Writes are searched without a bound.
 const maxLooked = 100
 
-// Cycle returns the names of extensions that require each other, beginning with name, and nil when it is in
-// no cycle among the first most extensions that it requires, the nearest first. Most is 0 for no bound.
+// Cycle returns the names of extensions that require each other, beginning with name. It returns
+// nil when name is in no cycle among the first most extensions that it requires, the nearest first.
+// Most is 0 for no bound.
 func Cycle(name string, requires []extension.Requirement, of Requires, most int) []string {
 	// from has by which extension another one was found.
 	from := map[string]string{name: ""}
@@ -149,9 +151,9 @@ func Cycle(name string, requires []extension.Requirement, of Requires, most int)
 	return nil
 }
 
-// Breaks says which extensions that are installed would not have what they require any more, when
-// the one with a name has another version, or is gone when that is empty. Extensions that are not shown
-// are counted. It is empty when there are none, and when the acknowledgement is of exactly these.
+// Breaks returns the installed extensions whose requirements would become unmet when the extension
+// gets another version, or is deleted (empty version). It counts extensions that are not shown. It
+// is empty when there are none, and when the acknowledgement is of exactly these.
 func Breaks(of Extension, version string, all []Extension, acknowledged string, shown Shown) string {
 	var names, said []string
 	for _, other := range all {

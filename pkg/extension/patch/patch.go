@@ -1,6 +1,6 @@
-// Package patch changes single fields of rendered objects, for ClusterExtensions whose bundle or chart has no
-// value for a field. Patches come before everything else that looks at the objects: rights, CRD upgrade
-// safety, the deletion budget and the diff are about patched objects.
+// Package patch changes single fields of rendered objects, for ClusterExtensions whose bundle or
+// chart has no value for a field. Patches are applied first: rights, CRD upgrade safety, the
+// deletion budget and the diff see only patched objects.
 package patch
 
 import (

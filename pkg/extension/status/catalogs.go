@@ -92,7 +92,7 @@ func upgrade(facts Facts, v view) said {
 	return said{metav1.ConditionFalse, reasonNewest, message}
 }
 
-// older is whether a version is below another one: a spec may ask to go back, which is no
+// older reports whether a version is below another one: a spec may ask to go back, which is no
 // upgrade. An unreadable catalog is not.
 func older(version, than string) bool {
 	one, err := semver.Parse(version)

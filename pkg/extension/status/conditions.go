@@ -13,16 +13,16 @@ const (
 
 // Types of conditions that it does not have.
 const (
-	// Ready is True when what the spec asks for is installed and available. Otherwise it says
-	// in one message what is wrong, and what to do.
+	// Ready is True when the content of the spec is installed and available. Otherwise its message
+	// says what is wrong, and what to do.
 	Ready = "Ready"
-	// Stalled is True when nothing changes before a person acts (kstatus).
+	// Stalled is True when a user must act before anything changes (kstatus).
 	Stalled = "Stalled"
-	// UpgradeAvailable is True when there is a newer version, whether it may come or not.
+	// UpgradeAvailable is True when there is a newer version, allowed or not.
 	UpgradeAvailable = "UpgradeAvailable"
 )
 
-// ReasonHandedToHelm is that of revisions whose objects Helm applies.
+// ReasonHandedToHelm is the reason of revisions whose objects Helm applies.
 const ReasonHandedToHelm = "HandedToHelm"
 
 // Reasons of conditions that OLM v1 has.

@@ -1,7 +1,6 @@
-// Package status says in the status of a ClusterExtension what is known of it. It is pure: a
-// function of facts, and of the status before, from which transition times carry over.
+// Package status computes the status of a ClusterExtension. It is pure: a function of facts, and of
+// the status before, from which it takes transition times.
 //
-// The conditions of OLM v1 have its reasons and its messages, to the letter where it has one.
-// Further facts of Penstock are in conditions that OLM does not have: Ready, Stalled and
-// UpgradeAvailable.
+// The conditions of OLM v1 have OLM's reasons, and OLM's messages word for word where OLM has one.
+// Further facts are in conditions that OLM lacks: Ready, Stalled and UpgradeAvailable.
 package status

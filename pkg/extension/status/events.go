@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestNote is what the API takes for the note of an event, in bytes.
+// longestNote is the longest note of an event that the API accepts, in bytes.
 const longestNote = 1024
 
 // Reasons of events that are no reasons of conditions.
@@ -19,16 +19,16 @@ const (
 	eventUpgradeAvailable = "UpgradeAvailable"
 )
 
-// Event tells people that something has become another one.
+// Event reports a change to people.
 type Event struct {
-	// Warning is whether somebody should look.
+	// Warning is true if a user should look.
 	Warning bool
 	// Reason is one word, and Note at most 1024 bytes.
 	Reason, Note string
 }
 
-// Events are what happened between two statuses, nothing when both say the same. Messages
-// that only count on are no news.
+// Events returns the events between two statuses, none when both say the same. Messages that only
+// count on give no event.
 func Events(before, after extension.Status) []Event {
 	var events []Event
 	add := func(warning bool, reason, note string) {

@@ -81,8 +81,8 @@ func (r revision) rollingOut(status metav1.ConditionStatus) said {
 	return said{status, ReasonRollingOut, fmt.Sprintf("Revision %s is rolling out.", r.version())}
 }
 
-// failed is what OLM v1 would call an error of its engine, which it tries again: everything
-// besides probes that do not pass yet. It is empty for none.
+// failed returns the message that OLM v1 would have for an error of its engine, which it tries
+// again: everything besides probes that do not pass yet. It is empty for none.
 func (r revision) failed() string {
 	if failing := r.condition(olmv1alpha1.ConditionFailing); failing != nil && failing.Status == metav1.ConditionTrue {
 		switch failing.Reason {

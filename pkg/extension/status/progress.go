@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// reached is what OLM v1 says of an extension with nothing left to do.
+// reached is OLM v1's message about an extension with nothing left to do.
 const reached = "Desired state reached"
 
 // progress is the condition Progressing: that of the pass when it failed, and otherwise that
@@ -42,9 +42,9 @@ func progress(facts Facts, v view) said {
 	return said{metav1.ConditionTrue, ReasonRetrying, message}
 }
 
-// keeps is whether what is installed stays without an error: while an upgrade waits
-// to begin by itself, and although the catalogs are gone, where OLM v1 asks whether another version
-// is wanted.
+// keeps reports whether what is installed stays without an error: while an upgrade waits to begin
+// by itself, and although the catalogs are gone, where OLM v1 asks whether another version is
+// wanted.
 func keeps(facts Facts, v view) bool {
 	if facts.Outcome.waits() {
 		return v.installed != nil && v.latest() == nil
@@ -56,7 +56,7 @@ func keeps(facts Facts, v view) bool {
 	return catalog == nil || resolve.InRange(v.installed.version(), catalog.Version)
 }
 
-// settled is whether what is installed is what the spec, as it is now, led to once. Later
+// settled reports whether what is installed is what the spec, as it is now, led to once. Later
 // versions of catalogs may be missing. While a rollback holds it is not, no matter who has the
 // objects: of those that Helm has, or has had, the outcome of the pass says so and not the
 // revision.
@@ -74,7 +74,7 @@ func settled(facts Facts, v view) bool {
 	return told != nil && told.ObservedGeneration == generation && tellsInstalled(told.Reason)
 }
 
-// tellsInstalled is whether a reason of Ready is about what is installed.
+// tellsInstalled reports whether a reason of Ready is about what is installed.
 func tellsInstalled(reason string) bool {
 	switch reason {
 	case string(Pending), string(WaitingForWindow), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:

@@ -72,7 +72,7 @@ func waiting(outcome Outcome) string {
 	return fmt.Sprintf("an upgrade to %s waits: %s", outcome.Bundle.Version, joined(outcome))
 }
 
-// joined is what is known of an outcome.
+// joined returns the message of an outcome.
 func joined(outcome Outcome) string {
 	if outcome.Message == "" || outcome.Why == "" {
 		return outcome.Message + outcome.Why
@@ -80,7 +80,7 @@ func joined(outcome Outcome) string {
 	return outcome.Message + ": " + outcome.Why
 }
 
-// readiness is what a revision says of itself, in its own words.
+// readiness returns a revision's own condition.
 func (r revision) readiness() (said, bool) {
 	title := r.title()
 	stalled, failing, available := r.condition(olmv1alpha1.ConditionStalled), r.condition(olmv1alpha1.ConditionFailing), r.condition(olmv1alpha1.ConditionAvailable)
@@ -105,7 +105,7 @@ func (r revision) readiness() (said, bool) {
 	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available" + r.warnings() + r.drift()}, false
 }
 
-// drift is what is reported and not repaired, as the end of a message.
+// drift returns the drift that is reported and not repaired, as the end of a message.
 func (r revision) drift() string {
 	if !r.is(olmv1alpha1.ConditionDriftReported) {
 		return ""

@@ -4,76 +4,76 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Result is how far a pass came. Its words are reasons of the condition Ready.
+// Result is the result of a pass. Its values are reasons of the condition Ready.
 type Result string
 
 // Results. Besides the first two, all say why no revision was made.
 const (
-	// Pending has not found out enough: revisions or catalogs are not known yet.
+	// Pending: revisions or catalogs are not known yet.
 	Pending Result = "Pending"
-	// Settled has nothing left to do: the newest revision is what the spec asks for.
+	// Settled: the newest revision is the one that the spec asks for.
 	Settled Result = "Settled"
 
-	// Invalid is a spec, or an annotation, that cannot be followed.
+	// Invalid: the spec or an annotation is not valid.
 	Invalid Result = "InvalidExtension"
 	// Unresolved: the catalogs have no bundle for the spec, or more than one.
 	Unresolved Result = "Unresolved"
-	// CatalogUnavailable: a catalog that is asked cannot be read now.
+	// CatalogUnavailable: a requested catalog cannot be read now.
 	CatalogUnavailable Result = "CatalogUnavailable"
-	// NoCatalog: no ClusterCatalog that is asked is there. The installed version stays as it is.
+	// NoCatalog: no requested ClusterCatalog exists. The installed version stays as it is.
 	NoCatalog Result = "NoCatalog"
-	// PullFailed: the image cannot be had now.
+	// PullFailed: the image cannot be pulled now.
 	PullFailed Result = "PullFailed"
-	// Unsupported is a bundle, a chart or an image of which no objects can be made.
+	// Unsupported: no objects can be made from the bundle, chart or image.
 	Unsupported Result = "UnsupportedContent"
-	// SignatureVerificationFailed: a policy about signatures refuses the image.
+	// SignatureVerificationFailed: a signature policy refuses the image.
 	SignatureVerificationFailed Result = "SignatureVerificationFailed"
-	// SignatureFormatUnsupported: the signature policy refuses the image, whose signatures are in a
-	// format that is not verified here.
+	// SignatureFormatUnsupported: the signature policy refuses the image, because its signatures
+	// are in a format that the policy cannot verify.
 	SignatureFormatUnsupported Result = "SignatureFormatUnsupported"
-	// InvalidConfiguration: the bundle does not take spec.config, or a patch does not match.
+	// InvalidConfiguration: the bundle does not accept spec.config, or a patch does not match.
 	InvalidConfiguration Result = "InvalidConfiguration"
-	// UnsafeDefinitions: a CustomResourceDefinition would change in a way that is not safe.
+	// UnsafeDefinitions: a CustomResourceDefinition would change in an unsafe way.
 	UnsafeDefinitions Result = "UnsafeDefinitions"
-	// InvalidManifests: the objects are no revision that can be stored.
+	// InvalidManifests: the objects cannot be stored as a revision.
 	InvalidManifests Result = "InvalidManifests"
 
-	// ChangedSinceReview: the content is not what was approved for a child of a ClusterExtensionSet.
+	// ChangedSinceReview: the content differs from the approved content of a child of a
+	// ClusterExtensionSet.
 	ChangedSinceReview Result = "ChangedSinceReview"
 
 	// AuthorUnknown: nobody has signed the spec as it is.
 	AuthorUnknown Result = "AuthorUnknown"
-	// Denied: the author, or the ServiceAccount, cannot do what the revision does.
+	// Denied: the author, or the ServiceAccount, lacks rights for the revision.
 	Denied Result = "Denied"
 	// Refused: the revision was refused for another reason, for instance by a policy, or by
 	// the quota of its author.
 	Refused Result = "RevisionRefused"
-	// NameTaken: the revisions of this name belong to somebody else.
+	// NameTaken: the revisions of this name belong to another owner.
 	NameTaken Result = "NameTaken"
-	// Failed is an error that is tried again.
+	// Failed: an error, which is tried again.
 	Failed Result = "PassFailed"
 
-	// ReleaseBlocked: the Helm release of the extension cannot be read, or its objects are
-	// somebody else's too.
+	// ReleaseBlocked: the Helm release of the extension cannot be read, or its objects have another
+	// owner too.
 	ReleaseBlocked Result = "ReleaseBlocked"
 
 	// Frozen: the cluster is frozen, and Helm would write to it.
 	Frozen Result = "Frozen"
-	// WaitingForWindow: an upgrade that nobody asked for just now waits for a maintenance window.
+	// WaitingForWindow: an automatic upgrade waits for a maintenance window.
 	WaitingForWindow Result = "WaitingForWindow"
-	// NotUpgradeable: an OperatorCondition of what is installed holds an upgrade that nobody asked for
-	// just now.
+	// NotUpgradeable: an OperatorCondition of the installed operator holds an automatic upgrade.
 	NotUpgradeable Result = "NotUpgradeable"
-	// RequirementsUnmet: other extensions must be installed before.
+	// RequirementsUnmet: other extensions must be installed first.
 	RequirementsUnmet Result = "RequirementsUnmet"
-	// RequiredByOthers: installed extensions require the version that is installed.
+	// RequiredByOthers: installed extensions require the installed version.
 	RequiredByOthers Result = "RequiredByOthers"
-	// Held: a rollback keeps the extension from making a revision, or somebody has paused what
-	// Helm would go on with.
+	// Held: a rollback keeps the extension from making a revision, or a user has paused a revision
+	// that Helm would continue.
 	Held Result = "Held"
 )
 
-// verdict is what a result means.
+// verdict is the meaning of a result.
 type verdict struct {
 	// progressing and reason are those of OLM v1's condition Progressing.
 	progressing metav1.ConditionStatus
@@ -115,8 +115,8 @@ func verdicts() map[Result]verdict {
 	}
 }
 
-// Waits is whether a reason of UpgradeAvailable is of an upgrade that begins by itself later, and that a person
-// can begin now by their own write.
+// Waits returns whether a reason of UpgradeAvailable is of an upgrade that begins by itself later,
+// and that a user can begin now by a write.
 func Waits(reason string) bool {
 	return reason == string(WaitingForWindow) || reason == string(NotUpgradeable)
 }
@@ -124,12 +124,12 @@ func Waits(reason string) bool {
 // waits is Waits of how a pass ended.
 func (o Outcome) waits() bool { return Waits(string(o.Result)) }
 
-// Retried is whether a reason of Ready is of a pass that has failed, and is tried again by itself.
+// Retried returns whether a reason of Ready is of a failed pass that is tried again.
 func Retried(reason string) bool {
 	verdict, failed := verdicts()[Result(reason)]
 	return failed && verdict.reason == ReasonRetrying && !verdict.person
 }
 
-// NeedsPerson is whether a reason of Ready is of a pass that made no revision, where nothing changes before
-// a person acts.
+// NeedsPerson returns whether a reason of Ready is of a pass that made no revision, and after which
+// a user must act.
 func NeedsPerson(reason string) bool { return verdicts()[Result(reason)].person }

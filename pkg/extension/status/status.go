@@ -47,14 +47,14 @@ func Of(facts Facts) extension.Status {
 	return w.status
 }
 
-// knowsCatalogs is whether what was said of catalogs stays: they are not known yet, because the
-// process has just begun, and were when the same spec was looked at.
+// knowsCatalogs reports whether what was said of catalogs stays: they are not known yet, because
+// the process has just begun, and were when the same spec was looked at.
 func (w *writer) knowsCatalogs(facts Facts) bool {
 	said := meta.FindStatusCondition(w.status.Conditions, Deprecated)
 	return facts.Outcome.Result == Pending && facts.Upgrades == nil && facts.Deprecations == nil && said != nil && said.ObservedGeneration == w.generation
 }
 
-// Same is whether two statuses say the same, whatever the time zone.
+// Same returns whether two statuses are equal, whatever the time zone.
 func Same(a, b extension.Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // copied lets conditions be set without a change of the object.
@@ -128,7 +128,7 @@ func availability(v view) said {
 	return said{metav1.ConditionFalse, ReasonAbsent, "No bundle installed"}
 }
 
-// stalled says whether a person has to act.
+// stalled reports whether a person has to act.
 func (w *writer) stalled(ready said, person bool) {
 	if !person {
 		w.set(Stalled, said{metav1.ConditionFalse, reasonNotStalled, "nothing waits for a person"})

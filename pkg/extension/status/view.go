@@ -36,8 +36,8 @@ func (r revision) is(kind string) bool {
 
 func (r revision) paused() bool { return r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused }
 
-// bundle is what the definition of ClusterExtensions takes in status, nil when the revision
-// names none that it would take.
+// bundle returns the bundle for the status, in the form that the definition of ClusterExtensions
+// accepts, nil when the revision names none of that form.
 func (r revision) bundle() *extension.InstallStatus {
 	name, version := r.Annotations[olmv1alpha1.BundleAnnotation], r.version()
 	if name == "" {
@@ -53,7 +53,7 @@ func (r revision) bundle() *extension.InstallStatus {
 	return &extension.InstallStatus{Bundle: bundle}
 }
 
-// view is what the revisions of an extension say, sorted as OLM v1 does.
+// view has the state of the revisions of an extension, sorted as OLM v1 does.
 type view struct {
 	// installed is the newest that has succeeded and is neither archived nor being deleted.
 	installed *revision

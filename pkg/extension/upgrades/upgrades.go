@@ -1,6 +1,6 @@
-// Package upgrades says what the catalogs have beyond what an extension has installed: what
-// comes, what is newer and does not come, and why. It is pure, and what it says of what comes
-// is what the resolver chooses.
+// Package upgrades lists the versions in the catalogs beyond the installed one: the version that
+// Penstock will install, newer versions that it will not, and why. It is pure. The version to
+// install is always the resolver's choice.
 package upgrades
 
 import (
@@ -14,44 +14,44 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// MaxBlocked is how many versions are listed that do not come.
+// MaxBlocked bounds the listed versions that Penstock does not install.
 const MaxBlocked = 10
 
 // longestWhy bounds what is said of one of them, in bytes: catalogs come from others.
 const longestWhy = 500
 
-// Upgrades is what the catalogs have for an extension. Versions are empty where there is none.
+// Upgrades has the catalogs' versions for an extension. Versions are empty where there is none.
 type Upgrades struct {
 	// Installed is the version that is installed.
 	Installed string `json:"installed,omitempty"`
 	// Allowed is the version that the spec leads to now, which may be the installed one. With
-	// manual approval it comes as a proposal. AllowedChannel and AllowedCatalog lead there.
+	// manual approval it becomes a proposal. AllowedChannel and AllowedCatalog have it.
 	Allowed        string `json:"allowed,omitempty"`
 	AllowedChannel string `json:"allowedChannel,omitempty"`
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`
 	// AllowedNeeds is the lowest Kubernetes of the allowed version; empty when it states none.
 	AllowedNeeds string `json:"-"`
-	// Newest is the highest version in the channels and catalogs that the spec asks for.
+	// Newest is the highest version in the requested channels and catalogs.
 	Newest string `json:"newest,omitempty"`
 	// Blocked lists versions above both the installed and the allowed one, the newest
 	// first, with the reason why Penstock does not install them. BlockedMore counts further
 	// ones.
 	Blocked     []Blocked `json:"blocked,omitempty"`
 	BlockedMore int       `json:"blockedMore,omitempty"`
-	// None says why the spec leads to no version. It is empty when it does.
+	// None says why the spec leads to no version; empty otherwise.
 	None string `json:"none,omitempty"`
 }
 
-// Blocked is a version that does not come.
+// Blocked is a version that Penstock does not install.
 type Blocked struct {
 	Version string `json:"version"`
 	Catalog string `json:"catalog"`
 	Cause   Cause  `json:"cause"`
-	// Why says it in words, and what helps.
+	// Why has the cause in words, and the remedy.
 	Why string `json:"why"`
 }
 
-// Cause is what keeps a version from coming.
+// Cause is the reason why a version is not installed.
 type Cause string
 
 // Causes, the one that is nearest to coming last.
@@ -60,20 +60,20 @@ const (
 	OtherCatalog Cause = "OtherCatalog"
 	// Channel: it is in none of spec.source.catalog.channels.
 	Channel Cause = "Channel"
-	// Range: spec.source.catalog.version leaves it out.
+	// Range: it is outside of spec.source.catalog.version.
 	Range Cause = "Range"
-	// NotSuccessor: the catalog has no upgrade to it from what is installed, and
-	// spec.source.catalog.upgradeConstraintPolicy asks for one.
+	// NotSuccessor: the catalog has no upgrade to it from the installed version, and
+	// spec.source.catalog.upgradeConstraintPolicy requires one.
 	NotSuccessor Cause = "NotSuccessor"
 	// ClusterVersion: it needs a newer Kubernetes than the cluster has.
 	ClusterVersion Cause = "ClusterVersion"
-	// Deprecated: the catalog says that it should not be used, and has another one.
+	// Deprecated: the catalog deprecates it, and has another version.
 	Deprecated Cause = "Deprecated"
 	// Priority: another catalog has a higher priority.
 	Priority Cause = "Priority"
 	// Tie: several catalogs of the same priority might be meant.
 	Tie Cause = "Tie"
-	// Unsupported: it was chosen and cannot be installed.
+	// Unsupported: it was chosen, but cannot be installed.
 	Unsupported Cause = "Unsupported"
 )
 
@@ -98,14 +98,14 @@ func causes() []causeRules {
 	}
 }
 
-// Available is whether there is a newer version than the installed one, whether it may come
-// or not.
+// Available returns whether there is a newer version than the installed one, allowed or not.
 func (u *Upgrades) Available() bool { return u.Comes() || len(u.Blocked) > 0 }
 
-// Comes is whether the spec leads to another version than the installed one.
+// Comes returns whether the spec leads to another version than the installed one.
 func (u *Upgrades) Comes() bool { return u.Allowed != "" && u.Allowed != u.Installed }
 
-// Request is what an extension asks the catalogs for; installed is nil when nothing is.
+// Request returns an extension's request to the catalogs; installed is nil when nothing is
+// installed.
 func Request(source extension.Catalog, installed *resolve.Installed) resolve.Request {
 	return resolve.Request{
 		Package: source.PackageName, Version: source.Version, Channels: source.Channels, Selector: source.Selector,
@@ -113,8 +113,8 @@ func Request(source extension.Catalog, installed *resolve.Installed) resolve.Req
 	}
 }
 
-// Of returns what there is. Its errors are the resolver's about the request and about
-// catalogs that cannot be read: then it is not known.
+// Of returns the versions. Its errors are the resolver's about the request and about catalogs that
+// cannot be read: then the versions are unknown.
 func Of(request resolve.Request, catalogs []resolve.Catalog) (*Upgrades, error) {
 	survey, err := resolve.Look(request, catalogs)
 	if err != nil {

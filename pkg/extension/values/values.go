@@ -1,5 +1,6 @@
-// Package values has the configuration of ClusterExtensions that comes from Secrets and ConfigMaps. It merges
-// values, and finds those of Secrets where nobody may see them: outside of Secrets, and in messages.
+// Package values has the configuration of ClusterExtensions that comes from Secrets and ConfigMaps.
+// It merges values, and finds values of Secrets where they must not be: outside of Secrets, and in
+// messages.
 package values
 
 import (
@@ -209,7 +210,7 @@ func each(value any, path string, names bool, f func(path, text string)) {
 	}
 }
 
-// HasSecrets is whether a value is of a Secret.
+// HasSecrets reports whether a value is of a Secret.
 func (v *Values) HasSecrets() bool { return v != nil && v.masked != nil }
 
 // Mask returns a text without values of Secrets.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Missing says what of a profile's requirements a cluster lacks; nil when nothing.
+// Missing returns the requirements of a profile that a cluster lacks; nil for none.
 func Missing(p Profile, facts Facts) error {
 	var lacks []string
 	for _, requirement := range p.Requires() {
@@ -17,8 +17,8 @@ func Missing(p Profile, facts Facts) error {
 	return missing(lacks)
 }
 
-// Served says which of some definitions a cluster lacks, of requirements that are optional, and
-// needed with the options of a plan; nil when none.
+// Served returns which of some definitions a cluster lacks, for optional requirements that the
+// options of a plan need; nil for none.
 func Served(p Profile, facts Facts, definitions ...string) error {
 	var lacks []string
 	for _, requirement := range p.Requires() {

@@ -9,31 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Definitions is the resource of CustomResourceDefinitions.
+// Definitions returns the resource of CustomResourceDefinitions.
 func Definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// Source has what profiles look at: watches, or requests. Its errors say what could not be
-// read.
+// Source reads the objects of profiles: by watches, or requests. Its errors name the unreadable
+// object.
 type Source interface {
 	// Definition returns a CustomResourceDefinition, nil when there is none.
 	Definition(ctx context.Context, name string) (*unstructured.Unstructured, error)
-	// Objects returns the objects of a definition that is served, as this resource, in
-	// any order.
+	// Objects returns the objects of a served definition, as this resource, in any order.
 	Objects(ctx context.Context, definition string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error)
 }
 
-// Finding is what one requirement turned out to be.
+// Finding is the result of one requirement.
 type Finding struct {
 	// Definition has no versions when it is not served.
 	Definition Definition
-	// Objects are those of a definition that is served, in the order of their names, when
-	// they are required.
+	// Objects are the objects of a served definition, by name, if they are required.
 	Objects []*unstructured.Unstructured
 }
 
-// Find reads what a requirement is about.
+// Find reads the definition and the objects of a requirement.
 func Find(ctx context.Context, from Source, requirement Requirement) (Finding, error) {
 	crd, err := from.Definition(ctx, requirement.Definition)
 	if err != nil {
@@ -58,12 +56,12 @@ func Find(ctx context.Context, from Source, requirement Requirement) (Finding, e
 	return Finding{Definition: definition, Objects: objects}, nil
 }
 
-// NewFacts returns facts that have nothing yet.
+// NewFacts returns empty facts.
 func NewFacts() Facts {
 	return Facts{Definitions: map[string]Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
 }
 
-// Add adds what a requirement turned out to be. It tells whether its definition is served.
+// Add adds the finding of a requirement. It returns whether its definition is served.
 func (f Facts) Add(requirement Requirement, found Finding) bool {
 	if len(found.Definition.Versions) == 0 {
 		return false

@@ -27,8 +27,8 @@ func wantedArguments(config *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// HasArguments tells whether a rendered configuration has the kernel arguments of another one
-// in effect.
+// HasArguments returns whether a rendered configuration has the kernel arguments of another one in
+// effect.
 func HasArguments(rendered, wanted *unstructured.Unstructured) bool {
 	in := wantedArguments(rendered)
 	for key, value := range wantedArguments(wanted) {

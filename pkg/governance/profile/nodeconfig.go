@@ -20,7 +20,8 @@ import (
 const (
 	// KubeletConfigFile is the configuration of the kubelet.
 	KubeletConfigFile = "/etc/kubernetes/kubelet.conf"
-	// KubeletDropIns is where files are that add to it, for kubelets that are told so.
+	// KubeletDropIns is the folder of files that add to it, for kubelets that are configured to
+	// read them.
 	KubeletDropIns = "/etc/openshift/kubelet.conf.d"
 	kubeletUnit    = "kubelet.service"
 	// summaryField, below spec.config, has what Summarize keeps.
@@ -32,20 +33,20 @@ const (
 // NodeConfig has the parts of a MachineConfig that show whether nodes have the
 // configuration of a plan.
 type NodeConfig struct {
-	// Files by path, and Units by name, as digests of what they hold.
+	// Files by path, and Units by name, as digests of their content.
 	Files map[string]string `json:"files,omitempty"`
 	Units map[string]string `json:"units,omitempty"`
-	// DropIns tells that the kubelet reads KubeletDropIns.
+	// DropIns is true if the kubelet reads KubeletDropIns.
 	DropIns bool `json:"dropIns,omitempty"`
-	// ToleratesSwap tells that the kubelet starts on a node with swap.
+	// ToleratesSwap is true if the kubelet starts on a node with swap.
 	ToleratesSwap bool `json:"toleratesSwap,omitempty"`
-	// Known tells that the MachineConfig has the kubelet's unit or configuration: those of
-	// one purpose do not, and rendered ones do.
+	// Known is true if the MachineConfig has the kubelet's unit or configuration: rendered ones
+	// have it, those of one purpose do not.
 	Known bool `json:"known,omitempty"`
 }
 
-// Summarize replaces the files and units of a MachineConfig, which are nearly all of it, by
-// what NodeConfigOf says of them.
+// Summarize replaces the files and units of a MachineConfig, which are nearly all of it, by the
+// result of NodeConfigOf.
 func Summarize(config *unstructured.Unstructured) {
 	if _, found, _ := unstructured.NestedFieldNoCopy(config.Object, "spec", "config"); !found {
 		return
@@ -57,7 +58,7 @@ func Summarize(config *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(config.Object, map[string]any{summaryField: string(summary)}, "spec", "config")
 }
 
-// NodeConfigOf reads a MachineConfig, whole or summarized. It has no unreadable parts.
+// NodeConfigOf reads a MachineConfig, whole or summarized. It omits unreadable parts.
 func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 	out := NodeConfig{Files: map[string]string{}, Units: map[string]string{}}
 	if config == nil {
@@ -103,7 +104,8 @@ func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 	return out
 }
 
-// Has tells whether a configuration has all files and units of another, as they are there.
+// Has returns whether a configuration has all files and units of another one, with the same
+// content.
 func (n NodeConfig) Has(other NodeConfig) bool {
 	for path, digest := range other.Files {
 		if n.Files[path] != digest {

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Override is a MachineConfig that wins over another one, and with what.
+// Override is a part of a MachineConfig that wins over another one.
 type Override struct {
-	// By is the name of the MachineConfig that wins.
+	// By is the name of the winning MachineConfig.
 	By string
-	// What names a kernel argument, a file or a unit, such as "kernel argument psi".
+	// What is the part: a kernel argument, a file or a unit, such as "kernel argument psi".
 	What string
 }
 
-// OverrideList are overrides, one for each thing that is overridden.
+// OverrideList has one override for each overridden part.
 type OverrideList []Override
 
 func (l OverrideList) has(what string) bool {
 	return slices.ContainsFunc(l, func(o Override) bool { return o.What == what })
 }
 
-// String names the MachineConfigs that win.
+// String returns the names of the winning MachineConfigs.
 func (l OverrideList) String() string {
 	var words []string
 	for _, one := range l {
@@ -33,9 +33,9 @@ func (l OverrideList) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Overrides are the MachineConfigs of a pool that the Machine Config Operator merges after a
-// wanted one, and that set the same things otherwise. The operator merges in the order of names,
-// and the last one wins.
+// Overrides returns the MachineConfigs of a pool that the Machine Config Operator merges after a
+// wanted one, and that set the same parts to other values. The operator merges in the order of
+// names, and the last one wins.
 func Overrides(facts Facts, pool, wanted *unstructured.Unstructured) OverrideList {
 	winners := map[string]string{}
 	arguments, needs := wantedArguments(wanted), NodeConfigOf(wanted)

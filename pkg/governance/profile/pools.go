@@ -19,23 +19,22 @@ import (
 // Kinds of the Machine Config Operator.
 const machineConfigGroup = "machineconfiguration.openshift.io"
 
-// MachineConfigKind is the kind of MachineConfigs.
+// MachineConfigKind returns the kind of MachineConfigs.
 func MachineConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "MachineConfig"}
 }
 
-// MachineConfigPoolKind is the kind of pools.
+// MachineConfigPoolKind returns the kind of pools.
 func MachineConfigPoolKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "MachineConfigPool"}
 }
 
-// KubeletConfigKind is the kind of KubeletConfigs.
+// KubeletConfigKind returns the kind of KubeletConfigs.
 func KubeletConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "KubeletConfig"}
 }
 
-// PoolsOf returns the pools that take a MachineConfig in: custom ones select those
-// of workers, too.
+// PoolsOf returns the pools that include a MachineConfig: custom ones select those of workers, too.
 func PoolsOf(facts Facts, machineConfig map[string]string) []*unstructured.Unstructured {
 	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool {
 		return selects(pool, machineConfig, "spec", "machineConfigSelector")
@@ -59,13 +58,13 @@ func poolsWhere(facts Facts, holds func(*unstructured.Unstructured) bool) []*uns
 	return pools
 }
 
-// selectedBy tells whether a KubeletConfig, or one of its sort, selects a pool.
+// selectedBy reports whether a KubeletConfig, or one of its sort, selects a pool.
 func selectedBy(config, pool *unstructured.Unstructured) bool {
 	selector, _, _ := unstructured.NestedMap(specOf(config), "machineConfigPoolSelector")
 	return len(selector) > 0 && selects(config, pool.GetLabels(), "spec", "machineConfigPoolSelector")
 }
 
-// selects tells whether a selector of an object matches labels.
+// selects reports whether a selector of an object matches labels.
 func selects(object *unstructured.Unstructured, by map[string]string, path ...string) bool {
 	raw, found, _ := unstructured.NestedMap(object.Object, path...)
 	if !found {
@@ -79,9 +78,8 @@ func selects(object *unstructured.Unstructured, by map[string]string, path ...st
 	return err == nil && parsed.Matches(labels.Set(by))
 }
 
-// RebootImpact is the impact of a change, which it says in words, that reboots the nodes of
-// pools. Unknown numbers count as the worst: a pool that does not say how many nodes it has
-// may have many.
+// RebootImpact returns the impact of a change, given in words, that reboots the nodes of pools.
+// Unknown numbers count as the worst: a pool without a number of nodes may have many.
 func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.ImpactSeverity, string, *v1alpha1.BlastRadius) {
 	blast := BlastOf(pools, true)
 	var unknown []string
@@ -102,7 +100,7 @@ func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.I
 	}
 }
 
-// PausedNotes names the pools that are paused.
+// PausedNotes returns notes that name the paused pools.
 func PausedNotes(pools []*unstructured.Unstructured) []string {
 	var notes []string
 	for _, pool := range pools {
@@ -113,7 +111,7 @@ func PausedNotes(pools []*unstructured.Unstructured) []string {
 	return notes
 }
 
-// Rendered returns the configuration that a pool's nodes have, or are to have.
+// Rendered returns the configuration that a pool's nodes have, or will have.
 func Rendered(facts Facts, pool *unstructured.Unstructured, field string) *unstructured.Unstructured {
 	name, _, _ := unstructured.NestedString(pool.Object, field, "configuration", "name")
 	for _, config := range facts.Objects[MachineConfigKind()] {
@@ -124,7 +122,7 @@ func Rendered(facts Facts, pool *unstructured.Unstructured, field string) *unstr
 	return nil
 }
 
-// BlastOf sums pools up.
+// BlastOf returns the blast radius of pools.
 func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRadius {
 	blast, unknown := &v1alpha1.BlastRadius{}, false
 	for _, pool := range pools {
@@ -140,8 +138,8 @@ func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRad
 	return blast
 }
 
-// Counted tells whether a pool says how many nodes it has: before the Machine Config Operator
-// has looked at it, it does not.
+// Counted returns whether a pool has a number of nodes: before its first pass by the Machine Config
+// Operator it has none.
 func Counted(pool *unstructured.Unstructured) bool {
 	_, found, err := unstructured.NestedInt64(pool.Object, "status", "machineCount")
 	return found && err == nil

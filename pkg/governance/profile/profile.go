@@ -1,6 +1,6 @@
-// Package profile is the interface between plans and the components that they configure.
-// A profile is a folder with one file: what it needs, and which objects it wants, given
-// the facts of a cluster. It uses no client.
+// Package profile is the interface between plans and the components that they configure. A profile
+// is a folder with one file. It states its requirements and, given the facts of a cluster, the
+// desired objects. It uses no client.
 package profile
 
 import (
@@ -12,72 +12,70 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Profile is a purpose that several components are configured for.
+// Profile configures several components for one purpose.
 type Profile interface {
 	Name() v1alpha1.ProfileName
 	// Description in one sentence.
 	Description() string
-	// Requires lists the definitions that the profile looks at.
+	// Requires returns the definitions that the profile reads.
 	Requires() []Requirement
-	// Items are the targets as they should be, in the order in which they are
-	// configured. Every field that matters is set, also where it equals a default.
-	// A *MissingError says what the cluster lacks; any other error is a plan that
-	// cannot be made.
+	// Items returns the desired targets, in the order in which they are configured. Every field
+	// that matters is set, even to its default. A *MissingError names a requirement that the
+	// cluster lacks; any other error means that no plan can be made.
 	Items(facts Facts, options *v1alpha1.PlanOptions) ([]Item, error)
 }
 
-// Waiter is a profile whose waits do not follow from its items: those of a plan that is
-// executed, whatever its items would be by then.
+// Waiter is a profile whose waits do not follow from its present items, but from those of the
+// executed plan.
 type Waiter interface {
-	// Waits are what an item is waited for, given the facts as they are now.
+	// Waits returns the conditions that an item waits for, given the facts as they are now.
 	Waits(item string, facts Facts, options *v1alpha1.PlanOptions) ([]Wait, error)
 }
 
-// Requirement is a CustomResourceDefinition that a profile looks at.
+// Requirement is a CustomResourceDefinition that a profile reads.
 type Requirement struct {
 	// Definition is its name, such as kubedeschedulers.operator.openshift.io.
 	Definition string
-	// Kind it defines.
+	// Kind is the defined kind.
 	Kind schema.GroupKind
-	// Install says in words what provides it.
+	// Install names, in words, the software that provides it.
 	Install string
 	// Optional ones may be missing.
 	Optional bool
-	// Objects tells whether Facts have the objects of the kind.
+	// Objects is true if Facts must have the objects of the kind.
 	Objects bool
 }
 
-// Item is one target as it should be.
+// Item is one desired target.
 type Item struct {
 	Name string
-	// Object is a whole manifest. Readers of plans and profiles see it, but
-	// for items of lists that its target has already: it has no other value of a live
-	// object.
+	// Object is a whole manifest. Readers of plans and profiles see it, except items of lists that
+	// its target has already. It has no other value of a live object.
 	Object map[string]any
 	Impact v1alpha1.ImpactSeverity
 	// Reason of the impact.
 	Reason string
 	Blast  *v1alpha1.BlastRadius
-	// Notes are what a reviewer should know. Everybody who may read plans and profiles
-	// sees them: they quote no value of a live object.
+	// Notes are facts for a reviewer. All readers of plans and profiles see them: they quote no
+	// value of a live object.
 	Notes []string
-	// Waits are what the target has to become before the next item has its turn,
-	// besides what its kind is waited for anyway (see package wait).
+	// Waits are further conditions of the target before the next item has its turn, besides those
+	// of its kind (see package wait).
 	Waits []Wait
 }
 
-// Wait is what is waited for, in CEL.
+// Wait is a condition to wait for, in CEL.
 type Wait struct {
-	// Expression over self, the target as it is; true is healthy.
+	// Expression is over self, the live target; true is healthy.
 	Expression string
-	// Message says in words what is waited for.
+	// Message says in words what the plan waits for.
 	Message string
-	// Judge, where it is set, judges in place of the expression: whether the target is
-	// healthy, and in words what is waited for. Live is nil while it is not seen.
+	// Judge replaces the expression, if set. It returns whether the target is healthy, and in words
+	// what the plan waits for. Live is nil while the target is not observed.
 	Judge func(live map[string]any) (holds bool, message string, err error)
 }
 
-// Facts are what is known of a cluster.
+// Facts are the known facts of a cluster.
 type Facts struct {
 	// Definitions by name. Missing definitions, and those that serve nothing, are not in it.
 	Definitions map[string]Definition
@@ -87,9 +85,9 @@ type Facts struct {
 
 // Definition is a CustomResourceDefinition that is served.
 type Definition struct {
-	// Versions that are served, the one to be used first.
+	// Versions are the served versions, the preferred one first.
 	Versions []Version
-	// Generation of the definition: while it stays, so does what it allows.
+	// Generation of the definition: a change of the allowed fields changes it.
 	Generation int64
 }
 
@@ -100,7 +98,7 @@ type Version struct {
 	Schema map[string]any
 }
 
-// MissingError is what the cluster lacks.
+// MissingError names a requirement that the cluster lacks.
 type MissingError struct {
 	Message string
 }
@@ -141,7 +139,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// Preferred is the version to be used.
+// Preferred returns the version to use.
 func (d Definition) Preferred() Version {
 	if len(d.Versions) == 0 {
 		return Version{}
@@ -171,8 +169,7 @@ func (v Version) field(path ...string) (map[string]any, bool) {
 	return here, here != nil
 }
 
-// Has tells whether there is a field; "[]" in a path stands for the items of a
-// list.
+// Has returns whether a field exists; "[]" in a path stands for the items of a list.
 func (v Version) Has(path ...string) bool {
 	_, ok := v.field(path...)
 	return ok

@@ -13,19 +13,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// ContainerRuntimeConfigKind is the kind of ContainerRuntimeConfigs, which the Machine Config
-// Operator makes MachineConfigs of, as of KubeletConfigs.
+// ContainerRuntimeConfigKind returns the kind of ContainerRuntimeConfigs. The Machine Config
+// Operator makes MachineConfigs from them, as from KubeletConfigs.
 func ContainerRuntimeConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "ContainerRuntimeConfig"}
 }
 
-// Weigh returns an item with the impact that its change has on nodes. The Machine Config
-// Operator merges all MachineConfigs of a pool, and reboots the nodes of the pool when the
-// result differs. One value that is in effect already proves nothing, because the operator
-// compares whole lists.
+// Weigh returns an item with the impact of its change on nodes. The Machine Config Operator merges
+// all MachineConfigs of a pool, and reboots the nodes of the pool when the result differs. One
+// value that is in effect already proves nothing, because the operator compares whole lists.
 //
-// Before and after are the target as it is and as it would be; nil does not exist. Weigh raises
-// what the profile says and never lowers it. It leaves kinds alone that nodes do not boot with.
+// Before and after are the target as it is and as it would be; nil does not exist. Weigh raises the
+// impact of the profile and never lowers it. It ignores kinds that nodes do not boot with.
 func Weigh(item Item, facts Facts, before, after *unstructured.Unstructured) Item {
 	kind := firstOf(after, before).GroupVersionKind().GroupKind()
 	var change string
@@ -66,7 +65,7 @@ func Weigh(item Item, facts Facts, before, after *unstructured.Unstructured) Ite
 	return item
 }
 
-// worse tells whether an impact is worse than another.
+// worse reports whether an impact is worse than another.
 func worse(one, other v1alpha1.ImpactSeverity) bool {
 	order := []v1alpha1.ImpactSeverity{"", v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
 	return slices.Index(order, one) > slices.Index(order, other)
@@ -109,7 +108,7 @@ func merged(config, pool *unstructured.Unstructured) *unstructured.Unstructured 
 	return config
 }
 
-// boots tells whether the nodes of a pool have what a MachineConfig adds, or another one wins.
+// boots reports whether the nodes of a pool have what a MachineConfig adds, or another one wins.
 func boots(facts Facts, pool, config *unstructured.Unstructured) bool {
 	rendered := Rendered(facts, pool, "status")
 	have, wanted := argumentsOf(rendered), argumentsOf(config)
@@ -154,8 +153,8 @@ func contributionChanges(before, after *unstructured.Unstructured) []string {
 	return changes
 }
 
-// otherConfig is what a configuration of Ignition has besides files and units. Of one that is
-// summarized nothing is known, and nothing depends on its version.
+// otherConfig returns the parts of an Ignition configuration besides files and units. Of one that
+// is summarized nothing is known, and nothing depends on its version.
 func otherConfig(config *unstructured.Unstructured) map[string]any {
 	found, _, _ := unstructured.NestedMap(specOf(config), "config")
 	if _, summarized := found[summaryField]; summarized {

@@ -13,14 +13,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Expressions judges targets by CEL. It keeps what it has compiled, which costs more
+// Expressions judges targets by CEL. It keeps compiled expressions, because compiling costs more
 // than a pass should; profiles have few. The zero value is ready.
 type Expressions struct {
 	mu       sync.Mutex
 	programs map[string]*probe.Program
 }
 
-// Check says which of some waits cannot be used, and why.
+// Check returns which of some waits cannot be used, and why.
 func (e *Expressions) Check(waits []profile.Wait) error {
 	for _, wait := range waits {
 		if wait.Judge != nil {
@@ -33,8 +33,8 @@ func (e *Expressions) Check(waits []profile.Wait) error {
 	return nil
 }
 
-// For judges a target as it is; nil is one that is not seen. An expression that
-// cannot be evaluated, such as on a status that is not there yet, is waited for.
+// For judges a live target; nil if it is not observed. An expression that cannot be evaluated, such
+// as on a missing status, counts as waiting.
 func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstructured.Unstructured) Verdict {
 	for _, wait := range waits {
 		if live == nil {
@@ -64,7 +64,7 @@ func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstr
 	return Verdict{State: Done}
 }
 
-// judged is what a profile says itself.
+// judged returns the verdict of a profile's own wait.
 func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 	holds, message, err := wait.Judge(live.Object)
 	switch {
@@ -80,8 +80,8 @@ func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 // noSuchKey is how CEL says that a field is missing.
 const noSuchKey = "no such key: "
 
-// unevaluated is what is said of an expression that cannot be evaluated. A field that is not
-// there yet, status as a rule, is no error for who waits.
+// unevaluated returns the message about an expression that cannot be evaluated. A missing field,
+// usually status, is no error during a wait.
 func unevaluated(message string, err error) string {
 	if _, key, missing := strings.Cut(err.Error(), noSuchKey); missing {
 		return fmt.Sprintf("%s: the object has no %s yet", cmp.Or(message, "waiting"), key)

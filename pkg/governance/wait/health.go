@@ -11,8 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Unhealthy is what operators report against a target that is in effect, in words; empty for
-// nothing. A rollout that others have begun is no complaint, and what is not seen says nothing.
+// Unhealthy returns the problems that operators report about a target that is in effect, in words;
+// empty for none. A rollout that others have begun is no complaint, and what is not seen says
+// nothing.
 func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) string {
 	kind := target.GroupVersionKind().GroupKind()
 	var problems []string

@@ -85,7 +85,7 @@ func madeOf(name string, facts profile.Facts) []*unstructured.Unstructured {
 	return made
 }
 
-// lastCondition is what a KubeletConfig says now: its conditions are a log.
+// lastCondition returns the present condition of a KubeletConfig: its conditions are a log.
 func lastCondition(object *unstructured.Unstructured) (kind, status, message string) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if len(conditions) == 0 {

@@ -1,5 +1,5 @@
-// Package wait says when a target is healthy, from observed state only. It waits for
-// what is not observed yet, and assumes nothing.
+// Package wait decides whether a target is healthy, from observed state only. It waits for
+// observations that are missing, and assumes nothing.
 package wait
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// State of what is waited for.
+// State is the state of a wait.
 type State string
 
 const (
 	// Done: it is healthy.
 	Done State = "Done"
-	// Waiting: it is on its way.
+	// Waiting: it is in progress.
 	Waiting State = "Waiting"
-	// Paused: somebody has stopped it; that time does not count.
+	// Paused: a user has stopped it; that time does not count.
 	Paused State = "Paused"
-	// Failed: it will not get there.
+	// Failed: it cannot become healthy.
 	Failed State = "Failed"
 )
 
@@ -32,11 +32,11 @@ const (
 // a failure: both are while they try again.
 const degradedGrace = 10 * time.Minute
 
-// Times are what deadlines count from.
+// Times are the beginnings of deadlines.
 type Times struct {
 	Now time.Time
-	// Written is when the target was written or, when it was not, when its turn began. A
-	// condition that is older proves nothing about the target.
+	// Written is the time of the target's write or, without a write, of the beginning of its turn.
+	// An older condition proves nothing about the target.
 	Written time.Time
 }
 
@@ -57,11 +57,11 @@ func (t Times) graced(since time.Time, state, details, failed string) Verdict {
 	return Verdict{State: Failed, Message: failed}
 }
 
-// Verdict is a state, and in words what is waited for.
+// Verdict is a state, and in words what the plan waits for.
 type Verdict struct {
 	State   State
 	Message string
-	// Again is when to look again although nothing happens; 0 for never.
+	// Again is the time after which to look again even without an event; 0 for never.
 	Again time.Duration
 }
 
@@ -226,7 +226,7 @@ func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool
 	return profile.HasArguments(config, target) && profile.NodeConfigOf(config).Has(profile.NodeConfigOf(target))
 }
 
-// sourceOf tells whether a target is among what a pool is rendered from.
+// sourceOf reports whether a target is among what a pool is rendered from.
 func sourceOf(target, pool *unstructured.Unstructured) bool {
 	sources, _, _ := unstructured.NestedSlice(pool.Object, "spec", "configuration", "source")
 	return slices.ContainsFunc(sources, func(item any) bool {

@@ -1,5 +1,5 @@
-// Package annotated knows the objects whose image follows a template, and the annotations that
-// say so: OLM's CatalogSources, of OLM v0, and ClusterCatalogs. It is pure.
+// Package annotated knows the objects whose image follows a template in an annotation:
+// CatalogSources of OLM v0, and ClusterCatalogs. It is pure.
 package annotated
 
 import (
@@ -35,7 +35,7 @@ func Annotations() map[string]imagetemplate.Types {
 type Kind struct {
 	schema.GroupVersionKind
 	Resource schema.GroupVersionResource
-	// Namespaced is whether its objects are in namespaces.
+	// Namespaced is true if its objects are in namespaces.
 	Namespaced bool
 	// image is the field that has the image, and source the one that must be withImage.
 	image, source []string
@@ -86,7 +86,7 @@ func (k Kind) Without(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s is %q, and only %s has an image", strings.Join(k.source, "."), found, k.withImage)
 }
 
-// WithImage is what is applied to give an object an image, unless it has changed meanwhile.
+// WithImage returns the object to apply to set an object's image, unless it has changed meanwhile.
 func (k Kind) WithImage(object *unstructured.Unstructured, image string) *unstructured.Unstructured {
 	applied := &unstructured.Unstructured{Object: map[string]any{}}
 	applied.SetGroupVersionKind(k.GroupVersionKind)
@@ -111,7 +111,7 @@ func Conditions(object *unstructured.Unstructured) []any {
 	return list
 }
 
-// HasAny tells whether an object has a condition of one of the types.
+// HasAny reports whether an object has a condition of one of the types.
 func HasAny(object *unstructured.Unstructured, types imagetemplate.Types) bool {
 	_, found := imagetemplate.Without(Conditions(object), types.Resolved, types.Image)
 	return found
@@ -120,8 +120,8 @@ func HasAny(object *unstructured.Unstructured, types imagetemplate.Types) bool {
 // olmManager is the field manager of OLM's own template controller: the name of its program.
 const olmManager = "catalog"
 
-// LeftToOLM tells whether OLM's own controller was seen to follow OLMAnnotation on an object:
-// it has written the image, or one of the conditions.
+// LeftToOLM reports whether OLM's own controller was seen to follow OLMAnnotation on an object: it
+// has written the image, or one of the conditions.
 func (k Kind) LeftToOLM(object *unstructured.Unstructured) bool {
 	types := Annotations()[OLMAnnotation]
 	for _, entry := range object.GetManagedFields() {

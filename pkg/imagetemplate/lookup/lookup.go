@@ -1,5 +1,5 @@
-// Package lookup finds what variables of templates stand for in a cluster, with the rights of
-// the user of the clients that it is given.
+// Package lookup reads the values of template variables from a cluster, with the rights of the
+// given clients' user.
 package lookup
 
 import (
@@ -24,7 +24,7 @@ import (
 // Missing says that a variable has no value, no matter who asks again: the object, its kind or the
 // field is not there, or cannot be read. Any other error is one that may pass.
 type Missing struct {
-	// Kind is whether the cluster does not have the kind, or no longer.
+	// Kind is true if the cluster does not have the kind, or no longer.
 	Kind bool
 	// Detail is for people, and quotes nothing of an object.
 	Detail string
@@ -130,7 +130,7 @@ func (r *Reader) Read(ctx context.Context, resource Resource, field imagetemplat
 	return value, nil
 }
 
-// Value is what a variable stands for.
+// Value returns the value of a variable.
 func (r *Reader) Value(ctx context.Context, variable imagetemplate.Variable) (string, error) {
 	if variable.Field == nil {
 		git, err := r.Version(ctx)
@@ -147,7 +147,7 @@ func (r *Reader) Value(ctx context.Context, variable imagetemplate.Variable) (st
 	return r.Read(ctx, resource, *variable.Field)
 }
 
-// IsMissing tells whether an error is a Missing, and returns it.
+// IsMissing reports whether an error is a Missing, and returns it.
 func IsMissing(err error) (*Missing, bool) {
 	var missing *Missing
 	return missing, errors.As(err, &missing)

@@ -1,6 +1,6 @@
-// Package release reads what a manifest of an OpenShift release says about its own
-// rollout, in annotations: that it is only to be created, and at which level of
-// an installation. It is pure: what follows from it is decided elsewhere.
+// Package release reads the annotations by which a manifest of an OpenShift release controls its
+// own rollout: that it is create-only, and its install level. It is pure. Other packages act on
+// these.
 package release
 
 import (

@@ -1,5 +1,4 @@
-// Package changes shows on a screen what a revision changes: what matters in words, then
-// a table, then the lines.
+// Package changes prints the changes of a revision: notes first, then a table, then the lines.
 package changes
 
 import (
@@ -117,8 +116,8 @@ func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) st
 	return fmt.Sprintf("%s --object %s/%s", command(diff), Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
 }
 
-// whole is what shows all that changes in one object. A revision that is not stored is stored first,
-// without being rolled out: the server compares one object of stored revisions only.
+// whole returns the commands that show all changes of one object. A revision that is not stored is
+// stored first, without being rolled out: the server compares one object of stored revisions only.
 func whole(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange, view View) string {
 	if !view.Unstored {
 		return WholeCommand(diff, change)

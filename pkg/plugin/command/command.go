@@ -1,5 +1,5 @@
-// Package command has the commands of the plugin, one file each: they read and write by
-// the API, as the user, and show what there is to see by the packages beside it.
+// Package command has the commands of the plugin, one file each. They call the API as the user, and
+// print with the packages beside this one.
 package command
 
 import (

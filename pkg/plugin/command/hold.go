@@ -18,7 +18,7 @@ import (
 // isRollback is the reason of the condition Held when a rollback is why.
 const isRollback = "IsRollback"
 
-// isHeld tells whether a rollback keeps the owner of an active revision from making the next one.
+// isHeld reports whether a rollback keeps the owner of an active revision from making the next one.
 func isHeld(revision *v1alpha1.ClusterExtensionRevision) bool {
 	held := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionHeld)
 	return revision.Spec.LifecycleState == v1alpha1.LifecycleStateActive && held != nil && held.Status == metav1.ConditionTrue && held.Reason == isRollback

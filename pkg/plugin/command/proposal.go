@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// nextNumber is the one behind the highest that the extension ever had.
+// nextNumber returns the number after the highest that the extension ever had.
 func nextNumber(ctx context.Context, cluster *session.Cluster, extension string) (int64, error) {
 	history, err := cluster.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -31,7 +31,7 @@ func nextNumber(ctx context.Context, cluster *session.Cluster, extension string)
 	return number + 1, nil
 }
 
-// isThere tells whether a proposal changes nothing of what is rolled out, and says so.
+// isThere reports whether a proposal changes nothing of what is rolled out, and says so.
 func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
 	if diff.From == "" || review.Verdict(diff) != nil {
 		return false, nil
@@ -53,7 +53,7 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 	return true, nil
 }
 
-// sameChanges tells whether two diffs show the same, made before and after the revision was
+// sameChanges reports whether two diffs show the same, made before and after the revision was
 // stored.
 func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {

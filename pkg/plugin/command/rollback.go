@@ -195,7 +195,7 @@ func (d *deployment) sameContent(ctx context.Context, from, target string) (stri
 	return alreadyThere(history.Revisions, from, target), nil
 }
 
-// alreadyThere is what to say when a rollback would change nothing; empty when it has to be
+// alreadyThere returns the message when a rollback would change nothing; empty when it has to be
 // made nevertheless, since the newest revision is not what runs. Rows are the oldest first.
 func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
 	said, earlier := "", ""

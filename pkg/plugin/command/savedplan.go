@@ -24,9 +24,9 @@ const (
 	savedPlanVersion = 1
 )
 
-// savedPlan is what somebody has read of a deploy, for a later one that does exactly this. It has
-// no content of manifests, only digests of it; those of Secrets are made with the key of the
-// server's store, so nobody can guess a value by them.
+// savedPlan is a reviewed deploy, for a later command that does exactly the same. It has no content
+// of manifests, only digests; those of Secrets are made with the key of the server's store, so
+// nobody can guess a value by them.
 type savedPlan struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"formatVersion"`
@@ -48,7 +48,7 @@ type savedPlan struct {
 	Summary v1alpha1.DiffSummary `json:"summary"`
 }
 
-// plan is what a deploy would do now.
+// plan returns the effects of a deploy now.
 func (d *deployment) plan(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) (*savedPlan, error) {
 	config, err := d.Config()
 	if err != nil {

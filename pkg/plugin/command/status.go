@@ -251,8 +251,8 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 // reasonSuperseded is of a revision whose objects a newer one has.
 const reasonSuperseded = "Superseded"
 
-// shownRevisions are the one that was named, or those of the extension that are not
-// archived, or the newest when all are.
+// shownRevisions returns the named revision, or the revisions of the extension that are not
+// archived, or the newest one when all are.
 func shownRevisions(found *session.Found) []*v1alpha1.ClusterExtensionRevision {
 	if found.Revision != nil {
 		return []*v1alpha1.ClusterExtensionRevision{found.Revision}

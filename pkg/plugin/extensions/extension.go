@@ -1,5 +1,5 @@
-// Package extensions has the commands about packages of catalogs and the ClusterExtensions that
-// install them: one file each, and what they share.
+// Package extensions has the commands for packages of catalogs and for the ClusterExtensions that
+// install them, one file each, with their shared code.
 package extensions
 
 import (
@@ -77,7 +77,7 @@ func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Ext
 // extensionAndRevisions is an extension with its revisions, newest last.
 type extensionAndRevisions = follow.Pair[[]*unstructured.Unstructured, []*v1alpha1.ClusterExtensionRevision]
 
-// followed is what is known of an extension that is followed.
+// followed has the known state of an extension that is followed.
 type followed struct {
 	extension *extension.Extension
 	revisions []*v1alpha1.ClusterExtensionRevision
@@ -136,7 +136,7 @@ func (f followed) lines(name string) []screen.Line {
 	return []screen.Line{line}
 }
 
-// isMadeOf tells whether a revision is what the spec asks for as it is: made of it, or found to
+// isMadeOf reports whether a revision is what the spec asks for as it is: made of it, or found to
 // have its content. Those that an earlier extension of the name has left have its generations.
 func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
 	if f.extension == nil {
@@ -147,8 +147,8 @@ func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
 		revision.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(f.extension.Generation, 10)
 }
 
-// ended tells whether an extension is as its spec asks for, or waits for approval; the error
-// says what keeps it from that, when a person has to act.
+// ended reports whether an extension is as its spec asks for, or waits for approval; the error says
+// what keeps it from that, when a person has to act.
 func (f followed) ended(name string) (bool, error) {
 	if f.extension == nil {
 		return true, outcome.Errorf(outcome.No, "%s is not installed: %w", name, review.ErrGone)
@@ -176,7 +176,8 @@ func (f followed) ended(name string) (bool, error) {
 	return false, nil
 }
 
-// proposed tells whether a revision waits for somebody to approve it; who archives one declines it.
+// proposed reports whether a revision waits for somebody to approve it; who archives one declines
+// it.
 func proposed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
 }

@@ -217,7 +217,7 @@ func (i *installation) choose(offered *catalogv1alpha1.CatalogPackage) error {
 	return nil
 }
 
-// request is what is asked for.
+// request returns the requested installation.
 func (i *installation) request() install.Request {
 	return install.Request{
 		Package: i.pkg, Name: i.name, Namespace: i.Namespace(), Version: i.version, Channels: i.channels, Catalog: i.catalog,

@@ -325,7 +325,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	return u.done(ctx)
 }
 
-// stale tells whether an approval was refused because something else is rolled out than was
+// stale reports whether an approval was refused because something else is rolled out than was
 // shown, or because the proposal was withdrawn.
 func stale(err error) bool {
 	var status apierrors.APIStatus

@@ -1,5 +1,5 @@
-// Package fleet has the commands about ClusterExtensionSets and their rollouts: they show a change to
-// many clusters, and decide about it as it was shown.
+// Package fleet has the commands for ClusterExtensionSets and their rollouts. They show a change to
+// many clusters, and decide about exactly the shown change.
 package fleet
 
 import (

@@ -1,5 +1,4 @@
-// Package outcome is how a command of the plugin ends: the codes that it exits with, the
-// same for all commands.
+// Package outcome has the exit codes of the plugin, the same for all commands.
 package outcome
 
 import (
@@ -10,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Code is what the process exits with.
+// Code is the exit code of the process.
 type Code int
 
 // Codes.

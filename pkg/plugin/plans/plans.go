@@ -1,5 +1,5 @@
-// Package plans has the commands about ConfigurationPlans: they show a plan, and do with it
-// what somebody who has seen it agrees to.
+// Package plans has the commands for ConfigurationPlans. They show a plan, and do what the user
+// then agrees to.
 package plans
 
 import (
@@ -146,7 +146,7 @@ func planOf(of, uid string) string {
 	return "earlier, " + of[:min(8, len(of))]
 }
 
-// outcomeOf is what became of a run. One that somebody has stopped ended because the rest is
+// outcomeOf returns the outcome of a run. A run that a user has stopped ended because the rest is
 // planned anew, which is the phase that the API names.
 func outcomeOf(run *v1alpha1.PlanRun) string {
 	if run.EndedAt != nil && run.Outcome == v1alpha1.PhaseDrafting {
@@ -193,7 +193,7 @@ func given(plan *v1alpha1.ConfigurationPlan) int {
 	return 1 + len(approval.Others)
 }
 
-// lacksApprovals tells whether a plan has an approval and waits for further ones.
+// lacksApprovals reports whether a plan has an approval and waits for further ones.
 func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 	return given(plan) > 0 && given(plan) < int(plan.Spec.Approvals)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// planReview is what is done with one plan.
+// planReview is the handling of one plan.
 type planReview struct {
 	*session.Session
 	cluster *session.Cluster

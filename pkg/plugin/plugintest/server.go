@@ -1,5 +1,4 @@
-// Package plugintest serves what was recorded of a cluster, to commands that are tested
-// without one.
+// Package plugintest serves recorded answers of a cluster to commands, for tests without a cluster.
 package plugintest
 
 import (

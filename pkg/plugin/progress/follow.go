@@ -22,7 +22,7 @@ type Following[T any] struct {
 	Clock  clock.WithTicker
 	// Picture of it, never empty.
 	Picture func(T) []screen.Line
-	// Ended tells whether it need not be followed any more; an error ends it too.
+	// Ended reports whether it need not be followed any more; an error ends it too.
 	Ended func(T) (bool, error)
 }
 

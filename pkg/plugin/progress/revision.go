@@ -1,6 +1,6 @@
-// Package progress shows people how something goes on until it has ended: the rollout of
-// a revision by phase, the run of a plan by item. On a terminal it is a picture that
-// changes; elsewhere it is a line for each transition, and one a minute in between.
+// Package progress shows people the progress of an operation until its end: the rollout of a
+// revision by phase, the run of a plan by item. On a terminal it is a changing picture. Elsewhere
+// it is a line for each transition, and one a minute in between.
 package progress
 
 import (
@@ -75,7 +75,7 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	return line
 }
 
-// Names tells whether the phases of a revision name the object that an answer is about.
+// Names reports whether the phases of a revision name the object that an answer is about.
 func Names(revision *v1alpha1.ClusterExtensionRevision, given advice.Advice) bool {
 	for i := range revision.Status.Phases {
 		for j := range revision.Status.Phases[i].Failing {

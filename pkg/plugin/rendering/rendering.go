@@ -1,5 +1,5 @@
-// Package rendering makes a revision of files. Plain manifests are sorted into phases
-// here; everything else is rendered by the command render, in a process of its own.
+// Package rendering makes a revision from files. It sorts plain manifests into phases itself. For
+// any other input it starts the command render in a second process.
 package rendering
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Input is what to render, as which revision.
+// Input names the input to render, and its revision.
 type Input struct {
 	// From is a directory, a file, or "-" for standard input; or what penstock render takes.
 	// It is empty when the arguments say what to render.

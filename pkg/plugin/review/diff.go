@@ -1,5 +1,5 @@
-// Package review is what commands share that show what a revision changes, have somebody
-// agree, let it go on, and follow it.
+// Package review has the shared code of commands that show the changes of a revision, ask the user,
+// resume the revision and follow it.
 package review
 
 import (

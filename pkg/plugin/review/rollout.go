@@ -58,7 +58,7 @@ func Follow(ctx context.Context, s *session.Session, cluster *session.Cluster, o
 	}.Run(ctx)
 }
 
-// RolledOut tells whether a revision is rolled out; the error says why it has stopped.
+// RolledOut reports whether a revision is rolled out; the error says why it has stopped.
 func RolledOut(all []*v1alpha1.ClusterExtensionRevision, name string) (bool, error) {
 	for _, revision := range all {
 		if revision.Name != name {

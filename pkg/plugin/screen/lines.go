@@ -12,10 +12,9 @@ type Line struct {
 	Glyph  string
 	Style  Style
 	Text   string
-	// Keep tells that the line is shown when there is no room for all.
+	// Keep is true if the line is shown when there is no room for all.
 	Keep bool
-	// Whole tells that a picture that is replaced breaks the line between words; it crops
-	// others.
+	// Whole is true if a picture that is replaced breaks the line between words; it crops others.
 	Whole bool
 }
 

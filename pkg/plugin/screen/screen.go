@@ -1,6 +1,5 @@
-// Package screen is how the plugin prints for people: with colours where these are
-// wanted, as wide as the terminal is, and without anything in the texts of others that a
-// terminal would obey. A colour only repeats glyph and word.
+// Package screen prints for people: in colour on request, as wide as the terminal, and without
+// control characters from foreign text. A colour only repeats glyph and word.
 package screen
 
 import (
@@ -43,7 +42,7 @@ type Styled string
 // Size of a terminal, in columns and lines.
 type Size struct{ Columns, Lines int }
 
-// Terminal tells whether a stream is a terminal, and its size.
+// Terminal reports whether a stream is a terminal, and its size.
 type Terminal func(stream any) (Size, bool)
 
 // RealTerminal asks the operating system.
@@ -94,7 +93,7 @@ func New(out io.Writer, terminal Terminal, colour Colour, getenv func(string) st
 	}
 }
 
-// Redraws tells whether what is printed can be replaced.
+// Redraws reports whether what is printed can be replaced.
 func (s *Screen) Redraws() bool { return s.tty }
 
 // Size is that of the terminal; 0 where there is none.

@@ -23,10 +23,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// Found is what a name stands for: an extension, or one revision of it.
+// Found is the object of a name: an extension, or one revision of it.
 type Found struct {
 	overview.Extension
-	// Revision is the one that was named, or nil.
+	// Revision is the named revision, or nil.
 	Revision *v1alpha1.ClusterExtensionRevision
 	// Hidden is why what its ClusterExtension asks for is not known; nil when it is, or there is none.
 	Hidden error
@@ -200,7 +200,7 @@ func (e *unknownName) Error() string { return e.said }
 // Unwrap tells the code to exit with.
 func (e *unknownName) Unwrap() error { return outcome.Quiet(outcome.No) }
 
-// IsUnknownName tells whether Find found nothing of a name.
+// IsUnknownName reports whether Find found nothing of a name.
 func IsUnknownName(err error) bool {
 	return errors.As(err, new(*unknownName))
 }

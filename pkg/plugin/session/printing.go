@@ -72,7 +72,7 @@ func (f *withMarkdown) Set(value string) error {
 	return nil
 }
 
-// list is what several objects are printed as.
+// list is the printed form of several objects.
 type list struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ListMeta  `json:"metadata"`

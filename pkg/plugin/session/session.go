@@ -1,5 +1,5 @@
-// Package session is one run of the plugin: its streams and flags, the way to the cluster,
-// and what all commands print in the same way.
+// Package session is one run of the plugin: its streams and flags, the connection to the cluster,
+// and the output that all commands share.
 package session
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// Process is what a run gets from its operating system.
+// Process has the parts of the operating system that a run gets.
 type Process struct {
 	// Name is how the program was called, and Args what follows.
 	Name           string
@@ -87,13 +87,13 @@ func (s *Session) Begin() error {
 	return nil
 }
 
-// Namespace is what the flag --namespace says, empty without it.
+// Namespace returns the value of the flag --namespace, empty without it.
 func (s *Session) Namespace() string { return s.flags.Namespace() }
 
 // ClusterArguments lead another program to the same cluster.
 func (s *Session) ClusterArguments() []string { return s.flags.Arguments() }
 
-// Context is what the user calls the cluster.
+// Context returns the user's name for the cluster.
 func (s *Session) Context() string { return s.flags.Context() }
 
 // Nowhere refuses the flag --namespace: nearly nothing here is in one.
@@ -109,7 +109,7 @@ func (s *Session) screens() {
 	s.Err = screen.New(s.Stderr, s.Terminal, screen.Colour(s.colour), s.Getenv)
 }
 
-// Person tells whether somebody can answer a question.
+// Person reports whether somebody can answer a question.
 func (s *Session) Person() bool {
 	_, in := s.Terminal(s.Stdin)
 	_, out := s.Terminal(s.Stderr)

@@ -108,11 +108,11 @@ func (v Version) add(ctx context.Context, caller user.Info, to []catalogpackage.
 	}
 }
 
-// readable is what a caller may see.
+// readable has the revisions and extensions that a caller may see.
 type readable struct {
 	by     authorizer.UnconditionalAuthorizer
 	caller user.Info
-	// all is whether they see everything.
+	// all is true if they see everything.
 	all bool
 }
 

@@ -1,5 +1,5 @@
-// Package catalog puts the endpoints of the API group catalog.penstock.dev together, as the
-// API server installs them.
+// Package catalog joins the endpoints of the API group catalog.penstock.dev, as the API server
+// installs them.
 package catalog
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 )
 
-// Deps is what NewAPIGroupInfo needs.
+// Deps are the dependencies of NewAPIGroupInfo.
 type Deps struct {
 	Scheme *runtime.Scheme
 	// Catalogs is where the catalogs are.

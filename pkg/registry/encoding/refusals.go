@@ -71,8 +71,8 @@ func withoutPatched(status *metav1.Status) *metav1.Status {
 	return brief
 }
 
-// behindValue is what stands behind the quoted value in the message of an invalid field, ""
-// when it has another form.
+// behindValue returns the text behind the quoted value in the message of an invalid field, "" when
+// it has another form.
 func behindValue(message string) string {
 	quoted, found := strings.CutPrefix(message, "Invalid value: ")
 	if !found {

@@ -81,7 +81,7 @@ func (r *rowWriter) value(v any) error {
 	return nil
 }
 
-// These are what a byte of a string may ask for.
+// These are the amounts that a byte of a string may ask for.
 const (
 	asItIs = iota
 	escaped

@@ -1,6 +1,6 @@
-// Package guardedstorage is the storage of revisions and plans: the stock one of the API server
-// library, over a client that writes a record only while the chain stands as it was judged,
-// and the packs are there that the record comes to refer to (see pkg/store/chainversion).
+// Package guardedstorage is the storage of revisions and plans. It is the stock storage of the API
+// server library over a client that guards writes: it writes a record only while the chain is as it
+// was checked, and while the packs exist that the record refers to (see pkg/store/chainversion).
 package guardedstorage
 
 import (

@@ -1,5 +1,5 @@
-// Package hco puts the endpoints of the API group hco.kubevirt.io together, as the
-// API server installs them.
+// Package hco joins the endpoints of the API group hco.kubevirt.io, as the API server installs
+// them.
 package hco
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Deps is what NewAPIGroupInfo needs.
+// Deps are the dependencies of NewAPIGroupInfo.
 type Deps struct {
 	configurationplan.Deps
 	// Survey is how to find out how the cluster is with regard to profiles; its

@@ -1,5 +1,5 @@
-// Package olm puts the endpoints of the API group olm.operatorframework.io
-// together, as the API server installs them.
+// Package olm joins the endpoints of the API group olm.operatorframework.io, as the API server
+// installs them.
 package olm
 
 import (
@@ -33,14 +33,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Heads is what the endpoints need of the heads of chains, as a *chain.Heads has it.
+// Heads is the interface to the heads of chains, as a *chain.Heads has it.
 type Heads interface {
 	clusterextensionrevision.Heads
 	revisionhistory.Forgetting
 	revisionimport.Heads
 }
 
-// Deps is what NewAPIGroupInfo needs. Nothing may be nil but where a field says so.
+// Deps are the dependencies of NewAPIGroupInfo. Nothing may be nil but where a field says so.
 type Deps struct {
 	clusterextensionrevision.Deps
 	// Heads keeps the numbers, also of imports and until an extension is forgotten.
@@ -67,7 +67,7 @@ type Deps struct {
 	Statements upgradereadiness.Statements
 	// Render makes manifests of the packages that follow; nil serves no plan of an upgrade.
 	Render upgradereadiness.Render
-	// Readiness is what else an upgrade of the cluster depends on.
+	// Readiness has further sources for the readiness of an upgrade of the cluster.
 	Readiness upgradereadiness.Sources
 	// Unreadable is told of records that cannot be read; nil is told nothing.
 	Unreadable *store.Unreadable

@@ -1,5 +1,4 @@
-// Package printing is how our endpoints print tables: what clients need of any
-// table, whatever is in its rows.
+// Package printing prints tables of our endpoints, with the parts that clients need of any table.
 package printing
 
 import (

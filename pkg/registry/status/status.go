@@ -1,4 +1,4 @@
-// Package status is the subresource status as all our resources serve it.
+// Package status is the subresource status of all our resources.
 package status
 
 import (

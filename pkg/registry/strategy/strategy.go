@@ -1,4 +1,4 @@
-// Package strategy has what the strategies of all stored kinds say alike.
+// Package strategy has the shared parts of the strategies of all stored kinds.
 package strategy
 
 import (

@@ -1,5 +1,5 @@
-// Package references reads what revisions refer to. It needs neither the engine nor the store, so
-// that programs without them can use it.
+// Package references reads the packs that revisions refer to. It needs neither the engine nor the
+// store, so programs without them can use it.
 package references
 
 import (

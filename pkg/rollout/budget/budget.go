@@ -1,5 +1,5 @@
-// Package budget is the rule of the deletion budget, as a function of values: which of the
-// objects that are to go may be deleted, and which of them a person has to acknowledge.
+// Package budget is the rule of the deletion budget, as a function of values. It decides which
+// objects may be deleted now, and which deletions a user must acknowledge.
 package budget
 
 import (
@@ -25,7 +25,7 @@ const (
 	percent = 10
 )
 
-// Pending are what the budget judges: objects of a chain that are to go, and what stays.
+// Pending has the input of the budget: objects of a chain to delete, and the objects that stay.
 type Pending struct {
 	// Objects that are to go, with the revision whose content each has.
 	Objects map[manifest.ID]int64
@@ -36,7 +36,7 @@ type Pending struct {
 	// Listed returns what a revision that is no layer lists, and whether that is known; nil
 	// knows of none.
 	Listed func(revision int64) ([]manifest.ID, bool)
-	// Spent is what was lost within the window.
+	// Spent is the loss within the window.
 	Spent int
 	// Empty are definitions without instances: nothing goes with them.
 	Empty map[manifest.ID]bool
@@ -56,11 +56,11 @@ const (
 	LastWorkload Reason = "last workload"
 )
 
-// Decision is what may go and what has to be asked for.
+// Decision has the objects to delete and those to ask for.
 type Decision struct {
 	// Asks has the objects that somebody has to answer for. All others may go.
 	Asks map[manifest.ID]Reason
-	// Loss is what counts, and Limit how much of it may go within the window.
+	// Loss is the loss that counts, and Limit how much of it is allowed within the window.
 	Loss, Limit int
 	// Charge is the part of Loss that nobody has to answer for.
 	Charge int
@@ -99,8 +99,8 @@ func (g Pending) Judge() Decision {
 	return found
 }
 
-// WouldAsk tells whether somebody would have to answer when all of one revision is there,
-// and all of a later one takes its place.
+// WouldAsk reports whether somebody would have to answer when all of one revision is there, and all
+// of a later one takes its place.
 func WouldAsk(former, wanted []manifest.ID) bool {
 	g := Pending{Objects: map[manifest.ID]int64{}, Kept: wanted, Emptied: len(wanted) == 0}
 	g.Listed = func(int64) ([]manifest.ID, bool) { return former, true }

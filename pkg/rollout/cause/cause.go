@@ -65,9 +65,9 @@ type Cause struct {
 	Restarts int32
 	// Related is the object that is missing, not bound, exceeded or refuses; nil for none.
 	Related *manifest.ID
-	// Facts are what else is known, in words of this package.
+	// Facts are further facts, in words of this package.
 	Facts string
-	// Text is what a component wrote, as it is; it may hold secrets.
+	// Text is the text of a component, as it is; it may hold secrets.
 	Text string
 }
 
@@ -122,7 +122,7 @@ func (c Cause) because(written string) Cause {
 	return c
 }
 
-// camelCase is what Kubernetes demands of reasons.
+// camelCase matches the form that Kubernetes demands of reasons.
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
 // reasonOr returns a reason as a component gave it, or another one when it is none: what

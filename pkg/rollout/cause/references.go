@@ -24,7 +24,7 @@ func misconfigured(pod *corev1.Pod, spec *corev1.Container, c Cause, written str
 	return c
 }
 
-// lack is what is missing.
+// lack is a missing object or key.
 type lack struct {
 	id    manifest.ID
 	facts string
@@ -53,7 +53,7 @@ func lacking(references []reference, namespace, written string) (lack, bool) {
 	return lack{}, false
 }
 
-// environment is what the variables of a container come from.
+// environment returns the sources of a container's variables.
 func environment(spec *corev1.Container) []reference {
 	var found []reference
 	for _, from := range spec.EnvFrom {
@@ -74,7 +74,7 @@ func environment(spec *corev1.Container) []reference {
 	return found
 }
 
-// mounted is what the volumes of a Pod come from.
+// mounted returns the sources of a Pod's volumes.
 func mounted(pod *corev1.Pod) []reference {
 	var found []reference
 	keys := func(kind, name string, items []corev1.KeyToPath) {

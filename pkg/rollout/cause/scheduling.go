@@ -17,7 +17,7 @@ import (
 // nodes is how the scheduler begins (pkg/scheduler/framework/types.go, FitError).
 var nodes = regexp.MustCompile(`^0/(\d+) nodes are available:?`)
 
-// insufficient is what it says of a resource that nodes lack.
+// insufficient matches the scheduler's words on a resource that nodes lack.
 var insufficient = regexp.MustCompile(`(\d+) Insufficient ([A-Za-z0-9./_-]+)`)
 
 // obstacle is why nodes do not fit: a form of the scheduler's plugins

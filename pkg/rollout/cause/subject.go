@@ -21,8 +21,8 @@ import (
 type Subject struct {
 	ID  manifest.ID
 	UID types.UID
-	// Live is what is known of the object: at least what its built-in probe reads. Nobody
-	// changes it.
+	// Live is the known object: at least the fields that its built-in probe reads. Nobody changes
+	// it.
 	Live *unstructured.Unstructured
 	// Manifest of the object, decoded; it has what never changes, such as selectors. Nobody
 	// changes it.

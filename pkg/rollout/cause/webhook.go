@@ -54,7 +54,7 @@ func IsWebhookConfiguration(id manifest.ID) bool {
 		(id.Kind == "ValidatingWebhookConfiguration" || id.Kind == "MutatingWebhookConfiguration")
 }
 
-// OfEndpoints says whether a Service that an object calls has nobody behind it.
+// OfEndpoints reports whether a Service that an object calls has nobody behind it.
 func OfEndpoints(id, service manifest.ID, slices []discoveryv1.EndpointSlice) (Cause, bool) {
 	for _, slice := range slices {
 		for _, endpoint := range slice.Endpoints {

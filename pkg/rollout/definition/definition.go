@@ -1,6 +1,6 @@
-// Package definition checks custom resources against a CustomResourceDefinition that is
-// not in the cluster yet, with the code of the API server. So a revision that has both
-// is checked before any of its objects is written.
+// Package definition checks custom resources against a CustomResourceDefinition that is not in the
+// cluster yet, with the code of the API server. So a revision that has both is checked before any
+// of its objects is written.
 package definition
 
 import (
@@ -33,7 +33,7 @@ type Definition struct {
 	judges map[string]*judge
 }
 
-// judge is what a version of a definition says.
+// judge checks objects by one version of a definition.
 type judge struct {
 	structural *schema.Structural
 	values     validation.SchemaValidator
@@ -52,7 +52,7 @@ func Parse(manifest []byte) (*Definition, error) {
 	return d, nil
 }
 
-// Kind is what it defines.
+// Kind returns the defined kind.
 func (d *Definition) Kind() runtimeschema.GroupKind {
 	return runtimeschema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind}
 }
@@ -99,7 +99,7 @@ func (j *judge) unknown(object map[string]any) field.ErrorList {
 	return findings
 }
 
-// scope is whether the object has a namespace as it should.
+// scope reports whether the object has a namespace as it should.
 func (d *Definition) scope(object map[string]any) field.ErrorList {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)

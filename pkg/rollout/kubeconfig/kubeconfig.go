@@ -1,6 +1,6 @@
-// Package kubeconfig connects to a target cluster with a kubeconfig that somebody else
-// maintains. It treats the kubeconfig as data, so that reading one neither runs programs
-// nor opens files. The kubeconfig may be replaced by another one while it is used.
+// Package kubeconfig connects to a target cluster with a kubeconfig that another team maintains. It
+// treats the kubeconfig as data: reading it neither runs programs nor opens files. The kubeconfig
+// may be replaced while it is used.
 package kubeconfig
 
 import (

@@ -1,20 +1,19 @@
-// Package managedfields reads from managedFields of a live object who has which of its
-// fields, and says what they have to become. It is pure: it sends no request.
+// Package managedfields reads the owners of fields from managedFields of a live object, and
+// computes how managedFields must change. It is pure: it sends no request.
 //
-// With wanted, a manifest, and live, what the API server has, it answers:
+// It compares wanted, a manifest, with live, the object in the API server:
 //
-//   - TakeOver and Disown: what managedFields have to become so that an apply of ours
-//     removes what the manager that kept the object before had set, and nothing else.
-//   - Contains and FindDrift: whether the object has all that is wanted, and if not, who
-//     changed what.
-//   - Yielding, StillYielded and Cut: which fields are left to somebody else, such as an
-//     autoscaler, and the manifest without them.
-//   - WouldTake, TakenBetween and Overwritten: whose fields an apply takes, before and
-//     after the server was asked, and of an object of which managedFields say nothing.
+//   - TakeOver and Disown compute managedFields so that our next apply removes exactly the fields
+//     that the previous manager had set.
+//   - Contains and FindDrift say whether the object has all wanted fields, and who changed which.
+//   - Yielding, StillYielded and Cut say which fields are left to another manager, such as an
+//     autoscaler, and return the manifest without them.
+//   - WouldTake, TakenBetween and Overwritten say whose fields an apply takes: before and after the
+//     server was asked, and for an object without managedFields.
 //
-// The entry that counts as a manager's own is the one of its applies (ApplyOf). Paths are
-// spelled in one of two ways: manifest.FieldPath for fields that are yielded, because
-// policies name them so, and as package diff does for fields that are taken.
+// A manager's own entry is that of its applies (ApplyOf). Paths have one of two spellings:
+// manifest.FieldPath for yielded fields, as policies name them, and that of package diff for taken
+// fields.
 package managedfields
 
 import (
@@ -82,7 +81,7 @@ func LastWriter(live []metav1.ManagedFieldsEntry, us string) string {
 	return fmt.Sprintf("last written by %s at %s", last.Manager, last.Time.UTC().Format(time.RFC3339))
 }
 
-// FieldSet is what an entry lists; nothing where it lists nothing.
+// FieldSet returns the fields that an entry lists; an empty set if it lists none.
 func FieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
 	if entry.FieldsV1 == nil {

@@ -18,7 +18,7 @@ func Extract(object map[string]any, set *fieldpath.Set) map[string]any {
 	return out
 }
 
-// extract is what a set lists of a field or item that an element names.
+// extract returns the part of a field or item that a set lists below an element.
 func extract(field any, element fieldpath.PathElement, set *fieldpath.Set) (any, bool) {
 	below, nested := set.Children.Get(element)
 	if !nested {

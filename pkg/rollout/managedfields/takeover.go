@@ -140,10 +140,9 @@ func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
 	})
 }
 
-// Disown is what managedFields have to become after an apply, when they had been
-// wiped before it: the API server then names a manager for everything that was
-// there, what is ours included, and nothing of it would ever go. It is nil when
-// that is not so.
+// Disown returns the managedFields that an object needs after an apply, when they had been wiped
+// before it: the API server then names a manager for every existing field, ours included, and none
+// of them would ever be removed. It is nil when that is not so.
 func Disown(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
 	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == BeforeFirstApply && e.Subresource == "" })
 	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// claims are who wants what. The lock of the cache guards them.
+// claims has the wants of each owner. The lock of the cache guards them.
 type claims struct {
 	// interests of an owner, as it gave them.
 	interests map[string][]Interest

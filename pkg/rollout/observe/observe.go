@@ -1,7 +1,6 @@
-// Package observe keeps what is known of the objects in a target cluster: shared
-// watches, by label and by name, reference-counted by the chains that want them.
-// A question it cannot answer from a healthy watch is answered Unknown, never
-// Absent.
+// Package observe keeps the known state of the objects in a target cluster, in shared watches, by
+// label and by name, reference-counted by the chains that use them. If no healthy watch can answer
+// a question, the answer is Unknown, never Absent.
 package observe
 
 import (
@@ -27,7 +26,7 @@ const (
 	Present Presence = "Present"
 )
 
-// Entry is what is kept of one Apply entry of an object's managedFields.
+// Entry is the kept part of one Apply entry of an object's managedFields.
 type Entry struct {
 	// Manager is the field manager.
 	Manager string
@@ -38,7 +37,7 @@ type Entry struct {
 	Digest string
 }
 
-// Observation is what is kept of a live object.
+// Observation is the kept part of a live object.
 type Observation struct {
 	ID              manifest.ID
 	UID             types.UID
@@ -73,10 +72,10 @@ type Observation struct {
 	// when they are adopted, who kept them so far is read from it. It is nil where
 	// it is not kept.
 	Managed []metav1.ManagedFieldsEntry
-	// Object is what the probes of the kind read, or nil where none does. It is
-	// shared: nobody changes it.
+	// Object is the part that the probes of the kind read, or nil where none does. It is shared:
+	// nobody changes it.
 	Object *unstructured.Unstructured
-	// Kept is what was kept of Object; nil is all of it.
+	// Kept says which parts of Object were kept; nil is all of it.
 	Kept *probe.Reads
 	// End is how an absent Job went; nil when no watch saw it go.
 	End *End
@@ -96,8 +95,8 @@ func (o *Observation) Entry(manager string) (Entry, bool) {
 type Interest struct {
 	ID      manifest.ID
 	Version string
-	// Reads is what to keep of objects of this kind; the zero value is
-	// metadata only. The reads of several interests in a kind are united.
+	// Reads says which parts of objects of this kind to keep; the zero value is metadata only. The
+	// reads of several interests in a kind are united.
 	Reads probe.Reads
 	// ByName watches this one object whether or not it has the chain label:
 	// for objects that are wanted but not (yet) ours.

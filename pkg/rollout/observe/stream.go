@@ -38,7 +38,7 @@ var errNotResumed = fmt.Errorf("the watch ended and could not be resumed within 
 // errStopped is the trouble of a stream that was stopped.
 var errStopped = errors.New("the watch was stopped")
 
-// target is what one stream watches: a kind by our label, or one object by name.
+// target is the target of one stream: a kind by our label, or one object by name.
 type target struct {
 	schema.GroupVersionKind
 	// Namespace and Name of the object; Name is empty for a watch by label.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// view is what one watch knows, and how far it can be believed. It is a state
-// machine without clock, goroutine or client; a stream drives it.
+// view is the state of one watch, and how far it can be believed. It is a state machine without
+// clock, goroutine or client; a stream drives it.
 //
 // Absence is believed while the view is healthy: it holds a complete list, and
 // the stream of changes behind that list is open, or was a moment ago.
@@ -34,7 +34,7 @@ type view struct {
 
 func newView() view { return view{objects: map[types.NamespacedName]*Observation{}} }
 
-// effect is what a step of the view means for those who want it.
+// effect is the meaning of a step of the view for its users.
 type effect struct {
 	// state is true when what can be believed has changed.
 	state bool
@@ -180,7 +180,7 @@ func (v *view) distrust(why error) effect {
 	return effect{state: changed}
 }
 
-// answer is what a view says about one object.
+// answer is a view's answer about one object.
 type answer struct {
 	object  *Observation
 	healthy bool

@@ -32,8 +32,8 @@ type judge struct {
 	manifests rollout.Manifests
 }
 
-// lists tells whether a layer has an object that matches. Those that must not be
-// looked at do not count: the answer would tell of them.
+// lists reports whether a layer has an object that matches. Those that must not be looked at do not
+// count: the answer would tell of them.
 func (j *judge) lists(match func(manifest.ID) bool) bool {
 	return slices.ContainsFunc(j.objects, func(o object) bool { return !o.Leaving && match(o.ID) })
 }

@@ -1,16 +1,15 @@
-// Package preview says what a rollout would do to a cluster as it is now, without doing it.
+// Package preview computes the effect of a rollout on a cluster as it is now, without a write.
 //
 // A preview
 //
-//  1. lists every object of some work once, those of the layers and those that are in no
-//     layer any more;
-//  2. asks the caller how far it may go with each of them;
-//  3. reads each object, decides with the engine's own rule (rollout.Decide), and asks the
-//     server by a dry-run what it would make of what would be written;
-//  4. takes refusals back that only mean that the same rollout defines the object's kind
-//     anew first.
+//  1. lists every object of some work once: those of the layers, and those that are in no layer any
+//     more;
+//  2. asks the caller about the allowed access to each of them;
+//  3. reads each object, decides with the engine's own rule (rollout.Decide), and asks the server
+//     by dry-run about the result of each write;
+//  4. withdraws refusals that only mean that the same rollout first defines the object's kind anew.
 //
-// It watches nothing, remembers nothing and writes nothing.
+// It watches nothing, keeps nothing and writes nothing.
 package preview
 
 import (
@@ -43,7 +42,7 @@ const (
 	Leave rollout.Action = "Leave"
 )
 
-// Preview is what a rollout would do to the cluster as it is now.
+// Preview has the effects of a rollout on the cluster as it is now.
 type Preview struct {
 	// Items are the objects that were looked at: those of the layers in their
 	// order, each once, then those that are in no layer, in the order in which
@@ -51,7 +50,7 @@ type Preview struct {
 	Items []Item
 }
 
-// Item is what a rollout would do to one object.
+// Item is the effect of a rollout on one object.
 type Item struct {
 	manifest.Ref
 	// Action is that of rollout.Decide for the object as it is, or Delete, Release or

@@ -1,10 +1,10 @@
-// Package probe judges from an object's live state whether it is ready. Verdicts
-// are functions of one object: no client, no clock.
+// Package probe judges from an object's live state whether it is ready. Verdicts are functions of
+// one object: no client, no clock.
 //
-// Well-known kinds have built-in probes (see Builtin); a revision may add
-// assertions on conditions, on fields and in CEL (see New). A probe neither
-// panics nor changes an object, of any content: a field that it cannot read
-// makes the verdict Unknown, with a message that names the field.
+// Well-known kinds have built-in probes (see Builtin). A revision may add assertions on conditions,
+// on fields and in CEL (see New). A probe neither panics nor changes an object, whatever its
+// content. A field that it cannot read makes the verdict Unknown, with a message that names the
+// field.
 package probe
 
 import (
@@ -27,7 +27,7 @@ const (
 	Unknown Status = "Unknown"
 )
 
-// Verdict is what a probe found.
+// Verdict is the result of a probe.
 type Verdict struct {
 	Status Status
 	// Message says what is missing, for a person; empty when Status is True. It

@@ -17,17 +17,17 @@ func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
 
 func isSecret(kind schema.GroupKind) bool { return kind == secretKind() }
 
-// secretContent tells whether a path leads into the content of a Secret.
+// secretContent reports whether a path leads into the content of a Secret.
 func secretContent(path []string) bool {
 	return path[0] == "data" || path[0] == "stringData"
 }
 
-// visibleInSecret tells whether a top-level field may be looked at.
+// visibleInSecret reports whether a top-level field may be looked at.
 func visibleInSecret(field string) bool {
 	return alwaysKept(field) || field == "type" || field == "immutable"
 }
 
-// visibleSecret is what probes see of a Secret.
+// visibleSecret returns the part of a Secret that probes see.
 func visibleSecret(object map[string]any) map[string]any {
 	visible := map[string]any{}
 	for field, value := range object {
@@ -38,7 +38,7 @@ func visibleSecret(object map[string]any) map[string]any {
 	return visible
 }
 
-// readsOfSecret is what is left to read of a Secret.
+// readsOfSecret returns the remaining reads of a Secret.
 func readsOfSecret(r Reads) Reads {
 	if r.Whole {
 		return Reads{Fields: [][]string{{"immutable"}, {"metadata"}, {"type"}}}

@@ -89,7 +89,7 @@ type selected struct {
 	// labels is nil for all objects.
 	labels labels.Selector
 	judges []judge
-	// units is what looking at an object costs, besides what expressions cost.
+	// units is the cost of looking at an object, besides expressions.
 	units uint64
 }
 

@@ -96,8 +96,8 @@ func (a Assertion) compile(c *compiler) (judge, error) {
 	return found[0], nil
 }
 
-// units is what an object costs that the probe may select: each requirement on labels is
-// compared, and each assertion says what it found.
+// units returns the cost of an object that the probe may select: each requirement on labels is
+// compared, and each assertion reports a result.
 func (s Spec) units() uint64 {
 	const bytesPerUnit = 10
 	units := len(s.Assertions)

@@ -17,7 +17,7 @@ type counts struct {
 	total     int64
 	updated   int64
 	available int64
-	// unit is what is counted.
+	// unit is the counted thing.
 	unit string
 }
 

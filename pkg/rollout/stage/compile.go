@@ -11,14 +11,13 @@ import (
 // maxErrors bounds the problems that one error lists.
 const maxErrors = 10
 
-// Compile makes stages of phases. The phases keep their order; each becomes one
-// stage for every wave that it has objects of, in the order of Waves. Phases
-// without objects make no stage. With Levels this is done for the objects of each
-// install level by itself, the lowest level first. The same phases always make
-// the same stages, and phases is left as it is.
+// Compile makes stages from phases. The phases keep their order. Each becomes one stage for every
+// wave in which it has objects, in the order of Waves. Phases without objects make no stage. With
+// Levels, Compile does this for the objects of each install level separately, the lowest level
+// first. Equal phases make equal stages, and phases is not changed.
 //
-// An error lists what cannot be compiled: phases without a name or with the same
-// one, objects without kind, version or name, objects that are listed twice.
+// An error lists the faults: phases without a name or with the same name, objects without kind,
+// version or name, objects that are listed twice.
 func Compile(phases []Phase, options Options) ([]Stage, error) {
 	if err := check(phases); err != nil {
 		return nil, err
@@ -33,8 +32,7 @@ func Compile(phases []Phase, options Options) ([]Stage, error) {
 	return stages, nil
 }
 
-// level is what one walk over the phases takes: the steps of an install level, or
-// all of them.
+// level has the steps of one walk over the phases: those of an install level, or all of them.
 type level struct {
 	number int
 	all    bool

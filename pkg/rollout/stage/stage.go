@@ -1,6 +1,5 @@
-// Package stage compiles phases of objects into the flat list of stages that the
-// rollout engine executes. It is pure: what runs in which order is decided here,
-// and nowhere else.
+// Package stage compiles phases of objects into the flat list of stages that the rollout engine
+// executes. It is pure. It alone decides the order.
 package stage
 
 import (
@@ -8,11 +7,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Adoption says what may be done with an object that exists and is not ours.
+// Adoption decides about an existing object that is not ours.
 type Adoption string
 
 const (
-	// AdoptNever leaves it alone and reports a collision.
+	// AdoptNever does not touch it and reports a collision.
 	AdoptNever Adoption = "Never"
 	// AdoptUncontrolled takes it over when it has no controller owner and
 	// belongs to no other chain.
@@ -21,43 +20,42 @@ const (
 	AdoptAlways Adoption = "Always"
 )
 
-// Ownership says whose object it is.
+// Ownership is the kind of ownership of an object.
 type Ownership string
 
 const (
 	// Exclusive objects belong to the owner of the work, who repairs them.
 	Exclusive Ownership = ""
-	// Shared objects belong to somebody else: of them only the fields of the
-	// manifest are set, what else they have stays, they are never deleted, and
-	// what others change afterwards is reported and not repaired.
+	// Shared objects belong to another owner. The engine sets only the fields of the manifest,
+	// keeps all others, never deletes the object, and reports later changes of others without
+	// repair.
 	Shared Ownership = "Shared"
 )
 
-// Policy is how one object is treated.
+// Policy controls how one object is treated.
 type Policy struct {
-	// Own is Exclusive or Shared. Adopt and Yield mean nothing for Shared objects.
+	// Own is Exclusive or Shared. Adopt and Yield have no effect on Shared objects.
 	Own Ownership
 	// Expect, of a Shared object, is the only state (see rollout.Fingerprint) that
 	// it may be written in.
 	Expect string
-	// Takes, of a Shared object, are the fields that it may take from others; it
-	// takes nothing else. None are for an object that takes nothing.
+	// Takes are the fields that a Shared object may take from other managers; it takes no other
+	// field.
 	Takes []Take
-	// Written, of a Shared object, says that it was written before, by the manager that has
-	// forgotten it since: it is not made again.
+	// Written means that the manager wrote the Shared object before and has lost its record: it is
+	// not created again.
 	Written bool
-	// ReadOnly keeps a Shared object from being written at all: it is compared.
-	// Annotations are left out of that.
+	// ReadOnly means that a Shared object is only compared, without annotations, and never written.
 	ReadOnly bool
-	// Delete, of a Shared object, wants it gone; nothing of its manifest is read.
+	// Delete means that a Shared object is deleted; nothing of its manifest is read.
 	Delete bool
 	Adopt  Adoption
-	// CreateOnly has the object created whenever it is absent, and nothing else:
-	// one that exists is as wanted, no matter who made it, and is never ours. Adopt
-	// and Yield mean nothing then, and no probe waits for it.
+	// CreateOnly means that the object is created whenever it is absent, and never changed: an
+	// existing object is as desired, no matter who made it, and is never ours. Then Adopt and Yield
+	// have no effect, and no probe waits for the object.
 	CreateOnly bool
-	// Yield lists fields that are left to the manager that changes them. They are applied
-	// until that happens.
+	// Yield lists fields that are left to the manager that changes them. They are applied until
+	// then.
 	Yield []manifest.FieldPath
 }
 
@@ -68,16 +66,15 @@ type Take struct {
 	Fields []string
 }
 
-// Step is one object to be as a manifest says.
+// Step is one object and its desired manifest.
 type Step struct {
 	manifest.Ref
 	Policy Policy
-	// Level is the install level: 0 for what comes first. It orders nothing
-	// unless Compile is told to.
+	// Level is the install level, 0 for the first. It orders nothing unless Compile is told to.
 	Level int
 }
 
-// Phase is a named group of steps, as a person wrote it.
+// Phase is a named group of steps, as a user wrote it.
 type Phase struct {
 	Name  string
 	Steps []Step

@@ -1,6 +1,5 @@
-// Package targetclient is the client of a target cluster: every request that changes or
-// reads an object of a rollout goes through it, carries its precondition, and is limited
-// and counted here.
+// Package targetclient is the client of a target cluster. Every request that changes or reads an
+// object of a rollout goes through it. It adds preconditions, and limits and counts requests.
 package targetclient
 
 import (
@@ -125,7 +124,7 @@ func (c *Client) Discover(ctx context.Context, gvk schema.GroupVersionKind) (*me
 	return c.kinds.discover(ctx, gvk)
 }
 
-// HasStatus tells whether a kind has the subresource status. It always asks the server, with one
+// HasStatus reports whether a kind has the subresource status. It always asks the server, with one
 // request: a definition may get or lose the subresource while it is served.
 func (c *Client) HasStatus(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
 	return c.kinds.hasStatus(ctx, gvk)

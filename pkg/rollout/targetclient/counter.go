@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Request is what requests are counted by.
+// Request has the labels by which requests are counted.
 type Request struct {
 	// Verb as in RBAC: get, list, watch, create, update, patch or delete.
 	Verb string

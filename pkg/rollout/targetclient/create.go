@@ -58,8 +58,8 @@ func (e *UntestableError) Error() string { return e.Answer.Error() }
 // Unwrap returns the server's answer.
 func (e *UntestableError) Unwrap() error { return e.Answer }
 
-// isFinal tells whether the answer to a repeated request would be the same: a refusal,
-// except for temporary ones and those of an expired token.
+// isFinal reports whether the answer to a repeated request would be the same: a refusal, except for
+// temporary ones and those of an expired token.
 func isFinal(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {

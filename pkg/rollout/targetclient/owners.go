@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Owners are what an object's owners become.
+// Owners has the new owners of an object.
 type Owners struct {
 	// References are all owners, none when it is empty.
 	References []metav1.OwnerReference

@@ -29,7 +29,7 @@ func (c *Client) redacted(ctx context.Context, ref manifest.Ref, body []byte, er
 	return c.redactor.Error(ref.ID, err, c.known(ctx, ref, body, err)...)
 }
 
-// isOurs tells whether an error was made here, of identities alone.
+// isOurs reports whether an error was made here, of identities alone.
 func isOurs(err error) bool {
 	var scope *ScopeError
 	var kind *KindUnknownError

@@ -153,7 +153,7 @@ func (c *Client) delete(ctx context.Context, ref manifest.Ref, precondition Prec
 	})
 }
 
-// Marks are what a chain leaves on an object besides its manifest.
+// Marks are the marks of a chain on an object besides its manifest.
 type Marks struct {
 	// FieldManager that the manifest's fields belong to.
 	FieldManager string

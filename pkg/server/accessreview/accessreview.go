@@ -1,4 +1,4 @@
-// Package accessreview asks the host what this process may do there.
+// Package accessreview asks the host for the rights of this process.
 package accessreview
 
 import (
@@ -42,8 +42,8 @@ func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked 
 	return review.Status.Allowed, nil
 }
 
-// MayWatch tells whether the user of a client may list and watch an object. If not, it says
-// which feature that costs. When that is not known, one tries.
+// MayWatch reports whether the user of a client may list and watch an object. If not, it says which
+// feature that costs. When that is not known, one tries.
 func MayWatch(ctx context.Context, client kubernetes.Interface, resource schema.GroupVersionResource, namespace, name, feature string) bool {
 	for _, verb := range []string{"list", "watch"} {
 		asked := authz.On(resource, verb, namespace, name)

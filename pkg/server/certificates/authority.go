@@ -1,6 +1,6 @@
-// Package certificates makes the certificates that the server shows: a
-// certificate authority that all replicas share through a Secret, and a leaf of
-// each replica, which lives in memory and is replaced long before it expires.
+// Package certificates makes the serving certificates of the server: a certificate authority that
+// all replicas share through a Secret, and a leaf for each replica, which is in memory and is
+// replaced long before it expires.
 package certificates
 
 import (
@@ -132,8 +132,8 @@ func selfSigned(name string, key crypto.Signer, now time.Time) (*x509.Certificat
 	return x509.ParseCertificate(der)
 }
 
-// bundleOf is what is to be trusted, PEM: cert, and of the former authorities
-// those that have not expired, while leaves of them may be around.
+// bundleOf returns the certificates to trust, PEM: cert, and of the former authorities those that
+// have not expired, while leaves of them may be around.
 func bundleOf(cert *x509.Certificate, former []byte, now time.Time) ([]byte, error) {
 	trusted := []*x509.Certificate{cert}
 	if len(bytes.TrimSpace(former)) > 0 && now.Before(cert.NotBefore.Add(authorityBackdate+overlap)) {

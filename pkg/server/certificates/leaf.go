@@ -97,7 +97,7 @@ func (l *Leaf) Use(authority *Authority) {
 	}
 }
 
-// SignedBy tells whether an authority is the one that signs.
+// SignedBy reports whether an authority is the one that signs.
 func (l *Leaf) SignedBy(authority *Authority) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -80,7 +80,7 @@ func (a *applyChecks) Foresee(ctx context.Context, secret string, objects []mani
 	return applycheck.Foresee(ctx, a.builtin, &surroundings{checks: a, secret: secret}, objects)
 }
 
-// surroundings are what one cluster has, for one request.
+// surroundings has the facts of one cluster, for one request.
 type surroundings struct {
 	checks *applyChecks
 	secret string

@@ -1,6 +1,6 @@
-// Package clusterreads is what endpoints read in clusters: owners and definitions for
-// rollbacks, what a rollout would change now, what a plan would change now, and how
-// profiles are. Each caller sees the part that their own rights allow.
+// Package clusterreads has the reads of endpoints in clusters: owners and definitions for
+// rollbacks, the present effect of a rollout or a plan, and the state of profiles. Each caller sees
+// the part that their own rights allow.
 package clusterreads
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// Options are what is needed to read.
+// Options are the dependencies of the reads.
 type Options struct {
 	Host *host.Host
 	// Target is nil when revisions are rolled out into the host. TargetClients are for revisions
@@ -52,7 +52,7 @@ type Reads struct {
 	Live revisiondiff.Live
 	// Objects says how the objects of revisions are in that cluster.
 	Objects revisionobjects.Live
-	// Upgrade is what an upgrade of that cluster depends on.
+	// Upgrade has the state of that cluster for an upgrade.
 	Upgrade upgradereadiness.Live
 	// ApplyCheck knows what the cluster that they go into would refuse.
 	ApplyCheck clusterextensionrevision.ApplyCheck

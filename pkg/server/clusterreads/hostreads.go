@@ -21,9 +21,9 @@ import (
 // hostReadTimeout bounds one question to the host.
 const hostReadTimeout = 5 * time.Second
 
-// hostReads is what endpoints read in the host, in this process's own name: it
-// needs the right to get clusterextensions and customresourcedefinitions. The latter
-// are read in the target cluster where that is another one.
+// hostReads has the reads of endpoints in the host, in this process's own name: it needs the right
+// to get clusterextensions and customresourcedefinitions. The latter are read in the target cluster
+// where that is another one.
 type hostReads struct {
 	client, target dynamic.Interface
 	// targets are those of revisions that name one.

@@ -84,9 +84,9 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 // previewsAtOnce bounds the requests of one live diff that are in flight.
 const previewsAtOnce = 16
 
-// previewWork is what a rollout of one revision into a cluster would work on, and the
-// version of the inventory that it was made from. The cluster is empty for the one of
-// revisions that name none.
+// previewWork returns the engine's work of a rollout of one revision into a cluster, and the
+// version of the inventory that it was made from. The cluster is empty for the one of revisions
+// that name none.
 func (r *Reads) previewWork(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
 	name, _, ok := hub.ChainOf(revision.Name)
 	if !ok {
@@ -155,7 +155,7 @@ func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensio
 	return there.Objects(ctx, revision)
 }
 
-// in is what looks at the cluster of a revision; nil when the caller cannot use it.
+// in returns the reader of a revision's cluster; nil when the caller cannot use it.
 func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevision, what string) (*live.Live, error) {
 	secret := revision.Target()
 	if secret == "" {

@@ -58,7 +58,7 @@ type waiting struct {
 	name string
 }
 
-// Upgrade is what a caller may see of some objects.
+// Upgrade returns the part of some objects that a caller may see.
 func (u *upgrades) Upgrade(ctx context.Context, caller user.Info, wanted map[manifest.ID]bool) readiness.Live {
 	s := &state{upgrades: u, caller: caller, wanted: wanted, waiting: map[types.NamespacedName][]waiting{}}
 	admission := admissionregistrationv1.SchemeGroupVersion

@@ -1,8 +1,7 @@
-// Package crdconflict finds CustomResourceDefinitions of the host that have the name of a
-// resource of ours. OLM v1 has a clusterextensionrevisions.olm.operatorframework.io in
-// version v1. Kubernetes serves each version of a group from where it is registered, so
-// both work side by side. But kubectl takes the preferred version when none is said: it
-// shows the other resource, and none of ours.
+// Package crdconflict finds CustomResourceDefinitions of the host with the name of a resource of
+// ours. OLM v1 has a clusterextensionrevisions.olm.operatorframework.io in version v1. Kubernetes
+// serves each version of a group from its own place, so both work side by side. But without a
+// version, kubectl takes the preferred one: it shows the other resource, and none of ours.
 package crdconflict
 
 import (

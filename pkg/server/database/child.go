@@ -48,8 +48,8 @@ func childCommand() ([]string, error) {
 	return []string{program, childArgument}, nil
 }
 
-// IsStoreProcess tells whether a program with these arguments is to be the embedded
-// etcd of another process: then its main does nothing but RunStoreProcess.
+// IsStoreProcess reports whether a program with these arguments is to be the embedded etcd of
+// another process: then its main does nothing but RunStoreProcess.
 func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == childArgument }
 
 // RunStoreProcess is the embedded etcd of the process at the other end of standard

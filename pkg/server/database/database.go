@@ -1,5 +1,4 @@
-// Package database is the etcd that the store is in: embedded, as a process of its own, or
-// elsewhere.
+// Package database is the etcd of the store: embedded, as a second process, or external.
 package database
 
 import (

@@ -28,10 +28,10 @@ type Records struct {
 	Inventories *chain.Inventories
 	// ChainVersions is by what changes of revisions are judged.
 	ChainVersions *chainversion.ChainVersions
-	// Claims is who holds which profile, and Runs is what plans did.
+	// Claims has the holders of profiles, and Runs the executions of plans.
 	Claims *claim.Claims
 	Runs   *run.Runs
-	// Outbox is what receivers are notified of.
+	// Outbox has the notifications for receivers.
 	Outbox *outbox.Outbox
 	// Digester makes the digests of this store: those of Secrets with its key.
 	Digester manifest.Digester
@@ -41,8 +41,8 @@ type Records struct {
 
 // Upkeep collects what nothing refers to in a store, and checks the store.
 type Upkeep struct {
-	// Raised tells that an earlier Penstock, which does not know of the collector, may serve
-	// the store still.
+	// Raised is true if an earlier Penstock, which does not know of the collector, may serve the
+	// store still.
 	Raised bool
 
 	kv       clientv3.KV
@@ -59,7 +59,7 @@ func (u Upkeep) Check(ctx context.Context, pace func(ctx context.Context, bytes 
 	return fsck.Check(ctx, fsck.Options{Source: u.source, KV: u.kv, Prefix: Prefix, Digester: u.digester, Pace: pace})
 }
 
-// Records are what this database keeps beside the API, of a store with this identity.
+// Records returns the records of this database beside the API, of a store with this identity.
 // unreadable notes those that cannot be read.
 func (d *Database) Records(present identity.Identity, unreadable *store.Unreadable) Records {
 	digester := manifest.Digester{}

@@ -1,5 +1,5 @@
-// Package deployment writes what people apply who do not leave it to --register: rights,
-// identities and webhooks, as YAML. All of it is made of what the code asks for.
+// Package deployment writes the objects that users without --register apply: rights, identities and
+// webhooks, as YAML. It makes all of them from the code's own lists.
 package deployment
 
 import (
@@ -44,7 +44,7 @@ func to(why, group string, resources []string, verbs []string, names ...string) 
 // all is shorthand for lists in rules.
 func all(words ...string) []string { return words }
 
-// clusterRights are what this process does in the host in its own name.
+// clusterRights returns the rights that this process needs in the host in its own name.
 func clusterRights() []reasonedRule {
 	var rights []reasonedRule
 	for _, f := range host.Features() {
@@ -92,8 +92,8 @@ func clusterRights() []reasonedRule {
 // OpenShift has on.
 const setOwner = "--register: an owner for them, where the cluster asks for this right before it lets anybody set one"
 
-// registrationRights are what --register takes besides. A user who grants rights must
-// have them, or escalate and bind.
+// registrationRights returns the further rights for --register. A user who grants rights must have
+// them, or escalate and bind.
 func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 	apiServices := make([]string, 0, len(versions))
 	for _, version := range versions {
@@ -121,7 +121,7 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 	}
 }
 
-// namespaceRights are what this process does in its own namespace.
+// namespaceRights returns the rights that this process needs in its own namespace.
 func namespaceRights() []reasonedRule {
 	names := jobNames(serviceaccounts.Jobs())
 	return []reasonedRule{

@@ -19,8 +19,8 @@ import (
 // volume.
 const segmentBytes = 16 << 20
 
-// order is what the parent writes to the standard input of a child, once. When the
-// input ends, so has the parent.
+// order is the parent's message on the standard input of a child, once. When the input ends, the
+// parent has ended.
 type order struct {
 	DataDir    string
 	QuotaBytes int64
@@ -29,7 +29,7 @@ type order struct {
 // stopOrder is the line after which a child ends in good order.
 const stopOrder = "stop"
 
-// line is what a child writes to its standard output.
+// line is a child's message on its standard output.
 type line struct {
 	// Ready is written once, when etcd answers.
 	Ready bool   `json:"ready,omitempty"`

@@ -1,8 +1,6 @@
-// Package etcd runs an etcd, in a process that this one starts (Process) or inside this
-// one (Server), for the single replica that needs no other database. Nobody but this
-// process' user can reach it: clients
-// come through a unix socket in a private directory, and there is no peer
-// listener at all.
+// Package etcd runs an etcd, in a child process (Process) or inside this one (Server), for a single
+// replica without another database. Only this process' user can reach it: clients use a unix socket
+// in a private directory, and there is no peer listener.
 package etcd
 
 import (
@@ -21,8 +19,8 @@ import (
 )
 
 const (
-	// maxSocketPath is what sun_path of a unix socket address holds on Linux,
-	// in bytes, without its final NUL.
+	// maxSocketPath is the length of sun_path of a unix socket address on Linux, in bytes, without
+	// its final NUL.
 	maxSocketPath = 107
 
 	// snapshotCount and catchUpEntries bound the raft log. etcd keeps the
@@ -257,7 +255,7 @@ func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 	}
 }
 
-// InUse tells whether an error says that another process uses a data directory.
+// InUse reports whether an error says that another process uses a data directory.
 func InUse(err error) bool {
 	var used *inUseError
 	return errors.As(err, &used)

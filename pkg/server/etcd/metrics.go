@@ -18,8 +18,7 @@ import (
 // metricsTimeout bounds how long a scrape waits for an etcd that may hang.
 const metricsTimeout = 2 * time.Second
 
-// Measures tells whether a metric of this name is of an etcd, and not of its process or
-// of Go.
+// Measures reports whether a metric of this name is of an etcd, and not of its process or of Go.
 func Measures(name string) bool {
 	return strings.HasPrefix(name, "etcd_") || strings.HasPrefix(name, "grpc_server_")
 }

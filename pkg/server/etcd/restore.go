@@ -78,8 +78,7 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 	return syncDir(dir)
 }
 
-// blockBytes is what the size of a database is a multiple of; a snapshot has its checksum
-// behind it.
+// blockBytes divides the size of any database; a snapshot has its checksum behind it.
 const blockBytes = 512
 
 // checkSum says what is wrong with a file that is not a whole snapshot. The library says

@@ -1,4 +1,4 @@
-// Package filters has what the handler chains of store and registration share.
+// Package filters has the shared parts of the handler chains of store and registration.
 package filters
 
 import (

@@ -42,8 +42,8 @@ type Feature struct {
 // PriorityAndFairness is the name of the only feature that is no plugin.
 const PriorityAndFairness = "APIPriorityAndFairness"
 
-// Features are what we would like to have. The versions are those that the
-// library's informers use.
+// Features returns the wanted features of the host. The versions are those that the library's
+// informers use.
 func Features() []Feature {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	flow := schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
@@ -77,7 +77,7 @@ func delegated() []authz.Right {
 	return rights
 }
 
-// findings are what the host offers.
+// findings are the features that the host offers.
 type findings struct {
 	// served resources of the host.
 	served map[schema.GroupVersionResource]bool

@@ -1,6 +1,6 @@
-// Package host is the way to the cluster that Penstock extends: how it is reached, how far
-// the clocks differ, which client certificates it vouches for, and which parts of the
-// generic API server it has what they need for.
+// Package host is the connection to the cluster that Penstock extends: its address and credentials,
+// the difference of the clocks, the client certificates that it vouches for, and the parts of the
+// generic API server that it can support.
 package host
 
 import (

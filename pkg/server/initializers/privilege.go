@@ -21,12 +21,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/host"
 )
 
-// Checks is what the plugins of ours need.
+// Checks has the dependencies of our plugins.
 type Checks struct {
 	Host *host.Host
 	// Chains reads chains, when requests come.
 	Chains privilege.Chains
-	// Target is what requesters need the right to use, empty for the host.
+	// Target names the target that requesters need the right to use, empty for the host.
 	Target  string
 	Metrics metrics.KubeRegistry
 }

@@ -1,5 +1,4 @@
-// Package initializers gives admission plugins what they need of the host and of this
-// process.
+// Package initializers gives admission plugins their dependencies in the host and in this process.
 package initializers
 
 import (

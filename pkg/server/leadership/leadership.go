@@ -1,5 +1,5 @@
-// Package leadership runs the controllers where this replica holds the lease, and only
-// there: a term has a manager, metrics and checks of liveness of its own.
+// Package leadership runs the controllers only on the replica that holds the lease. Each term has
+// its own manager, metrics and liveness checks.
 package leadership
 
 import (
@@ -52,7 +52,7 @@ const leaseRequestTimeout = 3 * time.Second
 // Options of a Leadership; all are required.
 type Options struct {
 	Controllers []Controller
-	// Term is what all terms have in common. Manager and Metrics are made anew in each.
+	// Term is the shared part of all terms. Manager and Metrics are made anew in each.
 	Term Term
 	// Loopback is a privileged client configuration for our own API, of these types.
 	Loopback *rest.Config

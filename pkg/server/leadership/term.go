@@ -38,8 +38,8 @@ type Controller struct {
 	Start func(ctx context.Context, term Term) error
 }
 
-// Term is what controllers have while this replica is the leader. Nothing of it
-// may be used afterwards, but for the store.
+// Term has the parts for controllers while this replica is the leader. None of it may be used
+// afterwards, but for the store.
 type Term struct {
 	// Manager has clients and caches for our own API. Its runnables run until the term
 	// ends.

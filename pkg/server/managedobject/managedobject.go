@@ -1,5 +1,5 @@
-// Package managedobject describes the objects that this process keeps in the host for
-// itself: the registration of its API, and the identities of its jobs.
+// Package managedobject describes the objects that this process maintains in the host: the
+// registration of its API, and the identities of its jobs.
 package managedobject
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Role is what a process is to the other one of the same container.
+// Role is the relation of a process to the other one of the same container.
 type Role int
 
 const (
@@ -57,8 +57,8 @@ const bodiesPart = 3
 // process comes on top of it.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 
-// available is what all processes of the container may have of what Go counts. The limit that the
-// environment sets has been parsed by the Go runtime.
+// available returns the memory, as Go counts it, that all processes of the container may have. The
+// limit that the environment sets has been parsed by the Go runtime.
 func available(environment string, set int64, container memlimit.Provider) (int64, error) {
 	if environment != "" {
 		return set, nil

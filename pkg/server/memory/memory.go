@@ -1,4 +1,4 @@
-// Package memory gives back to the system what this process has in memory and does not use.
+// Package memory returns unused memory of this process to the system.
 package memory
 
 import (
@@ -15,21 +15,21 @@ const (
 	// quietBytes is how much is allocated in an interval in which nothing happens
 	// but watches, leases and probes.
 	quietBytes = 8 << 20
-	// leastSpare is what a collection must bring at least, in bytes, also as a part of what
-	// is in use: it looks at all of that. A server that does nothing makes so much garbage in 20 s, and
-	// collects it in some 30 ms.
+	// leastSpare is the least gain of a collection, in bytes, also as a part of the memory in use:
+	// a collection looks at all of that. A server that does nothing makes so much garbage in 20 s,
+	// and collects it in some 30 ms.
 	leastSpare     = 6 << 20
 	leastSparePart = 8
 )
 
-// usage is what this process has in memory, in bytes.
+// usage is the memory of this process, in bytes.
 type usage struct {
 	// Allocated is all that was ever allocated on the heap.
 	Allocated uint64
-	// Live is what the last collection found in use.
+	// Live is the memory that the last collection found in use.
 	Live uint64
-	// Held is what objects have, garbage among them, and what is free and was not
-	// given back to the system.
+	// Held is the memory of objects, garbage included, and the free memory that was not returned to
+	// the system.
 	Held uint64
 }
 

@@ -1,5 +1,5 @@
-// Package metrics serves what the process measures: the generic API server, the controllers
-// of the term, the embedded etcd, and what each replica tells of itself.
+// Package metrics serves the metrics of the process: those of the generic API server, the
+// controllers of the term, the embedded etcd, and the replica.
 package metrics
 
 import (

@@ -10,9 +10,8 @@ import (
 
 // Process are the metrics that each replica exposes, whether or not it leads.
 type Process struct {
-	// Leading tells whether controllers run here, Full whether the store takes no
-	// writes, Degraded whether it is
-	// one that must not be served. Both are required.
+	// Leading reports whether controllers run here, Full whether the store takes no writes,
+	// Degraded whether it is one that must not be served. Both are required.
 	Leading, Full, Degraded func() bool
 	// Unreadable is how many records of the store cannot be read, by kind. It is
 	// required.

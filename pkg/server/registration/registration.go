@@ -1,5 +1,5 @@
-// Package registration makes the host send requests for our API to this process. It
-// restores the objects that this needs, and removes them when somebody unregisters.
+// Package registration makes the host send requests for our API to this process. It maintains the
+// objects that this needs, and removes them when a user unregisters.
 package registration
 
 import (
@@ -155,7 +155,7 @@ func APIServiceName(version schema.GroupVersion) string {
 	return version.Version + "." + version.Group
 }
 
-// Objects are what is written, for a Keeper.
+// Objects returns the objects to write, for a Keeper.
 func (r *Registration) Objects() []managedobject.Object {
 	objects := r.options.Accounts.Limits()
 	for _, j := range r.options.Jobs {

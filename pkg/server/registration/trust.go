@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 )
 
-// Trust is what verifies the certificate that we show, over time. The certificate
-// is our own, of an authority that all replicas share; or it comes from files,
-// and what verifies it may come from another one.
+// Trust verifies the certificate that we show, over time. The certificate is our own, of an
+// authority that all replicas share; or it comes from files, and what verifies it may come from
+// another one.
 type Trust struct {
 	shared *certificates.Shared
 	leaf   *certificates.Leaf
@@ -100,7 +100,7 @@ func (t *Trust) refresh(ctx context.Context) error {
 	return t.shared.Refresh(ctx)
 }
 
-// Authority is the one that the replicas share, or nil.
+// Authority returns the authority that the replicas share, or nil.
 func (t *Trust) Authority() *certificates.Authority {
 	if t.shared == nil {
 		return nil

@@ -10,8 +10,8 @@ type Job struct {
 	Name string
 	// Rules are those rights; none for a job that has what others bind to its ServiceAccount.
 	Rules []rbacv1.PolicyRule
-	// Limit is what the host's admission refuses the job whatever its rights are; nil
-	// for nothing.
+	// Limit has the requests of the job that the host's admission refuses whatever its rights are;
+	// nil for none.
 	Limit *Limit
 }
 

@@ -1,6 +1,6 @@
-// Package serviceaccounts gives each job of this process an identity in the host: a
-// ServiceAccount with the rights of the job, a policy that limits them, and tokens that
-// are kept in memory. docs/reference/identities.md says what each job may do.
+// Package serviceaccounts gives each job of this process an identity in the host: a ServiceAccount
+// with the rights of the job, a policy that limits it, and tokens in memory.
+// docs/reference/identities.md lists the jobs and their rights.
 package serviceaccounts
 
 import (

@@ -30,7 +30,7 @@ func (g *Guard) unhelpful() string {
 	return fmt.Sprintf("; the flag --accept-identity, which has the value %q, cannot help here", g.accept)
 }
 
-// matching is what would have been the right value of --accept-identity.
+// matching returns the right value of --accept-identity.
 func matching(token string, acceptable bool) string {
 	if !acceptable {
 		return "none"

@@ -27,7 +27,7 @@ func (e *DownError) Unwrap() error { return e.Reason }
 // healing ends an advice where nobody has to do more.
 const healing = "Penstock notices it within seconds and continues by itself"
 
-// downAdvice is what to do about it.
+// downAdvice is the advice for this case.
 const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"
 
 // WithDown answers requests of the groups with 503 while down returns a *DownError: they

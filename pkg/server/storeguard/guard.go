@@ -1,6 +1,5 @@
-// Package storeguard decides whether the store of this process is the one that the host
-// knows. A store that is not stays closed: discovery continues, and every resource
-// answers 503 with the reason.
+// Package storeguard checks that the store of this process is the one that the host knows. A wrong
+// store stays closed: discovery continues, and every resource answers 503 with the reason.
 package storeguard
 
 import (
@@ -29,7 +28,7 @@ const (
 	hostRetry = time.Second
 )
 
-// Decision is what the store's identity means for this run.
+// Decision is the meaning of the store's identity for this run.
 type Decision struct {
 	// Degraded is why nothing is served and what to do about it, or empty.
 	Degraded string
@@ -38,8 +37,7 @@ type Decision struct {
 	Again func(ctx context.Context) error
 	// Identity of the store; zero when degraded.
 	Identity identity.Identity
-	// Raised tells that this run gave the store its format: an earlier Penstock may serve
-	// it still.
+	// Raised is true if this run gave the store its format: an earlier Penstock may serve it still.
 	Raised bool
 	// Keeper raises the mark while the store is served; nil when degraded.
 	Keeper *MarkKeeper
@@ -132,8 +130,8 @@ func (g *Guard) undecided(ctx context.Context, err error) Decision {
 	return Decision{Degraded: DegradedMessage(err.Error(), advice+"; "+healing), Again: again}
 }
 
-// passing tells whether an error may go away by itself: the host was not
-// reached, was busy or broken, or somebody came in between.
+// passing reports whether an error may go away by itself: the host was not reached, was busy or
+// broken, or somebody came in between.
 func passing(err error) bool {
 	var unreachable *url.Error
 	var status apierrors.APIStatus
@@ -161,7 +159,7 @@ type Guard struct {
 	timeout time.Duration
 	// down says why the store does not run, nil while it does; it may be left out.
 	down func() error
-	// raised tells that it raised the format of the store, in whichever try.
+	// raised is true if it raised the format of the store, in whichever try.
 	raised bool
 }
 
@@ -267,7 +265,7 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
-// newMark is what is to be remembered of the store as it is now.
+// newMark returns the mark to record of the store as it is now.
 func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
 	highWater, err := g.store.HighWater(ctx)
 	if err != nil {

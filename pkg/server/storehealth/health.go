@@ -1,6 +1,6 @@
-// Package storehealth knows how the etcd behind the API is: whether it answers, takes
-// writes, and has room on its volume; makes room where it can; and answers requests for
-// which there is none at once, with the reason. It knows nothing of what is stored.
+// Package storehealth knows the state of the etcd behind the API: whether it answers, takes writes,
+// and has room on its volume. It frees room where it can. It answers requests at once, with the
+// reason, when etcd cannot serve them. It knows nothing of the stored records.
 package storehealth
 
 import (
@@ -72,17 +72,17 @@ type Health struct {
 	// of it.
 	free   atomic.Int64
 	scarce atomic.Bool
-	// answer is what writes get while etcd is full.
+	// answer is the answer to writes while etcd is full.
 	answer func() *apierrors.StatusError
 	// down says why ours does not run, nil for an etcd elsewhere.
 	down func() error
-	// reach is what the same questions tell of an etcd elsewhere.
+	// reach has the answers of an external etcd to the same questions.
 	reach reach
 	// woken has an element when somebody was refused a write.
 	woken chan struct{}
 }
 
-// Options are what New needs.
+// Options are the dependencies of New.
 type Options struct {
 	// Client asks etcd.
 	Client *clientv3.Client
@@ -236,7 +236,7 @@ func Status(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, e
 	return pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 }
 
-// isFull tells whether any member has raised the alarm: then none takes writes.
+// isFull reports whether any member has raised the alarm: then none takes writes.
 func isFull(status *pb.StatusResponse) bool {
 	return slices.ContainsFunc(status.Errors, func(text string) bool {
 		// Alarms are among the errors, as text.
@@ -284,7 +284,7 @@ func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.St
 	return h.look(ctx)
 }
 
-// spent tells whether our database is as large as its quota.
+// spent reports whether our database is as large as its quota.
 func (h *Health) spent(status *pb.StatusResponse) bool {
 	return h.quota > 0 && status.DbSize >= h.quota
 }
@@ -297,7 +297,7 @@ func retryOf(full bool) time.Duration {
 	return spentRetry
 }
 
-// worthTidying tells whether a defragmentation gives much back, and takes little time.
+// worthTidying reports whether a defragmentation gives much back, and takes little time.
 func worthTidying(status *pb.StatusResponse) bool {
 	free := status.DbSize - status.DbSizeInUse
 	return free >= max(tidyLeast, status.DbSize/2) && status.DbSizeInUse <= tidyMost
@@ -315,15 +315,15 @@ func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
 	log.Info("Gave free pages of the store back", "before", before.DbSize, "inUse", before.DbSizeInUse, "took", time.Since(begin).Round(time.Millisecond))
 }
 
-// worthReclaiming tells whether giving free pages back is enough for what is to be reached: a
-// tenth of the quota free, or, while etcd has the alarm, so much of the reserve that
-// deletions go on. They make more room then.
+// worthReclaiming reports whether giving free pages back is enough for what is to be reached: a
+// tenth of the quota free, or, while etcd has the alarm, so much of the reserve that deletions go
+// on. They make more room then.
 func (h *Health) worthReclaiming(status *pb.StatusResponse) bool {
 	return status.DbSizeInUse < h.quota/10*9 || isFull(status) && status.DbSizeInUse < h.deletable(status)
 }
 
-// roomy tells whether it is worth while to take writes again: a tenth is free, or, of ours,
-// there is room for deletions.
+// roomy reports whether it is worth while to take writes again: a tenth is free, or, of ours, there
+// is room for deletions.
 func (h *Health) roomy(status *pb.StatusResponse) bool {
 	return status.DbSize < status.DbSizeQuota/10*9 || h.quota > 0 && status.DbSize < h.deletable(status)
 }

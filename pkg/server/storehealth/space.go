@@ -39,7 +39,7 @@ type space struct {
 	over atomic.Bool
 }
 
-// overQuota tells whether the database is as large as its quota.
+// overQuota reports whether the database is as large as its quota.
 func (s *space) overQuota() bool { return s != nil && s.over.Load() }
 
 // setOverQuota says so, and tells whether that is new.
@@ -117,7 +117,7 @@ func (s *space) sizes() (free, reserve uint64, ok bool) {
 	return usage.Free, usage.Reserve(), err == nil
 }
 
-// low tells whether writes are refused for want of room on the volume.
+// low reports whether writes are refused for want of room on the volume.
 func (s *space) low() bool { return !s.overQuota() && s.refuse(0) != nil }
 
 // run keeps the ballast until ctx ends.
@@ -176,7 +176,7 @@ func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.
 	}
 }
 
-// goes tells whether an object is being deleted.
+// goes reports whether an object is being deleted.
 func goes(object runtime.Object) bool {
 	accessor, err := meta.Accessor(object)
 	return err == nil && accessor.GetDeletionTimestamp() != nil
@@ -185,7 +185,7 @@ func goes(object runtime.Object) bool {
 // longestAnswer bounds, in bytes, the answer of a person that is stored without room.
 const longestAnswer = 4096
 
-// state is what an object was like before an update.
+// state is the state of an object before an update.
 type state struct {
 	archived    bool
 	generation  int64
@@ -201,8 +201,8 @@ func stateOf(object runtime.Object) state {
 	return state{archived: true, generation: accessor.GetGeneration(), annotations: maps.Clone(accessor.GetAnnotations())}
 }
 
-// answeredBy tells whether all that an update does to an archived revision is to answer
-// what its status asks before objects go.
+// answeredBy reports whether all that an update does to an archived revision is to answer what its
+// status asks before objects go.
 func (s state) answeredBy(object runtime.Object) bool {
 	accessor, err := meta.Accessor(object)
 	if err != nil || !s.archived || accessor.GetGeneration() != s.generation {
@@ -219,7 +219,7 @@ func (s state) answeredBy(object runtime.Object) bool {
 	return answered && maps.Equal(now, s.annotations)
 }
 
-// archived tells whether an object is a revision that is given up.
+// archived reports whether an object is a revision that is given up.
 func archived(object runtime.Object) bool {
 	revision, ok := object.(*olm.ClusterExtensionRevision)
 	return ok && revision.Spec.LifecycleState == olm.LifecycleStateArchived

@@ -84,7 +84,7 @@ func (m Move) Begin(ctx context.Context) error {
 	return storeguard.ReplaceMark(ctx, configMaps, m.Namespace, *mark, next)
 }
 
-// begun tells whether an earlier Begin has come to its end. A store that must not be moved is an
+// begun reports whether an earlier Begin has come to its end. A store that must not be moved is an
 // error.
 func (m Move) begun(ctx context.Context, carried secrets, observed identity.Observed, mark *identity.Mark) (bool, error) {
 	if mark == nil {

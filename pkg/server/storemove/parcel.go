@@ -1,7 +1,7 @@
-// Package storemove moves the store of a process outside of the cluster into an installation in
-// it. Move puts a snapshot into Secrets, removes the registration, and has the witness of the
-// store expect the copy. Arrive restores the copy where the installation starts with an empty
-// store. From then on the witness refuses the store that was left behind.
+// Package storemove moves the store of a process outside of the cluster into an installation in the
+// cluster. Move puts a snapshot into Secrets, removes the registration, and makes the witness of
+// the store expect the copy. Arrive restores the copy when the installation starts with an empty
+// store. From then on the witness refuses the old store.
 package storemove
 
 import (
@@ -72,8 +72,8 @@ func parcelOf(secret *corev1.Secret) (parcel, error) {
 	return parcel{StoreID: annotations[storeAnnotation], Epoch: epoch, Parts: parts, Digest: annotations[digestAnnotation]}, nil
 }
 
-// isExpected tells whether the witness expects this parcel. It vouches for the content: the Secrets
-// alone could be anybody's who may write some.
+// isExpected reports whether the witness expects this parcel. It vouches for the content: the
+// Secrets alone could be anybody's who may write some.
 func (p parcel) isExpected(mark *identity.Mark) bool {
 	return mark.Moved != "" && p.StoreID == mark.StoreID && p.Epoch == mark.Epoch && p.Digest == mark.Moved
 }

@@ -1,5 +1,5 @@
-// Package targetcluster is the way to the cluster that revisions are rolled out into when
-// that is not the host.
+// Package targetcluster is the connection to the cluster into which revisions are rolled out, if it
+// is not the host.
 package targetcluster
 
 import (
@@ -181,7 +181,7 @@ func (t *Cluster) HostJobs() []serviceaccounts.Job {
 	return slices.DeleteFunc(serviceaccounts.Jobs(), func(j serviceaccounts.Job) bool { return j.Name == serviceaccounts.Engine().Name })
 }
 
-// Name is what requesters need the right to use, empty for the host.
+// Name returns the name that requesters need the right to use, empty for the host.
 func (t *Cluster) Name() string {
 	if t == nil {
 		return ""

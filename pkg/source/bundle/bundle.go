@@ -1,14 +1,14 @@
-// Package bundle makes phased objects of a registry+v1 bundle: a ClusterServiceVersion with
-// its CustomResourceDefinitions and whatever else its operator needs.
+// Package bundle makes phased objects from a registry+v1 bundle: a ClusterServiceVersion with its
+// CustomResourceDefinitions and further objects.
 //
 // It reads the layout of a bundle's image: manifests/ with all manifests in one folder, and
-// metadata/ with annotations.yaml and, when there are, properties.yaml and
-// dependencies.yaml. Deployments, permissions and webhooks of the ClusterServiceVersion
-// become objects with the names that OLM v1 gives them, so that an installation can be
-// taken over. docs/reference/bundles.md says what is refused, and what differs.
+// metadata/ with annotations.yaml and, optionally, properties.yaml and dependencies.yaml.
+// Deployments, permissions and webhooks of the ClusterServiceVersion become objects with the names
+// of OLM v1, so that an installation can be taken over. docs/reference/bundles.md lists refused
+// content and differences.
 //
-// It is pure: the same bundle and options give the same bytes, and no object says of which
-// revision it is.
+// It is pure: equal bundles and options give equal bytes, and no object depends on the number of
+// its revision.
 package bundle
 
 import (
@@ -35,8 +35,8 @@ var _ source.Renderer = Renderer{}
 type Options struct {
 	// InstallNamespace is where the operator runs. It is not made here.
 	InstallNamespace string
-	// Config is what the user configured, one JSON object by the schema of the bundle
-	// (see Schema). Empty configures nothing.
+	// Config is the user's configuration, one JSON object by the schema of the bundle (see Schema).
+	// Empty configures nothing.
 	Config []byte
 	// Certificates says who makes the certificates of webhooks. Empty refuses bundles with
 	// webhooks.

@@ -8,8 +8,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// csv is what is read of a ClusterServiceVersion. Its deployments are read by another way
-// too, as they were written: a field that no type here has stays.
+// csv has the fields of a ClusterServiceVersion that are read. Its deployments are read by another
+// way too, as they were written: a field that no type here has stays.
 type csv struct {
 	Metadata struct {
 		Name        string            `json:"name"`
@@ -44,14 +44,14 @@ type deployment struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// permission is what a ServiceAccount may do. The names of roles are hashes of its JSON, so
-// its fields, their order and their tags are those of the format.
+// permission has the rights of a ServiceAccount. The names of roles are hashes of its JSON, so its
+// fields, their order and their tags are those of the format.
 type permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`
 }
 
-// serviceAccount is who has the permission.
+// serviceAccount returns the ServiceAccount that has the permission.
 func (p permission) serviceAccount() string {
 	if p.ServiceAccountName == "" {
 		return defaultServiceAccount
@@ -112,7 +112,7 @@ func (w webhook) port() int32 {
 	return w.ContainerPort
 }
 
-// defaultWebhookPort is the one of webhooks that name none.
+// defaultWebhookPort is the port of webhooks that name none.
 const defaultWebhookPort = 443
 
 // decode reads JSON that was checked to be one object. Integers stay integers.

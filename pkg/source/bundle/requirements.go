@@ -116,7 +116,7 @@ func (c *contents) required(kind schema.GroupVersionKind, list string, i int) so
 	return source.Requirement{Kind: kind, File: c.csvFile.File, Line: c.csvFile.LineAt(path...), Field: fieldName(path)}
 }
 
-// brings tells whether a definition of the bundle makes the kind.
+// brings reports whether a definition of the bundle makes the kind.
 func (c *contents) brings(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "" && slices.ContainsFunc(c.definitions, func(one directory.Located) bool {
 		defined, err := one.DefinedKind()

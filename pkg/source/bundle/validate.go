@@ -15,7 +15,7 @@ import (
 // validator is one rule that a bundle has to keep, whatever is configured.
 type validator struct {
 	name string
-	// rule is what the documentation prints.
+	// rule is the text in the documentation.
 	rule  string
 	check func(*contents, *findings)
 }
@@ -39,7 +39,7 @@ func validators() []validator {
 	}
 }
 
-// findings are what validators found.
+// findings are the findings of validators.
 type findings struct {
 	contents *contents
 	errs     directory.Errors

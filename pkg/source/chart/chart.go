@@ -1,9 +1,9 @@
-// Package chart makes phased objects of a Helm chart. Helm's own engine renders it, in a
-// process of its own with limits (package template); hooks become phases, and what would be
-// another manifest each time is refused, or made once and carried on.
+// Package chart makes phased objects from a Helm chart. Helm's own engine renders it, in a second
+// process with limits (package template). Hooks become phases. Values that would differ each time
+// are refused, or generated once and carried on.
 //
-// The same chart and options give the same bytes. docs/reference/charts.md says what is
-// taken, what is refused, and what differs from Helm.
+// Equal charts and options give equal bytes. docs/reference/charts.md lists accepted and refused
+// content, and differences from Helm.
 package chart
 
 import (
@@ -52,8 +52,8 @@ type Options struct {
 	Generated []GeneratedSecret
 	// Limits of the process that renders. Zero ones are the defaults.
 	Limits template.Limits
-	// Program is the one that renders, and calls template.RunProcess. Empty is the one
-	// that runs now.
+	// Program is the program that renders, and calls template.RunProcess. Empty is the one that
+	// runs now.
 	Program string
 }
 

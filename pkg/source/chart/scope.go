@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// isBuiltin tells whether a group is one of Kubernetes itself: which of its kinds are in
-// no namespace is known. Names do not tell: projects beside it define kinds under k8s.io too.
+// isBuiltin reports whether a group is one of Kubernetes itself: which of its kinds are in no
+// namespace is known. Names do not tell: projects beside it define kinds under k8s.io too.
 func isBuiltin(group string) bool { return kubernetesscheme.Scheme.IsGroupRegistered(group) }
 
 // scope puts objects into the namespace of the release, when they name none.
@@ -35,7 +35,7 @@ func scopes(of objects, options Options, out *source.Rendered) *scope {
 	}
 }
 
-// inNamespace tells whether objects of a kind are in a namespace, when that is known.
+// inNamespace reports whether objects of a kind are in a namespace, when that is known.
 func (s *scope) inNamespace(kind schema.GroupVersionKind) (inNamespace, known bool) {
 	if source.IsClusterScoped(kind.GroupKind()) {
 		return false, true

@@ -1,15 +1,13 @@
-// Package directory reads plain manifests, from a directory or a stream, into
-// phased objects.
+// Package directory reads plain manifests, from a directory or a stream, into phased objects.
 //
-// It reads every file named *.yaml, *.yml or *.json, subdirectories included, in
-// lexical order. Files and folders whose names begin with a dot are skipped, and
-// so are files of other names. A symbolic link to a file is read like a file, as
-// mounted ConfigMaps need it; one to a folder is an error, as it could be
-// missing elsewhere or lead in a circle. Whether a link may leave the directory
-// is up to the file system that the caller passes (os.Root does not allow it).
+// It reads every file named *.yaml, *.yml or *.json, subdirectories included, in lexical order. It
+// skips other files, and files and folders whose names begin with a dot. It reads a symbolic link
+// to a file like a file, for mounted ConfigMaps. A link to a folder is an error, because the folder
+// could be missing elsewhere, or the link could lead in a circle. The file system that the caller
+// passes decides whether a link may leave the directory (os.Root does not allow it).
 //
-// Templates and overlays are not rendered: a kustomization or a chart is an
-// error that says which command makes manifests of it.
+// It does not render templates and overlays: a kustomization or a chart is an error that names the
+// command to render it.
 package directory
 
 import (

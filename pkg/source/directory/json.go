@@ -129,7 +129,7 @@ func (c *lineCounter) at(offset int) int {
 	return c.lines + 1
 }
 
-// looksLikeJSON tells whether a file of any name is JSON, as kubectl guesses it.
+// looksLikeJSON reports whether a file of any name is JSON, as kubectl guesses it.
 func looksLikeJSON(text []byte) bool {
 	return strings.HasPrefix(string(bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n")), "{")
 }

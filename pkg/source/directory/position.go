@@ -54,10 +54,10 @@ func (p *position) element(key string, i int) *position {
 	return &position{line: list.line}
 }
 
-// flaw is what reading the positions of a document found.
+// flaw is a finding about the positions of a document.
 type flaw struct {
 	line    int
 	message string
-	// tolerable is what Helm accepts.
+	// tolerable is true for flaws that Helm accepts.
 	tolerable bool
 }

@@ -44,8 +44,8 @@ func yamlDocuments(content []byte, asHelm bool) []document {
 	return append(documents, current)
 }
 
-// documentMarker tells whether a line begins or ends a document: "---" or "..."
-// at its start, alone or followed by space.
+// documentMarker reports whether a line begins or ends a document: "---" or "..." at its start,
+// alone or followed by space.
 func documentMarker(line []byte) (ok bool, rest []byte) {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false, nil

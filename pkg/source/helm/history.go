@@ -10,7 +10,7 @@ import (
 // Kept is how many revisions of a release are adopted.
 const Kept = 5
 
-// History is what is adopted of a release.
+// History has the adopted revisions of a release.
 type History struct {
 	// Deployed is the revision whose objects are in the cluster.
 	Deployed Release

@@ -1,6 +1,5 @@
-// Package helm reads releases as Helm 3 and Helm 4 keep them in a cluster, and turns the
-// manifest of each revision into phased objects. It is pure: who reads the Secrets, and what
-// becomes of the objects, others know.
+// Package helm reads releases as Helm 3 and Helm 4 store them in a cluster, and turns the manifest
+// of each revision into phased objects. It is pure: callers read the Secrets and use the objects.
 package helm
 
 import (
@@ -63,7 +62,7 @@ type Hook struct {
 	Events []string `json:"events"`
 }
 
-// Test tells whether the hook is for `helm test` alone.
+// Test reports whether the hook is for `helm test` alone.
 func (h Hook) Test() bool {
 	for _, event := range h.Events {
 		if event != "test" && event != "test-success" && event != "test-failure" {
@@ -73,7 +72,7 @@ func (h Hook) Test() bool {
 	return len(h.Events) > 0
 }
 
-// Chart is what is needed of the chart.
+// Chart has the needed fields of the chart.
 type Chart struct {
 	Metadata struct {
 		Name       string `json:"name"`

@@ -28,8 +28,8 @@ const (
 	TeardownAnnotation = "penstock.dev/teardown-policy"
 )
 
-// InNamespace tells whether objects of a kind are in a namespace. Known is false for a kind
-// that the cluster does not serve.
+// InNamespace reports whether objects of a kind are in a namespace. Known is false for a kind that
+// the cluster does not serve.
 type InNamespace func(kind schema.GroupVersionKind) (inNamespace, known bool, err error)
 
 // Render makes phased objects of the manifest of a revision, as Helm has put them into the

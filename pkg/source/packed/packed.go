@@ -1,6 +1,6 @@
-// Package packed renders what is in an image: a registry+v1 bundle, a Helm chart, or plain
-// manifests. Which of them it is, labels and media types say, as OLM does it; an image without
-// labels that has the folders of a bundle is one.
+// Package packed renders the content of an image: a registry+v1 bundle, a Helm chart, or plain
+// manifests. Labels and media types say which of them it is, as in OLM. An image without labels
+// that has the folders of a bundle is a bundle.
 package packed
 
 import (

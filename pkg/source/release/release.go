@@ -1,10 +1,9 @@
-// Package release reads the manifests of an OpenShift release: files named
-// 0000_<run level>_<component>_<anything>.yaml, whose annotations say for which
-// clusters they are. Each run level becomes a phase; components are side by side
-// in it.
+// Package release reads the manifests of an OpenShift release: files named 0000_<run
+// level>_<component>_<anything>.yaml, whose annotations say for which clusters they are. Each run
+// level becomes a phase, with all its components.
 //
-// An option answers an annotation, or the annotation is refused with the option's
-// name: nothing is left out or put in because somebody forgot to say something.
+// Each annotation needs the matching option. Otherwise it is refused, with the option's name, so
+// that a missing option neither drops nor adds an object.
 package release
 
 import (
@@ -45,7 +44,7 @@ type Options struct {
 	FeatureGates []string
 }
 
-// Result is what was read.
+// Result is the result of reading.
 type Result struct {
 	// Phases by run level, the lowest first, without empty ones.
 	Phases []source.Phase

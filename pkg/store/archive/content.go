@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Chain is what a chain knows beyond its revisions.
+// Chain has the data of a chain beyond its revisions.
 type Chain struct {
 	// Name of the chain.
 	Name string `json:"name"`
@@ -30,7 +30,7 @@ type Chain struct {
 	History []Row `json:"history,omitempty"`
 }
 
-// Hold is what a rollback left behind.
+// Hold is the hold of a rollback.
 type Hold struct {
 	// Revision is the number of the revision that the rollback created.
 	Revision int64 `json:"revision"`
@@ -73,7 +73,7 @@ type Revision struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// CreatedAt is when it was created, in UTC, to the second.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
-	// Succeeded tells that its rollout was complete once.
+	// Succeeded is true if its rollout was complete once.
 	Succeeded bool `json:"succeeded,omitempty"`
 	// CompletedAt is when that was for the first time.
 	CompletedAt time.Time `json:"completedAt,omitzero"`
@@ -151,9 +151,8 @@ type line struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// check tells whether a manifest is what its line says. The digest of a Secret is
-// keyed by the store it comes from; of it only the spelling can be checked, and
-// the checksums have to do.
+// check reports whether a manifest is what its line says. The digest of a Secret is keyed by the
+// store it comes from; of it only the spelling can be checked, and the checksums have to do.
 func (l line) check() (manifest.Object, error) {
 	if err := l.Digest.Validate(); err != nil {
 		return manifest.Object{}, err

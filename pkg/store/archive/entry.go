@@ -96,7 +96,8 @@ func cut(err error) error {
 type bounded struct {
 	from        io.Reader
 	left, limit int64
-	// header is what may still be read of the header of an entry; 0 outside of one.
+	// header is the number of bytes that may still be read of the header of an entry; 0 outside of
+	// one.
 	header int64
 }
 

@@ -45,8 +45,7 @@ const (
 	maxValues = 1 << 20
 )
 
-// maxSumsBytes is what the checksums may take: a line of about 140 bytes for every
-// entry.
+// maxSumsBytes returns the limit for the checksums: a line of about 140 bytes for every entry.
 func (l Limits) maxSumsBytes() int64 {
 	const entries, lineBytes = 1 << 17, 160
 	return entries * lineBytes

@@ -34,7 +34,7 @@ func (o *order) revision(number int64) error {
 	return nil
 }
 
-// end tells whether everything has come that was announced.
+// end reports whether everything has come that was announced.
 func (o *order) end() error {
 	if len(o.left) > 0 {
 		return fmt.Errorf("revision %d of extension %s is missing", o.left[0], o.name)

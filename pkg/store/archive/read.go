@@ -28,7 +28,7 @@ func (e *FormatError) Error() string {
 // errNone is for what is no archive at all.
 var errNone = errors.New("this is not a Penstock archive")
 
-// Item is what Next returns: a chain, or the next revision of the last chain.
+// Item is the result of Next: a chain, or the next revision of the last chain.
 type Item struct {
 	// Chain is set where a chain begins.
 	Chain *Chain

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Seen is what somebody has read of a chain who wants it to be forgotten: etcd's
-// revisions of the last writes, 0 for what is not there.
+// Seen has the state of a chain that a user has read who wants it to be forgotten: etcd's revisions
+// of the last writes, 0 for missing records.
 type Seen struct {
 	// Head of the chain.
 	Head int64

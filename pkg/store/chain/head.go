@@ -1,7 +1,6 @@
-// Package chain keeps what a chain of revisions knows beyond any of its
-// revisions: the head, with the numbers that were used and the history, and the
-// inventory of what the chain has in the target cluster. Both outlive the
-// revisions, and both are changed by compare-and-swap only.
+// Package chain stores the data of a chain that outlives its revisions: the head, with the used
+// numbers and the history, and the inventory of the chain's objects in the target cluster. Both
+// change only by compare-and-swap.
 package chain
 
 import (
@@ -40,11 +39,10 @@ type Head struct {
 	Highest int64 `json:"highest,omitempty"`
 	// HighestUID is the uid of the revision that took the number.
 	HighestUID types.UID `json:"highestUID,omitempty"`
-	// Confirmed tells that the revision with the highest number was written:
-	// the number is used for ever. Until then its create may have failed, and
-	// another revision may take the number over.
+	// Confirmed is true if the revision with the highest number was written: the number is used for
+	// ever. Until then its create may have failed, and another revision may take the number over.
 	Confirmed bool `json:"confirmed,omitempty"`
-	// Succeeded tells that a revision of the chain succeeded once. It stays.
+	// Succeeded is true if a revision of the chain succeeded once. It stays.
 	Succeeded bool `json:"succeeded,omitempty"`
 	// Rows are the history, by rising number. At most MaxRows are kept.
 	Rows []Row `json:"rows,omitempty"`
@@ -63,15 +61,15 @@ type Head struct {
 	ImportedFrom string `json:"importedFrom,omitempty"`
 }
 
-// Hold is what a rollback leaves behind: the owner that creates revisions of the
-// chain creates none, because it would undo the rollback at once.
+// Hold is left behind by a rollback: the owner that creates revisions of the chain creates none,
+// because it would undo the rollback at once.
 type Hold struct {
 	// Revision is the number of the revision that the rollback created, and UID
 	// its uid.
 	Revision int64     `json:"revision"`
 	UID      types.UID `json:"uid"`
-	// OwnerGeneration is what the generation of the chain's owner must exceed
-	// for the hold to end; 0 holds the owner until it is released.
+	// OwnerGeneration is the generation that the chain's owner must exceed for the hold to end; 0
+	// holds the owner until it is released.
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 
@@ -227,8 +225,7 @@ func (h Head) Admits(number int64) error {
 	return nil
 }
 
-// overtaken tells whether a number was taken, or an import began or ended, since a
-// head was read.
+// overtaken reports whether a number was taken, or an import began or ended, since a head was read.
 func (h Head) overtaken(seen Head) bool {
 	return h.Highest != seen.Highest || h.HighestUID != seen.HighestUID || h.Confirmed != seen.Confirmed || h.Importing != seen.Importing
 }

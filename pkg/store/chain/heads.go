@@ -41,9 +41,9 @@ func (s *Heads) Noting(unreadable *store.Unreadable) *Heads {
 	return s
 }
 
-// headFormat is what is written. Format 1 had no holds, and fewer fields in the
-// rows of history; format 2 knew no imports; format 3 was not compressed. All are
-// read as what they are, and become format 4 with the next change.
+// headFormat returns the written format. Format 1 had no holds, and fewer fields in the rows of
+// history; format 2 knew no imports; format 3 was not compressed. All are read as what they are,
+// and become format 4 with the next change.
 func headFormat() store.Format {
 	return store.Format{Kind: "chain head", Magic: "PKH", Version: 4, Limit: maxHeadJSON}
 }

@@ -24,7 +24,7 @@ const (
 	maxInventoryJSON = 16 << 20
 )
 
-// Inventory is what a chain has in the target cluster. Its zero value is empty.
+// Inventory lists the objects of a chain in the target cluster. Its zero value is empty.
 type Inventory struct {
 	// Entries are the objects that were written or are about to be, each
 	// identity once. Their order means nothing: they are stored sorted.
@@ -32,7 +32,7 @@ type Inventory struct {
 	// Reached is the number of stages that each revision, by uid, has reached.
 	// It only grows while the revision is there.
 	Reached map[string]int `json:"reached,omitempty"`
-	// Deletions are what the deletion budget was charged with lately, oldest first.
+	// Deletions are the recent charges of the deletion budget, oldest first.
 	Deletions []Deletion `json:"deletions,omitempty"`
 	// Repairs are the newest changes by others that were reverted, the last one last. They
 	// came with format 6.
@@ -111,7 +111,7 @@ func (e Entry) ID() manifest.ID {
 	return manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 }
 
-// Empty tells whether there is nothing in the inventory.
+// Empty reports whether there is nothing in the inventory.
 func (i Inventory) Empty() bool {
 	return len(i.Entries) == 0 && len(i.Reached) == 0 && len(i.Levels) == 0
 }

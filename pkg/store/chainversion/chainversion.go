@@ -1,16 +1,14 @@
-// Package chainversion joins two steps: checking a change of a chain's revisions, and
-// writing it.
+// Package chainversion joins two steps: checking a change of a chain's revisions, and writing it.
 //
-// The effect of a change depends on the chain's other revisions: an object
-// that another revision has too stays, so nobody is asked for the right to delete it.
-// The invariant is therefore: what a change was judged by is how the chain stands when
-// the change is written. Its key, one for each chain, is written in the same etcd
-// transaction as every change of a record of the chain, and that transaction demands
-// that it was written last when the judge began to look. Of two changes that were judged
-// at the same time one is written, and the other one is judged again.
+// The effect of a change depends on the chain's other revisions: an object that another revision
+// also has stays, so no right to delete it is needed. So a change must be written only to the chain
+// state that was checked. Each chain has a key that is written in the same etcd transaction as
+// every change of its records. The transaction requires that the key has not changed since the
+// check began. Of two changes that were checked at the same time, one is written, and the other is
+// checked again.
 //
-// The judging side reads the key first (ChainVersions.Get), then the records, both
-// linearizable, and says so (Precondition.Made). The writer (Client) compares.
+// The checking side first reads the key (ChainVersions.Get), then the records, both linearizable,
+// and states this (Precondition.Made). The writer (Client) compares.
 package chainversion
 
 import (
@@ -62,7 +60,7 @@ type Precondition struct {
 	state state
 	// packs are the roots of those that the record will refer to.
 	packs []string
-	// beside is what changes with the record, nil for nothing.
+	// beside is the record that changes with this one, nil for none.
 	beside *store.CompanionWrite
 }
 
@@ -152,13 +150,13 @@ func (p *Precondition) begin() (basis, error) {
 	return basis{chain: p.chain, at: p.at, compare: p.state == made, apart: p.state == apart, packs: p.packs, beside: p.beside}, nil
 }
 
-// basis is what one write rests on.
+// basis is the basis of one write.
 type basis struct {
 	chain string
 	// at is how the chain must stand, with compare.
 	at      int64
 	compare bool
-	// apart tells that there is no chain.
+	// apart is true if there is no chain.
 	apart  bool
 	packs  []string
 	beside *store.CompanionWrite

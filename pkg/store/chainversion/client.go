@@ -66,19 +66,21 @@ func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int6
 type outcome struct {
 	chain     string
 	succeeded bool
-	// asExpected tells that the record was, and that it was for the chain version.
+	// asExpected is true if the record was as expected, so the transaction failed because of the
+	// chain version.
 	asExpected bool
-	// asJudged tells that the record and the chain version were, and that it was for neither.
+	// asJudged is true if the record and the chain version were as checked, so the transaction
+	// failed because of neither.
 	asJudged bool
 	// found is the record as it is, when nothing was written.
 	found    *mvccpb.KeyValue
 	revision int64
 }
 
-// write is the one transaction: the record, the chain version, the packs that the record comes to
-// refer to and the record beside it are compared, and all that changes is written, together. A
-// pack that is not there any more is a *store.CollectedError, in whatever state the rest is.
-// Only when nothing but the record beside it has changed it tries again by itself.
+// write does the one transaction: the record, the chain version, the packs that the record refers
+// to and the record beside it are compared, and all changes are written, together. A missing pack
+// is a *store.CollectedError, in whatever state the rest is. Only when nothing but the record
+// beside it has changed it tries again by itself.
 func (c *Client) write(ctx context.Context, p *Precondition, key string, expected int64, change clientv3.Op) (outcome, error) {
 	on, err := p.begin()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package claim records who holds something that only one may hold, such as the plan
-// that holds a profile. A claim is held until it is released, or until somebody takes it
-// over who has read that its holder is gone. It never expires.
+// Package claim records the single holder of something, such as the plan that holds a profile. A
+// claim is held until it is released, or until another holder takes it over after reading that the
+// first one no longer exists. It never expires.
 //
-// Only a claim of a record that is still being written has a lease (see Attempt), so
-// that a crash leaves nothing behind.
+// Only a claim of a record that is still being written has a lease (see Attempt), so a crash leaves
+// no claim behind.
 package claim
 
 import (
@@ -20,7 +20,7 @@ import (
 // maxHolderBytes bounds the name of a holder.
 const maxHolderBytes = 1024
 
-// KV is what claims need of etcd, as a *clientv3.Client has it.
+// KV is the part of etcd that claims need, as a *clientv3.Client has it.
 type KV interface {
 	clientv3.KV
 	// Grant makes a lease of some seconds.

@@ -1,4 +1,4 @@
-// Package etcdclient connects to the etcd that the store is in.
+// Package etcdclient connects to the etcd of the store.
 package etcdclient
 
 import (

@@ -38,7 +38,7 @@ const (
 	Missing Kind = "Missing"
 	// Stray is an inventory with entries of a chain that has no head.
 	Stray Kind = "Stray"
-	// LeftOver is what nothing refers to.
+	// LeftOver is a record without references.
 	LeftOver Kind = "LeftOver"
 )
 
@@ -59,7 +59,7 @@ type Problem struct {
 // maxProblems bounds a report. More say nothing new.
 const maxProblems = 1000
 
-// Report is what a check found.
+// Report has the findings of a check.
 type Report struct {
 	// Revision of etcd at which the check began.
 	Revision int64 `json:"revision"`
@@ -68,7 +68,7 @@ type Report struct {
 	Records int `json:"records"`
 	Packs   int `json:"packs"`
 	Deltas  int `json:"deltas"`
-	// PackBytes is what packs take.
+	// PackBytes is the size of packs.
 	PackBytes int64 `json:"packBytes"`
 	// Extensions are those with records, the largest first.
 	Extensions []Extension `json:"extensions"`
@@ -77,7 +77,7 @@ type Report struct {
 	Omitted  int       `json:"omitted,omitempty"`
 }
 
-// Damaged tells whether the check found damage: any finding but leftovers.
+// Damaged reports whether the check found damage: any finding but leftovers.
 func (r Report) Damaged() bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != LeftOver })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// Extension is what one extension takes in the store.
+// Extension has the space of one extension in the store.
 type Extension struct {
 	Name string `json:"name"`
 	// Revisions is how many revisions it has.

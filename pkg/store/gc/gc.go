@@ -1,22 +1,21 @@
 // Package gc deletes packs without references.
 //
-// A pack is shared by all records with the same content, and it is stored before the record that
-// refers to it. So whether something refers to it is not a property of the pack, and can
-// change at any moment. The collector keeps to this order:
+// All records with the same content share a pack, and it is stored before the record that refers to
+// it. So whether a pack has references can change at any moment. The collector keeps to this order:
 //
-//  1. It notes which packs nothing refers to, and writes the candidate key of each.
-//     From then on no record may come to refer to the pack (store.Referable).
-//  2. It reads all references once more, behind the candidates. It sees every earlier record
-//     that still exists.
-//  3. It deletes the packs that nothing refers to, each in a transaction that compares the
-//     pack and its candidate key with what was judged. A writer that stored the pack again
+//  1. It finds packs without references, and writes the candidate key of each. From then on no new
+//     record may refer to the pack (store.Referable).
+//  2. It reads all references again, after the candidates. So it sees every earlier record that
+//     still exists.
+//  3. It deletes the packs that still have no references. Each transaction compares the pack and
+//     its candidate key with the values that were checked. A writer that stored the pack again
 //     meanwhile has deleted the candidate key.
 //
-// So a create or an import that races the collector wins, or is told and stores its pack
-// again. Every write of a candidate and every deletion compares also the key that the
-// collector wrote when it began: of two collectors, the one that began first deletes nothing
-// any more. Rebasing compares the packs alone: it changes no content. A collector that dies
-// leaves candidates, which the next one takes over.
+// So a create or an import that races the collector either wins, or is refused and stores its pack
+// again. Every write of a candidate, and every deletion, also compares the key that the collector
+// wrote when it began. Of two collectors, the one that began first can delete nothing any more.
+// Rebasing compares only the packs, because it changes no content. A collector that dies leaves
+// candidates, which the next one takes over.
 package gc
 
 import (
@@ -38,7 +37,7 @@ import (
 // nothing else meanwhile.
 const batch = 25
 
-// collectorRecord is what a collector writes when it begins.
+// collectorRecord is the record that a collector writes when it begins.
 const collectorRecord = "PKG\x01"
 
 // ErrSuperseded says that another collector has begun since. Nothing was written.
@@ -71,7 +70,7 @@ type Collector struct {
 	// tried has, by the root of a pack, the base against which a delta of it saved too
 	// little.
 	tried map[string]string
-	// read is what records of packs say that this collection has read, by root.
+	// read has the records of packs that this collection has read, by root.
 	read   map[string]said
 	limits limits
 	// mayName and mayRebase are how many packs, and bytes, are left of what it may.
@@ -89,7 +88,7 @@ func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
 	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase, tried: map[string]string{}, limits: limits{named: maxNamed, rebased: maxRebased}}
 }
 
-// Result is what a collection did.
+// Result has the effects of a collection.
 type Result struct {
 	// Packs and Chunks that were deleted; chunks are those that belonged to no pack.
 	Packs, Chunks int
@@ -190,7 +189,7 @@ func (c *Collector) round(ctx context.Context, result *Result) (again bool, err 
 	return rebased > 0 || slices.ContainsFunc(unneeded, func(root string) bool { return first.packs[root].Base != "" }), err
 }
 
-// seen is what there is of one pack.
+// seen has the keys of one pack.
 type seen struct {
 	references.Pack
 	// pack and candidate are the etcd revisions of their last writes, 0 for none.
@@ -203,7 +202,7 @@ type seen struct {
 	bytes int
 }
 
-// state is what there is in the store.
+// state has the records in the store.
 type state struct {
 	packs map[string]*seen
 	// referred has the roots that records refer to, kept those that stay.
@@ -301,12 +300,12 @@ func (s *state) keep(referred references.Set) {
 	s.kept, s.referred = references.Kept(packs, referred), referred
 }
 
-// said is what the record of a pack says.
+// said has the content of a pack's record.
 type said struct {
 	// at is etcd's revision of its last write.
 	at   int64
 	base string
-	// bytes is what it takes, with its parts.
+	// bytes is its size, with its parts.
 	bytes int
 	named map[string]bool
 }

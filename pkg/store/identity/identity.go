@@ -1,8 +1,7 @@
-// Package identity tells one store from another. A store that came back empty,
-// from an old backup, or as the store of another cluster looks to clients like
-// one whose objects were deleted, and garbage collection would act on it. So a
-// store has an identity, the host cluster keeps a witness of it (a Mark), and
-// Judge says from the two whether the store may be served.
+// Package identity distinguishes stores. A store that was restored empty or from an old backup, or
+// is the store of another cluster, looks to clients as if objects were deleted, and garbage
+// collection would act on that. So a store has an identity, the host cluster keeps a witness of it
+// (a Mark), and Judge decides from the two whether the store may be served.
 package identity
 
 import (
@@ -134,7 +133,7 @@ type Store struct {
 	keys store.Keys
 
 	mu sync.Mutex
-	// looked is what HighWater found last.
+	// looked is the last finding of HighWater.
 	looked look
 }
 

@@ -2,7 +2,7 @@ package identity
 
 import "fmt"
 
-// State is what the store is, compared with its witness.
+// State is the state of the store, compared with its witness.
 type State string
 
 const (
@@ -24,9 +24,9 @@ const (
 	NewerFormat State = "NewerFormat"
 )
 
-// Observed is what was read of a store.
+// Observed is the identity read from a store.
 type Observed struct {
-	// Found tells whether the store has an identity.
+	// Found is true if the store has an identity.
 	Found bool
 	// ID of the store; empty when it cannot be read in this Format.
 	ID string
@@ -49,8 +49,7 @@ type Verdict struct {
 	Reason string
 }
 
-// Serve tells whether the store may be served: all other states wait for a
-// person to decide.
+// Serve reports whether the store may be served: all other states wait for a person to decide.
 func (v Verdict) Serve() bool {
 	return v.State == FirstStart || v.State == Healthy
 }

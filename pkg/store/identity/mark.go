@@ -14,8 +14,7 @@ const (
 	markMoved     = "moved"
 )
 
-// Mark is what the host cluster witnesses of a store: which one it is, and how
-// far it has come.
+// Mark is the host cluster's witness of a store: its identity, and how far it has come.
 type Mark struct {
 	// StoreID is the store's identity.
 	StoreID string

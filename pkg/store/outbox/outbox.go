@@ -1,7 +1,7 @@
-// Package outbox keeps what receivers are to be notified of until each has taken it: a log of
-// bounded length, one cursor for each receiver, and the marks of what was recorded.
+// Package outbox keeps notifications until each receiver has taken them: a log of bounded length,
+// one cursor for each receiver, and the marks of recorded facts.
 //
-// outbox.go is what callers use, and records.go is how it is stored. One process writes at a
+// outbox.go has the functions for callers, records.go the stored form. One process writes at a
 // time, the leader. Begin fences off earlier leaders: their writes fail with ErrOvertaken.
 package outbox
 
@@ -35,7 +35,7 @@ type Mark struct {
 type Entry struct {
 	// Number counts the entries of this store. It has no gaps.
 	Number int64
-	// Body is what is sent, in JSON.
+	// Body is the content to send, in JSON.
 	Body json.RawMessage
 }
 

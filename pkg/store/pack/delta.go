@@ -289,7 +289,7 @@ func rootSum(root string) (checksum, error) {
 	return c, err
 }
 
-// isDamage tells whether a pack cannot be read because of what is stored.
+// isDamage reports whether a pack cannot be read because of what is stored.
 func isDamage(err error) bool {
 	return errors.As(err, new(*CorruptError)) || errors.As(err, new(*MissingError)) || errors.As(err, new(*store.FormatError))
 }

@@ -1,20 +1,18 @@
-// Package pack keeps the manifests of a revision: immutable, compressed
-// together, and named by their digests, so that a revision needs to carry
-// identities only and the same content is stored once.
+// Package pack stores the manifests of a revision: immutable, compressed together, and named by
+// their digests. So a revision carries only identities, and equal content is stored once.
 //
-// A pack is stored whole, or as a delta: compressed with the content of its base, which
-// is the pack of an earlier revision of the same chain. A base is whole and one record,
-// so a read needs two records at most. A delta names its base, in its record alone:
-// ParseRecord says what a record refers to. A base must not be deleted while a delta
-// names it; Rebase makes a delta whole first. Put writes a delta in a transaction that
-// compares the base's key with what it has read, so a base that was deleted in between
-// gets no delta. A process that deletes a base has to compare, in the same transaction, what it
-// has seen of the deltas. A pack that several chains share is whole, or its base is a pack of
-// each of them at the time of the write: see PutInChain.
+// A pack is stored whole, or as a delta: compressed with the content of its base, the pack of an
+// earlier revision of the same chain. A base is whole and one record, so a read needs two records
+// at most. Only the record of a delta names the base; ParseRecord returns the references of a
+// record. A base must not be deleted while a delta names it; Rebase first makes the delta whole.
+// Put writes a delta in a transaction that compares the base's key with the value that it read, so
+// a base that was deleted in between gets no delta. A process that deletes a base must compare, in
+// the same transaction, the deltas that it has read. A pack that several chains share is whole, or
+// its base is a pack of each of them at the time of the write: see PutInChain.
 //
-// Bytes that do not match their digest never leave this package. They are a
-// *CorruptError; a pack that is not there is a *MissingError. Both are faults of
-// the store, and neither means that the revision does not exist.
+// Bytes that do not match their digest never leave this package. They are a *CorruptError; a
+// missing pack is a *MissingError. Both are faults of the store, and neither means that the
+// revision does not exist.
 package pack
 
 import (

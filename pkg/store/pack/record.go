@@ -18,7 +18,7 @@ func sum(data []byte) checksum { return sha256.Sum256(data) }
 
 func (c checksum) String() string { return hex.EncodeToString(c[:]) }
 
-// header is what a pack's record says about its frame. The record of a whole pack is
+// header describes the frame of a pack in its record. The record of a whole pack is
 //
 //	"PKP" 1
 //	SHA-256 of the frame
@@ -49,7 +49,7 @@ type header struct {
 	chunks []checksum
 }
 
-// base is what a delta says about the pack that it needs.
+// base is a delta's description of the pack that it needs.
 type base struct {
 	root, content checksum
 	// distance counts the deltas since the base was written, this one included.
@@ -63,7 +63,7 @@ const (
 	formatDelta = 2
 )
 
-// packFormat is what is read: both formats.
+// packFormat returns the formats that are read: both.
 func packFormat() store.Format {
 	return store.Format{Kind: "pack", Magic: "PKP", Version: formatDelta, Limit: ChunkBytes}
 }
@@ -74,7 +74,7 @@ func wholeFormat() store.Format {
 	return f
 }
 
-// Record is what the record of a pack says about it, without its content.
+// Record is the description of a pack in its record, without its content.
 type Record struct {
 	// Format is 1 for a whole pack and 2 for a delta.
 	Format int

@@ -34,7 +34,7 @@ func NewSource(kv clientv3.KV, prefix string, decoders Decoders) *Source {
 // Keys is the layout of the store.
 func (s *Source) Keys() store.Keys { return s.keys }
 
-// Revision is the one that etcd is at, after all writes that were acknowledged before.
+// Revision returns the revision that etcd is at, after all writes that were acknowledged before.
 func (s *Source) Revision(ctx context.Context) (int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Identity(), clientv3.WithKeysOnly())
 	if err != nil {

@@ -1,12 +1,10 @@
-// Package references says which packs the records of a store refer to, and which packs are
-// kept for it. The collector, fsck and tests share it.
+// Package references computes which packs the records of a store refer to, and which packs must be
+// kept. The collector, fsck and tests share it.
 //
-// Four things refer to a pack: the record of a revision, by what it lists; the record of a
-// plan, which has what is to be applied and what was there before; a run of a plan, which
-// is kept when the plan is deleted, and can be restored; and another pack, which is
-// compressed against it. A reservation keeps one for something that is being written.
-// Rows of history name the pack of a revision that is gone, and keep nothing: nobody can
-// read it by them.
+// Four kinds of record refer to a pack: a revision, for its objects; a plan, for the manifests to
+// apply and the state before; a run of a plan, which outlives the plan and can be restored; and a
+// delta, for its base. A reservation keeps a pack for a record that is being written. Rows of
+// history name the pack of a deleted revision without keeping it: nobody can read the pack by them.
 package references
 
 import (
@@ -50,12 +48,12 @@ func (d Decoders) Of(keys store.Keys, key string, record []byte) ([]string, erro
 	return decode(key, record)
 }
 
-// Pack is what there is of one pack.
+// Pack has the known facts of one pack.
 type Pack struct {
 	Root string
 	// Base is the root of the pack that it is compressed against; empty for none.
 	Base string
-	// Reserved tells that something is written that will refer to it.
+	// Reserved is true if something is written that will refer to it.
 	Reserved bool
 }
 

@@ -1,5 +1,5 @@
-// Package run records what plans did: one row for each execution, by the plan's name.
-// The rows stay when the plan is deleted: they record who approved what.
+// Package run records the executions of plans: one row for each run, by the plan's name. The rows
+// outlive the plan, because they record who approved what.
 package run
 
 import (
@@ -33,7 +33,7 @@ type Row struct {
 	Plan string `json:"plan"`
 	// Number of the execution in its plan, from 1.
 	Number int64 `json:"number"`
-	// Body is what there is to know, in JSON.
+	// Body is the row's content, in JSON.
 	Body json.RawMessage `json:"body"`
 }
 
@@ -119,7 +119,7 @@ func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) e
 	}
 }
 
-// replaces tells whether a row is of the same run.
+// replaces reports whether a row is of the same run.
 func (r Row) replaces(other Row) bool { return r.Plan == other.Plan && r.Number == other.Number }
 
 // insert puts a row in its place, the newest first.

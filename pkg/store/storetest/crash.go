@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrCrash is what a crashed KV answers.
+// ErrCrash is the answer of a crashed KV.
 var ErrCrash = errors.New("crashed by the test")
 
 // Crash is how a write fails.
@@ -32,7 +32,7 @@ const (
 // counts as a write when one of its branches writes.
 type CrashingKV struct {
 	clientv3.KV
-	// Disturb is what is done before a write that is Disturbed.
+	// Disturb is called before a write that is Disturbed.
 	Disturb func()
 
 	lease clientv3.Lease
@@ -52,14 +52,14 @@ func NewCrashingKV(client *clientv3.Client, n int, how Crash) *CrashingKV {
 	return &CrashingKV{KV: client, lease: client, left: n, how: how}
 }
 
-// Crashed tells whether it came to that.
+// Crashed reports whether it came to that.
 func (c *CrashingKV) Crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.crashed
 }
 
-// Failed tells whether a write failed, of a process that lives on too.
+// Failed reports whether a write failed, of a process that lives on too.
 func (c *CrashingKV) Failed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

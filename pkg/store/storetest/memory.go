@@ -158,7 +158,7 @@ func (t *memoryTxn) Commit() (*clientv3.TxnResponse, error) {
 	return (*clientv3.TxnResponse)(done), nil
 }
 
-// hold tells whether all conditions do. The caller holds the lock.
+// hold reports whether all conditions do. The caller holds the lock.
 func (m *Memory) hold(cmps []clientv3.Cmp) bool {
 	for i := range cmps {
 		c := cmps[i].GetCompare()

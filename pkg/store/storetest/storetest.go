@@ -1,5 +1,5 @@
-// Package storetest is for tests of what is kept in the store: a real etcd, and
-// a KV that dies at a chosen write.
+// Package storetest is for tests of stored records: a real etcd, and a KV that dies at a chosen
+// write.
 package storetest
 
 import (

@@ -1,6 +1,5 @@
-// Package approval is the admission plugin that guards plans: it checks who may approve
-// a plan, and who may take a profile from another plan. Only this process may write the
-// status of a plan.
+// Package approval is the admission plugin that guards plans. It checks who may approve a plan, and
+// who may take a profile from another plan. It lets only this process write the status of a plan.
 package approval
 
 import (

@@ -1,8 +1,7 @@
-// Package installlevels refuses revisions whose manifests have a wrong install level:
-// one that does not exist, or one on an object that is not create-only. Otherwise a
-// typing error would show only when somebody's content is overwritten.
-// docs/reference/stages.md explains the annotations. The controller checks again before
-// the first write.
+// Package installlevels is the admission plugin that refuses revisions with a wrong install level:
+// a level that does not exist, or a level on an object that is not create-only. Otherwise a typing
+// error would show only when an object of a user is overwritten. docs/reference/stages.md explains
+// the annotations. The controller checks again before the first write.
 package installlevels
 
 import (
@@ -23,7 +22,7 @@ import (
 )
 
 const (
-	// PluginName is what --disable-admission-plugins knows it by.
+	// PluginName is the name for --disable-admission-plugins.
 	PluginName = "InstallLevels"
 	// maxOffences bounds the offences that an answer lists. All of them are
 	// listed for any revision that a person wrote.
@@ -32,7 +31,7 @@ const (
 	maxWarnings = 10
 )
 
-// Deps is what the plugin needs.
+// Deps are the dependencies of the plugin.
 type Deps struct {
 	// Metrics counts decisions; nil counts nothing.
 	Metrics *Metrics

@@ -1,7 +1,7 @@
-// Package owners is the admission plugin that keeps the right to patch apart from the right to
-// delete: garbage collection, which may delete anything, deletes an object whose owner is gone or
-// never was. So a user who adds an owner to an object of our API needs the right to delete it.
-// OwnerReferencesPermissionEnforcement of kube-apiserver asks the same, where it is switched on.
+// Package owners is the admission plugin that prevents deletion through the right to patch. Garbage
+// collection deletes an object whose owner does not exist. So a user who adds an owner to an object
+// of our API needs the right to delete that object. OwnerReferencesPermissionEnforcement of
+// kube-apiserver checks the same, where it is switched on.
 package owners
 
 import (

@@ -7,7 +7,7 @@ type ask struct {
 	authz.Right
 	// because names the object of the revision that hands the right on.
 	because string
-	// refusal is what no right helps with, in words, in place of a right.
+	// refusal is a reason, in words, that no right can overcome, in place of a right.
 	refusal string
 	// shownTo is the right to read what this ask is about, as it tells it; none
 	// when the requester brought it.

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// beyond is what an API server judges by who writes an object, besides the right
-// to write it. When Penstock writes, it sees Penstock.
+// beyond is a further check that an API server makes of the author of an object, besides the right
+// to write it. When Penstock writes, the API server sees Penstock.
 type beyond struct {
 	// rights that it would ask for.
 	rights []authz.Right

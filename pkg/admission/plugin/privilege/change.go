@@ -45,7 +45,7 @@ const (
 	own kind = "own"
 )
 
-// change is what a request asks for.
+// change is the change that a request asks for.
 type change struct {
 	kind kind
 	// revision as it will be; for a delete, as it is.
@@ -87,7 +87,7 @@ func (c change) bypasses() []authz.Right {
 	return rights
 }
 
-// collects tells whether garbage collection deletes a revision whose owner is gone. It may delete
+// collects reports whether garbage collection deletes a revision whose owner is gone. It may delete
 // anything in the host, and nobody gives it the right to use another cluster; the user who gave the
 // revision its owner was asked for that right (see own).
 func (c change) collects(who user.Info) bool {
@@ -96,8 +96,7 @@ func (c change) collects(who user.Info) bool {
 	return c.kind == remove && len(c.revision.OwnerReferences) > 0 && slices.Contains(collector, who.GetName())
 }
 
-// brings tells whether the requester wrote what is in a revision that
-// is written.
+// brings reports whether the requester wrote what is in a revision that is written.
 func (c change) brings(revision *olm.ClusterExtensionRevision) bool {
 	return c.kind == create && revision == c.revision && revision.Annotations[v1alpha1.RollbackOfAnnotation] == ""
 }
@@ -209,25 +208,25 @@ func changeOfTeardown(updated, old *olm.ClusterExtensionRevision) (k kind, orpha
 	}
 }
 
-// rollsBack tells whether Penstock rolls a revision back by itself when it fails.
-// It does so in its own name: nobody is asked then.
+// rollsBack reports whether Penstock rolls a revision back by itself when it fails. It does so in
+// its own name: nobody is asked then.
 func rollsBack(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.OnFailure == olm.OnFailureRollback && revision.Annotations[v1alpha1.RollbackOfAnnotation] == "" && !succeeded(revision)
 }
 
-// sooner tells whether a rollout counts as failed where it did not before.
+// sooner reports whether a rollout counts as failed where it did not before.
 func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
 	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds || !lists(old.MetricChecks, updated.MetricChecks)
 }
 
-// lists tells whether a list has all names.
+// lists reports whether a list has all names.
 func lists(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// hastened tells whether a revision counts as successful where it did not before: from
-// then on the older ones are archived. One that is paused comes to that when somebody lets
-// it go on, who is asked then.
+// hastened reports whether a revision counts as successful where it did not before: from then on
+// the older ones are archived. One that is paused comes to that when somebody lets it go on, who is
+// asked then.
 func hastened(updated, old *olm.ClusterExtensionRevision) bool {
 	shorter := updated.Spec.SuccessDelaySeconds < old.Spec.SuccessDelaySeconds || !lists(updated.Spec.MetricChecks, old.Spec.MetricChecks)
 	return updated.Spec.LifecycleState == olm.LifecycleStateActive && shorter && !succeeded(old)
@@ -237,9 +236,8 @@ func succeeded(revision *olm.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// orphaning tells whether a delete of a revision that says nothing else leaves its
-// objects: its policy does, or the finalizer of garbage collection, as the endpoint takes
-// it.
+// orphaning reports whether a delete of a revision that says nothing else leaves its objects: its
+// policy does, or the finalizer of garbage collection, as the endpoint takes it.
 func orphaning(revision *olm.ClusterExtensionRevision) bool {
 	for _, finalizer := range revision.Finalizers {
 		switch finalizer {
@@ -252,8 +250,7 @@ func orphaning(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
 }
 
-// deletesAdopted tells whether objects that existed before the extension go with the
-// others.
+// deletesAdopted reports whether objects that existed before the extension go with the others.
 func deletesAdopted(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.AdoptedTeardownPolicy == olm.TeardownPolicyDelete
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// demand is what a change takes.
+// demand has the rights that a change needs.
 type demand struct {
 	change change
 	// asks are rights that are all needed, whatever the objects are.
 	asks []ask
-	// effects are what happens to objects, in the order in which it is asked about.
+	// effects are the effects on objects, in the order of the checks.
 	effects []effect
 	// kinds is how objects are reached, as far as that was found out.
 	kinds  *kinds
 	grants grants
 }
 
-// effect is what happens to one object: it is written, deleted or released.
+// effect is the effect on one object: it is written, deleted or released.
 type effect struct {
 	manifest.Ref
 	// write is the object that is written; nil for the others.

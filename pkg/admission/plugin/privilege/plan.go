@@ -16,7 +16,7 @@ import (
 type chainState struct {
 	// others are the revisions of the chain without the one that changes.
 	others []olm.ClusterExtensionRevision
-	// inventory is what the chain has in the cluster, or is about to.
+	// inventory lists the objects that the chain has in the cluster, or is about to have.
 	inventory []ownedObject
 }
 
@@ -59,7 +59,7 @@ func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ow
 	return slices.DeleteFunc(without(there, nil), func(object ownedObject) bool { return !createOnly[object.ID] })
 }
 
-// plan is what Penstock does in the cluster because of a change.
+// plan has the actions of Penstock in the cluster that follow from a change.
 type plan struct {
 	// writes are the objects that are created, changed or adopted, by the
 	// revision that has their content.
@@ -158,10 +158,10 @@ func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) 
 	return without(there, ids(refsOf(layers[0])))
 }
 
-// ownedAnew tells whether a revision gets an owner that no other active revision of the
-// chain has. An owner that the chain has already ends all of it, no matter who joins. One of a
-// revision that is archived, or goes, ends nothing of the others, and who gave it that
-// owner was asked for no more.
+// ownedAnew reports whether a revision gets an owner that no other active revision of the chain
+// has. An owner that the chain has already ends all of it, no matter who joins. One of a revision
+// that is archived, or goes, ends nothing of the others, and who gave it that owner was asked for
+// no more.
 func ownedAnew(c change, now chainState) bool {
 	owners := c.owners
 	for _, layer := range layersOf(now.others) {

@@ -1,11 +1,10 @@
-// Package privilege lets requesters have Penstock do what they may do themselves, and
-// nothing else. Penstock acts with rights of its own, so that without this check
-// the right to create a revision would be the right to everything.
+// Package privilege is the admission plugin that limits requesters to their own rights. Penstock
+// applies objects with its own, wide rights. Without this check, the right to create a revision
+// would give every right.
 //
-// The plugin first computes what a change does (plan.go), then which rights that needs
-// (demand.go), and then asks the cluster whether the requester has them. When it cannot
-// find out, it refuses. docs/reference/privileges.md says what is asked, and what cannot be
-// asked.
+// The plugin first computes the effect of a change (plan.go), then the rights that the effect needs
+// (demand.go), and then asks the cluster whether the requester has them. Without an answer it
+// refuses. docs/reference/privileges.md lists the rights, and the limits of the check.
 package privilege
 
 import (
@@ -34,7 +33,7 @@ import (
 )
 
 const (
-	// PluginName is what --disable-admission-plugins knows it by.
+	// PluginName is the name for --disable-admission-plugins.
 	PluginName = "Privilege"
 
 	// DefaultTimeout bounds the check of one request.
@@ -46,7 +45,7 @@ const (
 	totalConcurrency   = 64
 )
 
-// Deps is what the plugin needs.
+// Deps are the dependencies of the plugin.
 type Deps struct {
 	// Authorizer answers what users may do in the cluster that is written to. It
 	// must not answer from memory for longer than a right may outlive its
@@ -83,7 +82,7 @@ type Roles interface {
 	Role(ctx context.Context, kind, namespace, name string) (*Role, error)
 }
 
-// Role is what a role of the cluster grants.
+// Role has the rules that a role of the cluster grants.
 type Role struct {
 	Rules []rbacv1.PolicyRule
 	// Aggregated rules are gathered from other roles, again whenever those change.

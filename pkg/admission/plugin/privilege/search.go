@@ -33,7 +33,7 @@ type search struct {
 	roles   Roles
 	demand  *demand
 
-	// lacking is what was refused, in the order of the demand.
+	// lacking has the refused questions, in the order of the demand.
 	lacking []ask
 	// left is how many more questions are asked, from the first refusal on.
 	left int

@@ -25,7 +25,7 @@ type turns struct {
 	users map[string]*turn
 }
 
-// turn is what the requests of one user share.
+// turn is the shared state of one user's requests.
 type turn struct {
 	// requests that are judged or wait.
 	requests int

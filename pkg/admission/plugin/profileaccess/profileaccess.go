@@ -1,6 +1,6 @@
-// Package profileaccess is the admission plugin that guards definitions of profiles: a user who
-// writes one must have every right that its ServiceAccount gets, in the whole cluster. Only
-// this process writes the status of a definition.
+// Package profileaccess is the admission plugin that guards definitions of profiles. The author of
+// a definition must have, in the whole cluster, every right that its ServiceAccount gets. Only this
+// process writes the status of a definition.
 package profileaccess
 
 import (

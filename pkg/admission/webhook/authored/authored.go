@@ -1,6 +1,6 @@
-// Package authored notes who writes an object, as a signed stamp, and tells whether an object
-// that is being written has that of its writer. The subject defines what its author
-// answers for.
+// Package authored stamps an object with its author, signed, and checks that a written object has
+// the stamp of its writer. The subject defines which part of the object its author is responsible
+// for.
 package authored
 
 import (

@@ -22,9 +22,9 @@ import (
 type Write struct {
 	// Object is as it shall be, and Old as it is; nil for a creation.
 	Object, Old *unstructured.Unstructured
-	// ForOthers is whether the user writes what somebody else asked for.
+	// ForOthers is true if the user writes what somebody else asked for.
 	ForOthers bool
-	// Brings is whether the user may bring the stamp of another author.
+	// Brings is true if the user may bring the stamp of another author.
 	Brings bool
 
 	subject author.Subject
@@ -65,20 +65,20 @@ func written(object *unstructured.Unstructured) string {
 	return object.GetAnnotations()[extension.AuthorAnnotation]
 }
 
-// Changes tells whether the write changes what an author answers for.
+// Changes reports whether the write changes what an author answers for.
 func (w *Write) Changes() bool {
 	return w.Old == nil || w.subject.Spec && w.changesGeneration() ||
 		!maps.Equal(w.subject.Annotations(w.Object.GetAnnotations()), w.subject.Annotations(w.Old.GetAnnotations()))
 }
 
-// MakesStamp tells whether the user who writes becomes the author.
+// MakesStamp reports whether the user who writes becomes the author.
 func (w *Write) MakesStamp() bool { return w.Changes() || written(w.Object) == author.Renew }
 
-// ChangesStamp tells whether the write changes the stamp itself.
+// ChangesStamp reports whether the write changes the stamp itself.
 func (w *Write) ChangesStamp() bool { return written(w.Object) != written(w.Old) }
 
-// changesGeneration tells whether kube-apiserver counts the generation up: for a custom
-// resource with a status, whenever anything is another but metadata and status
+// changesGeneration reports whether kube-apiserver counts the generation up: for a custom resource
+// with a status, whenever anything is another but metadata and status
 // (k8s.io/apiextensions-apiserver, registry/customresource: PrepareForUpdate).
 func (w *Write) changesGeneration() bool {
 	return !equality.Semantic.DeepEqual(content(w.Object), content(w.Old))
@@ -91,8 +91,8 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return fields
 }
 
-// generation is what a stamp says of it: metadata.generation as this write will leave it, or
-// nothing.
+// generation returns the generation for a stamp: metadata.generation as this write will leave it,
+// or 0.
 func (w *Write) generation() int64 {
 	switch {
 	case !w.subject.Spec:
@@ -106,15 +106,15 @@ func (w *Write) generation() int64 {
 	}
 }
 
-// IsStamped tells whether the object has a stamp that was made for this user a moment ago, for
+// IsStamped reports whether the object has a stamp that was made for this user a moment ago, for
 // what they write and a generation.
 func (w *Write) IsStamped(generation int64) bool {
 	stamp, err := w.subject.Written(w.key, w.Object)
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
 }
 
-// IsBrought tells whether the object has a stamp that the user brings: one of another author, signed a
-// moment ago for what is written and a generation.
+// IsBrought reports whether the object has a stamp that the user brings: one of another author,
+// signed a moment ago for what is written and a generation.
 func (w *Write) IsBrought(generation int64) bool {
 	if !w.Brings {
 		return false
@@ -123,7 +123,7 @@ func (w *Write) IsBrought(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
-// IsDropped tells whether a user who may bring stamps takes away one that does not count, and leaves the
+// IsDropped reports whether a user who may bring stamps takes away one that does not count, and leaves the
 // spec as it is: the object has no author, as before.
 func (w *Write) IsDropped() bool {
 	if !w.Brings || w.Old == nil || written(w.Object) != "" || w.changesGeneration() {
@@ -133,7 +133,7 @@ func (w *Write) IsDropped() bool {
 	return err != nil
 }
 
-// isOf tells whether a stamp is of a user, with the groups that they have now.
+// isOf reports whether a stamp is of a user, with the groups that they have now.
 func isOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
 	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&
 		maps.EqualFunc(stamp.Extra, extra(who), slices.Equal[[]string])

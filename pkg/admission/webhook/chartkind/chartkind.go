@@ -1,6 +1,6 @@
-// Package chartkind has the webhooks of ChartKinds: the one that notes who writes one, as a
-// signed stamp, those that check the stamp and the spec, and the one that refuses users who cannot
-// impersonate the ServiceAccount. Nobody but kube-apiserver is answered.
+// Package chartkind has the webhooks of ChartKinds. One stamps a ChartKind with its author, others
+// check the stamp and the spec, and one refuses users who cannot impersonate the ServiceAccount.
+// They answer only kube-apiserver.
 package chartkind
 
 import (

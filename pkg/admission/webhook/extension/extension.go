@@ -1,8 +1,9 @@
-// Package extension has the webhooks of ClusterExtensions: those that note who writes one, as
-// a signed stamp, and the one that checks the stamp last, beside the annotations.
+// Package extension has the webhooks of ClusterExtensions. The mutating ones stamp an extension
+// with its author, signed. The validating one is called last, and checks the stamp and the
+// annotations.
 //
-// The stamp is worth something: a revision is made in the name that it has. So nobody but
-// kube-apiserver is answered, and it asks with its own credentials.
+// Penstock makes revisions in the name of the stamp, so a stamp is valuable. The webhooks answer
+// only kube-apiserver, which asks with its own credentials.
 package extension
 
 import (

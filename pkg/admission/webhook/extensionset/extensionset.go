@@ -1,5 +1,5 @@
-// Package extensionset has the webhooks of ClusterExtensionSets: one notes who writes a set, as a
-// signed stamp, and one checks the stamp and the spec. They answer nobody but kube-apiserver.
+// Package extensionset has the webhooks of ClusterExtensionSets. One stamps a set with its author,
+// signed, and one checks the stamp and the spec. They answer only kube-apiserver.
 package extensionset
 
 import (

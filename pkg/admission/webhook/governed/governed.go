@@ -1,7 +1,6 @@
-// Package governed keeps objects that an extension has rolled out from being deleted by
-// hand, in namespaces that ask for it. Penstock repairs drift anyway, but a Deployment
-// that is created anew was absent for a while, and a PersistentVolumeClaim comes back
-// empty.
+// Package governed prevents users from deleting objects of an extension by hand, in namespaces that
+// ask for it. Penstock repairs drift anyway, but a deleted Deployment is absent for a while, and a
+// PersistentVolumeClaim is created again empty.
 package governed
 
 import (
@@ -85,7 +84,7 @@ const (
 	// addsOwner is true for an update with an owner that was not there.
 	addsOwner = "request.operation == 'UPDATE' && has(object.metadata.ownerReferences) && " +
 		"(!has(oldObject.metadata.ownerReferences) || !object.metadata.ownerReferences.all(o, oldObject.metadata.ownerReferences.exists(p, p.uid == o.uid)))"
-	// checks is what bypass is asked of.
+	// checks is the authorizer of bypass.
 	checks = "authorizer.group('policy.penstock.dev').resource('privilegechecks')"
 )
 

@@ -1,9 +1,9 @@
-// Package imagetemplate has the webhook of objects whose image follows a template. It notes who
-// writes the template, as a signed stamp, and refuses one that names an object which they may
-// not read: what it has would be read for them.
+// Package imagetemplate has the webhook of objects whose image follows a template. It stamps the
+// template with its author, signed. It refuses a template that names an object which the author
+// cannot read, because Penstock would read the object for them.
 //
-// It fails open, so that catalogs can be written while we are down. A template that nobody has
-// signed reads no object then, and the controller asks for the rights of the author again.
+// It fails open, so that users can write catalogs while Penstock is down. Penstock reads no object
+// for an unsigned template, and the controller checks the rights of the author again.
 package imagetemplate
 
 import (
@@ -30,7 +30,7 @@ import (
 type Access interface {
 	// Find returns where an object is.
 	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
-	// May tells whether a user has a right. An error means that it is not known.
+	// May reports whether a user has a right. An error means that it is not known.
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 

@@ -1,5 +1,5 @@
-// Package installlevel refuses invalid install levels on objects of the host, when
-// somebody writes them.
+// Package installlevel refuses invalid install levels on objects of the host, when a user writes
+// them.
 package installlevel
 
 import (

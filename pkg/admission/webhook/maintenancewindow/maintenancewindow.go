@@ -1,7 +1,7 @@
-// Package maintenancewindow has the webhook of MaintenanceWindows: it refuses a schedule or a time
-// zone that means nothing, and warns of a schedule that might not mean what it seems to.
+// Package maintenancewindow has the webhook of MaintenanceWindows. It refuses an invalid schedule
+// or time zone, and warns of a schedule that is easily misread.
 //
-// It fails open: a window that cannot be read holds upgrades, and its status says so.
+// It fails open: an invalid window holds upgrades, and its status says so.
 package maintenancewindow
 
 import (

@@ -1,7 +1,7 @@
-// Package owners keeps the right to patch the kinds of Penstock that the host serves apart from
-// the right to delete them: an update that adds an owner needs the right to delete the object,
-// because garbage collection deletes an object whose owner is gone, or never was. The
-// objects that an extension has rolled out are deleted with it. Admission plugin Owners asks the same of our own kinds.
+// Package owners is the webhook that prevents deletion through the right to patch, for kinds of
+// Penstock that the host serves. Garbage collection deletes an object whose owner does not exist,
+// and the objects of the extension with it. So a user who adds an owner needs the right to delete
+// the object. The admission plugin Owners checks the same for our own kinds.
 package owners
 
 import (

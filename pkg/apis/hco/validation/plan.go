@@ -1,5 +1,4 @@
-// Package validation says what a well-formed plan is. The right to write one is for
-// admission to say.
+// Package validation checks that a plan is well-formed. Admission checks the right to write it.
 package validation
 
 import (

@@ -1,6 +1,7 @@
-// Package approval has the approval of a proposal that takes effect later: when upgrades of its
-// extension may begin, and not before a time. The server keeps it on the revision; the controller of
-// ClusterExtensions has it take effect in the name of the approver. The package is pure.
+// Package approval has the approval of a proposal that takes effect later: when the windows of its
+// extension allow upgrades, and not before a given time. The server stores the approval on the
+// revision. The controller of ClusterExtensions carries it out, in the name of the approver. The
+// package is pure.
 package approval
 
 import (

@@ -1,5 +1,5 @@
-// Package helmrelease reads and writes how a revision names the Helm release that its
-// extension was adopted from.
+// Package helmrelease reads and writes the Helm release that a revision names as the origin of its
+// extension.
 package helmrelease
 
 import (

@@ -1,9 +1,9 @@
-// Package validation says what a well-formed revision is and what an update may change.
-// It is pure: functions of values, without clients, clocks or other revisions. Other
-// packages decide who may write a revision, and whether its number is free in its chain.
+// Package validation checks that a revision is well-formed, and which fields an update may change.
+// It is pure: functions of values, without clients, clocks or other revisions. Other packages
+// decide who may write a revision, and whether its number is free in its chain.
 //
-// Messages are for the person who wrote the revision: they name the field, what
-// was found and what is allowed, and never print the content of a manifest.
+// Messages are for the author of the revision. They name the field, the found value and the allowed
+// values, and never print the content of a manifest.
 package validation
 
 import (

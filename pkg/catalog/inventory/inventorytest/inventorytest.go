@@ -1,4 +1,4 @@
-// Package inventorytest makes catalogs for tests of what reads an inventory.
+// Package inventorytest makes catalogs for tests of readers of an inventory.
 package inventorytest
 
 import (

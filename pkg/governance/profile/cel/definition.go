@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// Definition is a definition that is compiled.
+// Definition is a compiled definition.
 type Definition struct {
 	spec    *v1alpha1.ConfigurationProfileDefinitionSpec
 	options *optionsSchema
@@ -21,14 +21,14 @@ type Definition struct {
 	programs map[string]*expression.Program
 }
 
-// Compile compiles a stored definition: what was stored once stays valid.
+// Compile compiles a stored definition: a stored definition stays valid.
 func Compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*Definition, error) {
 	d, errs := compile(spec, false)
 	return d, errs.ToAggregate()
 }
 
-// Validate says what is wrong with a new definition: its form, expressions that do not
-// compile or cost too much, and options that expressions name and the schema does not have.
+// Validate returns the faults of a new definition: its form, expressions that do not compile or
+// cost too much, and options that expressions name and the schema lacks.
 func Validate(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field.Path) field.ErrorList {
 	if errs := validateForm(spec, path); len(errs) > 0 {
 		return errs
@@ -48,7 +48,7 @@ func under(path *field.Path, errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// role is what an expression is for: which variables it may name, and what it makes.
+// role is the purpose of an expression: the variables it may name, and the type of its result.
 type role struct {
 	path   *field.Path
 	text   string
@@ -172,7 +172,7 @@ func (e *evaluation) value(path *field.Path, more map[string]any) (any, error) {
 	return e.programs[path.String()].Value(context.Background(), names, e.budget)
 }
 
-// Options are options with their defaults, and what is wrong with them.
+// Options returns options with their defaults, and their faults.
 func (d *Definition) Options(raw *v1alpha1.JSONObject, path *field.Path) (map[string]any, field.ErrorList) {
 	options, errs := d.options.complete(raw, path)
 	if len(errs) > 0 {
@@ -191,7 +191,7 @@ func (d *Definition) Options(raw *v1alpha1.JSONObject, path *field.Path) (map[st
 	return options, errs
 }
 
-// Documented are the options, for people.
+// Documented returns the options, for people.
 func (d *Definition) Documented() []v1alpha1.ProfileOption { return d.options.document() }
 
 // anew is the same evaluation with a budget of its own.

@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Digest names the logic of a definition: all of spec but its description, in which
-// nothing is computed.
+// Digest returns the digest of a definition's logic: all of its spec except the description.
 func Digest(spec *v1alpha1.ConfigurationProfileDefinitionSpec) string {
 	logic := spec.DeepCopy()
 	logic.Description = ""
@@ -30,7 +29,7 @@ func Digest(spec *v1alpha1.ConfigurationProfileDefinitionSpec) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Manifest is a definition as a plan keeps it.
+// Manifest returns a definition in the form that a plan keeps.
 func Manifest(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (manifest.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
@@ -42,7 +41,7 @@ func Manifest(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (m
 	})
 }
 
-// OfManifest is the definition that Manifest made one of.
+// OfManifest is the inverse of Manifest.
 func OfManifest(raw []byte) (*v1alpha1.ConfigurationProfileDefinition, error) {
 	kept := &unstructured.Unstructured{}
 	if err := kept.UnmarshalJSON(raw); err != nil {

@@ -28,8 +28,8 @@ func factsOf(requirements []v1alpha1.DefinitionRequirement, facts profile.Facts)
 	return all
 }
 
-// fieldOf tells whether a schema has a field, and which values that may have. Where a
-// schema takes any field, it has it.
+// fieldOf reports whether a schema has a field, and which values that may have. Where a schema
+// takes any field, it has it.
 func fieldOf(schema map[string]any, path string) (there bool, enum []any) {
 	enum = []any{}
 	here := schema

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Forbidden says why no profile may declare a kind, by the plural name and the group of its
-// definition; empty when it may.
+// Forbidden returns why no profile may declare a kind, given by the plural name and the group of
+// its definition; empty when it may.
 //
-// A definition gives rights to an identity that acts for the user who approves a plan. Kinds by
-// which somebody could come to have more than that, or to hide what is done, are left out,
-// although the author has the rights: what Kubernetes itself serves, which is Secrets,
-// roles, webhooks, policies, definitions, APIServices and workloads; what others serve of the
-// same sort; and our own.
+// A definition gives rights to an identity that acts for the user who approves a plan. So kinds are
+// forbidden by which that identity could gain more rights, or hide its actions, even if the author
+// has the rights: kinds that Kubernetes serves (Secrets, roles, webhooks, policies, definitions,
+// APIServices and workloads), similar kinds of others, and our own.
 func Forbidden(plural, group string) string {
 	if !strings.Contains(group, ".") || slices.Contains(kubernetesGroups(), group) {
 		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are not allowed in profiles"
@@ -28,7 +27,7 @@ func Forbidden(plural, group string) string {
 	return ""
 }
 
-// within tells whether a group is another one, or below it.
+// within reports whether a group is another one, or below it.
 func within(group, domain string) bool {
 	return group == domain || strings.HasSuffix(group, "."+domain)
 }
@@ -43,7 +42,7 @@ func kubernetesGroups() []string {
 	}
 }
 
-// other is what is of the same sort, and not of Kubernetes itself.
+// other is a kind of the same sort that is not Kubernetes' own.
 type other struct {
 	group   string
 	plurals []string

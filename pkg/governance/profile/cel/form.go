@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// PluralOf is the plural name and the group that the name of a definition is made of.
+// PluralOf returns the plural name and the group from the name of a definition.
 func PluralOf(definition string) (plural, group string) {
 	plural, group, _ = strings.Cut(definition, ".")
 	return plural, group

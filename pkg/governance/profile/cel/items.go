@@ -187,7 +187,7 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	return nil
 }
 
-// blast is what an item reaches, nil for no pools.
+// blast returns the blast radius of an item, nil for no pools.
 func (e *evaluation) blast(i int, names map[string]any) (*v1alpha1.BlastRadius, error) {
 	spec := e.spec.Items[i].BlastRadius
 	if spec == nil {
@@ -220,7 +220,7 @@ func (e *evaluation) blast(i int, names map[string]any) (*v1alpha1.BlastRadius, 
 	return profile.BlastOf(pools, reboot), nil
 }
 
-// blastValue is what expressions see of it.
+// blastValue returns the blast radius as expressions see it.
 func blastValue(blast *v1alpha1.BlastRadius) map[string]any {
 	if blast == nil {
 		blast = &v1alpha1.BlastRadius{}
@@ -251,8 +251,8 @@ func liveOf(facts profile.Facts, requirement v1alpha1.DefinitionRequirement, tar
 	return nil
 }
 
-// whole is what an expression made, as an object: of the kind and the name that the
-// definition declares, and no other.
+// whole returns the result of an expression as an object, with exactly the kind and the name that
+// the definition declares.
 func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) (map[string]any, error) {
 	object, isObject := made.(map[string]any)
 	if !isObject {

@@ -15,7 +15,7 @@ const (
 	maxItems           = 16
 	maxWaits           = 8
 
-	// maxUnits is what all expressions of a profile may cost together when a plan is
+	// maxUnits is the cost that all expressions of a profile may have together when a plan is
 	// computed: about 0.2 s (see package expression). maxWaitUnits is for one wait.
 	maxUnits     = 2_000_000
 	maxWaitUnits = 500_000

@@ -19,7 +19,7 @@ func verbs(access v1alpha1.DefinitionAccess) []string {
 	}
 }
 
-// Rights are what an access to the objects of a definition comes to, in the whole cluster.
+// Rights returns the rights of an access to the objects of a definition, in the whole cluster.
 func Rights(definition string, access v1alpha1.DefinitionAccess) []authz.Right {
 	plural, group := PluralOf(definition)
 	var rights []authz.Right
@@ -29,9 +29,9 @@ func Rights(definition string, access v1alpha1.DefinitionAccess) []authz.Right {
 	return rights
 }
 
-// Rules are what the ServiceAccount of a profile may do: exactly the verbs on the kinds that
-// are declared, and to read their CustomResourceDefinitions. A kind that must not be declared gives
-// no rule, should it have been stored nevertheless.
+// Rules returns the rules of the ServiceAccount of a profile: exactly the verbs on the declared
+// kinds, and reading their CustomResourceDefinitions. A kind that must not be declared gives no
+// rule, should it have been stored nevertheless.
 func Rules(declared []v1alpha1.DeclaredAccess) []rbacv1.PolicyRule {
 	strongest, names := map[string]v1alpha1.DefinitionAccess{}, []string{}
 	for _, one := range declared {
@@ -61,7 +61,7 @@ func Rules(declared []v1alpha1.DeclaredAccess) []rbacv1.PolicyRule {
 	return rules
 }
 
-// Declared is what a definition declares.
+// Declared returns the declarations of a definition.
 func Declared(spec *v1alpha1.ConfigurationProfileDefinitionSpec) []v1alpha1.DeclaredAccess {
 	declared := make([]v1alpha1.DeclaredAccess, len(spec.Requirements))
 	for i, one := range spec.Requirements {

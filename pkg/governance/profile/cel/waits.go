@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Waits are what an item is waited for, with the facts as they are now, whatever the item
-// would be now: it is what was approved that is waited for.
+// Waits returns the conditions that an item waits for, with the facts as they are now, whatever the
+// item would be now: the approved item counts.
 func (p *Profile) Waits(item string, facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Wait, error) {
 	for i, one := range p.spec.Items {
 		if one.Name != item || len(one.Waits) == 0 {

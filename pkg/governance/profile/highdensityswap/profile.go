@@ -1,6 +1,6 @@
 // Package highdensityswap is the profile HighDensitySwap: worker nodes have swap, and virtual
-// machines more memory than is requested for them.
-// docs/reference/profiles/high-density-swap.md says why each value.
+// machines get more memory than their Pods request. docs/reference/profiles/high-density-swap.md
+// has the reason for each value.
 package highdensityswap
 
 import (
@@ -127,9 +127,9 @@ type way struct {
 	kubeletConfig bool
 }
 
-// wayOf is what nodes have in common, by the configuration that is rendered for them: kubelets
-// that read drop-ins, or tolerate swap as they are. Only where neither is so a KubeletConfig
-// says it, and there the operator takes it: the versions that refuse the field set it
+// wayOf returns the common property of nodes, by the configuration that is rendered for them:
+// kubelets that read drop-ins, or tolerate swap as they are. Only where neither is so a
+// KubeletConfig says it, and there the operator takes it: the versions that refuse the field set it
 // themselves.
 func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error) {
 	if len(pools) == 0 {
@@ -212,7 +212,7 @@ func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []
 	return item
 }
 
-// diskNote is what swap costs of disks, and what happens at boot.
+// diskNote returns a note on the disk space that swap takes, and on the boot.
 func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
 	if options.SwapSource == v1alpha1.SwapSourceFile {
 		return fmt.Sprintf("disk: each node gives up %d MiB of the file system of /var (%d MiB on %d nodes); a node where less than a fifth would stay free has no swap. The file is created at the first boot, which takes seconds",

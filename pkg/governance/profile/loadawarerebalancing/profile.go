@@ -1,7 +1,6 @@
-// Package loadawarerebalancing is the profile LoadAwareRebalancing: nodes report
-// pressure, and the descheduler moves virtual machines away from those that are
-// under more than the others. docs/reference/profiles/load-aware-rebalancing.md
-// says why each value.
+// Package loadawarerebalancing is the profile LoadAwareRebalancing: nodes report pressure, and the
+// descheduler moves virtual machines away from nodes with more pressure than others.
+// docs/reference/profiles/load-aware-rebalancing.md has the reason for each value.
 package loadawarerebalancing
 
 import (

@@ -1,6 +1,6 @@
-// Package nodehealthremediation is the profile NodeHealthRemediation: nodes that stay
-// unhealthy are remediated, and their virtual machines start elsewhere.
-// docs/reference/profiles/node-health-remediation.md says why each value.
+// Package nodehealthremediation is the profile NodeHealthRemediation: nodes that stay unhealthy are
+// remediated, and their virtual machines start elsewhere.
+// docs/reference/profiles/node-health-remediation.md has the reason for each value.
 package nodehealthremediation
 
 import (
@@ -25,7 +25,7 @@ const (
 	machineHealthChecks = "machinehealthchecks.machine.openshift.io"
 	machineConfigPools  = "machineconfigpools.machineconfiguration.openshift.io"
 
-	// defaultTemplate is what Self Node Remediation makes by itself.
+	// defaultTemplate is the template that Self Node Remediation creates by itself.
 	defaultTemplate = "self-node-remediation-automatic-strategy-template"
 	// terminationCheck is the only MachineHealthCheck that Node Health Check puts up
 	// with: OpenShift makes it, for spot instances.
@@ -181,7 +181,7 @@ func count(facts profile.Facts, selector map[string]string) counted {
 	return out
 }
 
-// selection tells whether a selector takes all nodes of a pool, or none.
+// selection reports whether a selector takes all nodes of a pool, or none.
 func selection(pool *unstructured.Unstructured, selector map[string]string) (all, none bool) {
 	labels, _, _ := unstructured.NestedStringMap(pool.Object, "spec", "nodeSelector", "matchLabels")
 	all = true

@@ -100,7 +100,7 @@ func choose(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateRefe
 	}
 }
 
-// found tells whether there is a template, or the one that is asked for.
+// found reports whether there is a template, or the one that is asked for.
 func found(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateReference) bool {
 	for _, template := range templates {
 		if asked == nil || template.GetNamespace() == asked.Namespace && template.GetName() == asked.Name {
@@ -141,7 +141,7 @@ func overlapping(facts profile.Facts, name string, roles []any) []string {
 	return notes
 }
 
-// rolesOf is what of a selector is about roles of nodes. One that cannot be read selects
+// rolesOf returns the part of a selector about roles of nodes. One that cannot be read selects
 // everything.
 func rolesOf(selector map[string]any) labels.Selector {
 	var parsed metav1.LabelSelector

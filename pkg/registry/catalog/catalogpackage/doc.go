@@ -1,5 +1,5 @@
-// Package catalogpackage is the REST storage of catalogpackages: what the catalogs of a
-// cluster offer. Nothing is stored: it is computed from an inventory of catalogs for each
-// read. Catalogs come from others, so all text of theirs is one line that prints, and of
-// no list there is more than a bound.
+// Package catalogpackage is the REST storage of catalogpackages, the packages in the catalogs of a
+// cluster. It stores nothing, and computes them from an inventory of catalogs for each read. The
+// content of catalogs is not trusted: each text becomes one printable line, and each list is
+// bounded.
 package catalogpackage

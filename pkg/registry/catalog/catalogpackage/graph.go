@@ -20,7 +20,7 @@ import (
 const (
 	// maxUpgrades is how many upgrades a graph lists.
 	maxUpgrades = 30000
-	// maxCost is what a graph may cost, see graph.Cost: some seconds. The largest package
+	// maxCost is the cost that a graph may have, see graph.Cost: some seconds. The largest package
 	// of OperatorHub costs a hundredth.
 	maxCost = 50_000_000
 	// maxBeginnings is from how many installed versions paths are looked for.

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// chosen is what a request asks for.
+// chosen is the selection of a request.
 //
 // The label selector and the field catalog choose among catalogs: of each package the
 // request gets the catalog that counts among those. The other fields choose among what
@@ -29,7 +29,7 @@ type chosen struct {
 	fields fields.Selector
 	// catalogs are the requirements of the field catalog.
 	catalogs fields.Requirements
-	// only is the one name that is asked for, "" for any.
+	// only is the single requested name, "" for any.
 	only string
 }
 
@@ -58,7 +58,7 @@ func chosenBy(options *metainternalversion.ListOptions) *chosen {
 	return c
 }
 
-// all is whether nothing is left out.
+// all reports whether nothing is left out.
 func (c *chosen) all() bool { return c.labels.Empty() && c.fields.Empty() }
 
 // names are the packages to look at.

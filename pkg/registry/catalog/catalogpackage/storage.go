@@ -46,7 +46,7 @@ func NewStorage(catalogs Inventory, installed Installed) *Storage {
 	}
 }
 
-// endpoint is what all of them have in common.
+// endpoint is the shared part of all of them.
 type endpoint struct {
 	catalogs  Inventory
 	installed Installed
@@ -100,10 +100,10 @@ func (*REST) NewList() runtime.Object { return &v1alpha1.CatalogPackageList{} }
 // NamespaceScoped is false, as for catalogs.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "catalogpackage" }
 
-// ShortNames are what people type: "packages" belongs to others.
+// ShortNames returns the names that people type: "packages" belongs to others.
 func (*REST) ShortNames() []string { return []string{"cpkg"} }
 
 // Get returns the package of that name.

@@ -34,7 +34,7 @@ type Asked struct {
 // the request may know them and their revisions.
 type Asking func(ctx context.Context, name string) ([]Asked, error)
 
-// approvalAutomatic is what an extension without the annotation has.
+// approvalAutomatic is the approval of an extension without the annotation.
 const approvalAutomatic = "Automatic"
 
 // UpgradesREST serves the subresource upgrades: what the extensions of a package could be

@@ -51,7 +51,7 @@ func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.S
 	return found, nil
 }
 
-// wantsInitial is whether a watch begins with all that is there.
+// wantsInitial reports whether a watch begins with all that is there.
 func wantsInitial(options *metainternalversion.ListOptions) bool {
 	if options.SendInitialEvents != nil {
 		return *options.SendInitialEvents
@@ -63,7 +63,7 @@ func wantsInitial(options *metainternalversion.ListOptions) bool {
 type watcher struct {
 	rest   *REST
 	chosen *chosen
-	// at is what the client knows.
+	// at is the state that the client knows.
 	at                      *inventory.Snapshot
 	bookmarks, endOfInitial bool
 	result                  chan watch.Event
@@ -130,7 +130,7 @@ func (w *watcher) catchUp(ctx context.Context) bool {
 	return told || !w.bookmarks || w.bookmark(ctx, nil)
 }
 
-// same is whether two are alike but for the version.
+// same reports whether two are alike but for the version.
 func same(old, found *v1alpha1.CatalogPackage) bool {
 	comparable := *old
 	comparable.ResourceVersion = found.ResourceVersion

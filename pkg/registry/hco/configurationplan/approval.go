@@ -103,8 +103,8 @@ func needed(plan *hco.ConfigurationPlan) int {
 	return governance.Needed(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals})
 }
 
-// excluded tells whether who makes a request has asked for the plan, and therefore does not
-// approve it.
+// excluded reports whether the author of a request has asked for the plan, and so must not approve
+// it.
 func excluded(ctx context.Context, plan *hco.ConfigurationPlan) bool {
 	return governance.Excluded(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, plan.Status.RequestedBy, requester(ctx))
 }
@@ -137,7 +137,7 @@ func externalSpec(spec *hco.ConfigurationPlanSpec) (v1alpha1.ConfigurationPlanSp
 	return out, v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(spec.DeepCopy(), &out, nil)
 }
 
-// isRequest tells whether a write of spec asks for something else than before.
+// isRequest reports whether a write of spec asks for something else than before.
 func isRequest(plan, stored *hco.ConfigurationPlan) bool {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {

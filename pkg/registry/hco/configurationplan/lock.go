@@ -110,8 +110,8 @@ func (c *claiming) settle(ctx context.Context, failed error) error {
 	return nil
 }
 
-// inactive tells whether a holder is gone or does not need its profile. It reads past
-// every cache.
+// inactive reports whether a holder is gone or does not need its profile. It reads past every
+// cache.
 func (r *REST) inactive(ctx context.Context, name, uid string) (bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

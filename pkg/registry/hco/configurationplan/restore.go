@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// isRestored tells whether a plan restores the state before a run, and has done so: status
-// speaks of spec as it is.
+// isRestored reports whether a plan restores the state before a run, and has done so: status speaks
+// of spec as it is.
 func isRestored(plan *hco.ConfigurationPlan) bool {
 	return plan.Spec.RestoreRun != 0 && plan.Status.Phase == hco.PhaseCompleted && plan.Status.InputsHash == inputs(plan)
 }

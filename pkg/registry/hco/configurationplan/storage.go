@@ -37,24 +37,24 @@ type Packs interface {
 	Objects(ctx context.Context, root string) ([]manifest.Object, error)
 }
 
-// Claims is who holds which profile, as a *claim.Claims.
+// Claims has the holders of profiles, as a *claim.Claims.
 type Claims interface {
 	Attempt(key string, dryRun bool, gone claim.Gone) *claim.Attempt
 }
 
-// Runs is what plans did, as a *run.Runs.
+// Runs has the records of plans, as a *run.Runs.
 type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 }
 
-// Approvers is who may approve what, as an *approver.Rights.
+// Approvers checks who may approve a plan, as an *approver.Rights.
 type Approvers interface {
 	// Lacks returns the rights that a plan takes and the caller of a request does not
 	// have, in words.
 	Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error)
 }
 
-// Deps is what NewStorage needs.
+// Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter leads to etcd.
@@ -136,7 +136,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// ShortNames are what people type.
+// ShortNames returns the names that people type.
 func (*REST) ShortNames() []string { return []string{"configplan", "cfgplan"} }
 
 // Create stores a plan, and claims its profile for it before that.
@@ -159,7 +159,7 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	return out, created, nil
 }
 
-// selectableFields are what field selectors can select plans by.
+// selectableFields returns the fields that field selectors can select plans by.
 func selectableFields(plan *hco.ConfigurationPlan) fields.Set {
 	return generic.AddObjectMetaFieldsSet(fields.Set{
 		v1alpha1.ProfileField: string(plan.Spec.Profile),

@@ -1,4 +1,4 @@
-// Package configurationprofile is the REST storage of configurationprofiles: what plans
-// can configure, and in which state the cluster is. Nothing is stored: package survey
-// computes it for each read.
+// Package configurationprofile is the REST storage of configurationprofiles: the available
+// profiles, and their state in the cluster. It stores nothing; package survey computes the answer
+// for each read.
 package configurationprofile

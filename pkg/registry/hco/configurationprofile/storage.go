@@ -56,10 +56,10 @@ func (*REST) Destroy() {}
 // NamespaceScoped is false, as for plans.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "configurationprofile" }
 
-// ShortNames are what people type who know plans as configplan.
+// ShortNames returns names for people who know plans as configplan.
 func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofile"} }
 
 // Get returns the profile of that name.

@@ -73,7 +73,7 @@ func prerequisites(status v1alpha1.ConfigurationProfileStatus) string {
 	return string(status.Prerequisites) + ": " + strings.Join(remedies, "; ")
 }
 
-// blast is what all items reach together; pools are named once.
+// blast returns the blast radius of all items together; pools are named once.
 func blast(items []v1alpha1.ProfileItem) string {
 	var reached []string
 	for _, item := range items {

@@ -45,8 +45,8 @@ func (c *Compiled) Get(ctx context.Context, name string) (*cel.Profile, error) {
 	return c.Of(found.(*hco.ConfigurationProfileDefinition))
 }
 
-// Granted tells whether the identity of a definition has its rights: before that nothing can
-// be read in its name.
+// Granted reports whether the identity of a definition has its rights: before that nothing can be
+// read in its name.
 func Granted(definition *hco.ConfigurationProfileDefinition) bool {
 	return meta.IsStatusConditionTrue(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 }

@@ -1,3 +1,3 @@
-// Package configurationprofiledefinition serves the definitions of profiles that users write:
-// stored objects, and the subresource that says what a plan of one would do now.
+// Package configurationprofiledefinition serves the profile definitions that users write: stored
+// objects, and a subresource that evaluates a definition.
 package configurationprofiledefinition

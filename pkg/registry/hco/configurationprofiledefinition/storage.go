@@ -35,7 +35,7 @@ const (
 // not there.
 type Schemas func(ctx context.Context, requirements []v1alpha1.DefinitionRequirement) profile.Facts
 
-// Deps is what NewStorage needs.
+// Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter leads to etcd.
@@ -64,7 +64,7 @@ type REST struct {
 
 var _ rest.ShortNamesProvider = &REST{}
 
-// ShortNames are what people type.
+// ShortNames returns the names that people type.
 func (*REST) ShortNames() []string { return []string{"configprofiledef", "cfgprofiledef"} }
 
 // NewStorage returns the endpoints over a generic store.

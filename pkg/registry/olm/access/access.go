@@ -1,6 +1,6 @@
-// Package access answers what the caller of a request may do, beyond the request
-// itself. Reads that are computed from several things need it: the right to the
-// computed thing must not be a way around the rights to what it is computed from.
+// Package access checks further rights of the caller of a request. Reads that are computed from
+// several objects need it: the right to the computed object must not replace the rights to its
+// sources.
 package access
 
 import (
@@ -51,8 +51,8 @@ func New(a authorizer.UnconditionalAuthorizer) *Caller {
 	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[authz.Right]bool{}}
 }
 
-// MayGetSecret tells whether the caller may get a Secret. Most callers may get
-// all Secrets of a namespace or none, so that is asked first, once.
+// MayGetSecret reports whether the caller may get a Secret. Most callers may get all Secrets of a
+// namespace or none, so that is asked first, once.
 func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
 	all, asked := c.secrets[namespace]
 	if !asked {
@@ -77,10 +77,9 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 	return c.mayGetSecret(ctx, namespace, name)
 }
 
-// MayKnowSecret tells whether the caller may know what is in a Secret: by the right to
-// get it, or to patch it, as kube-apiserver answers a patch, an empty one or a dry-run
-// too, with the whole object. It is asked of all Secrets first, then of those of the
-// namespace, then of this one.
+// MayKnowSecret reports whether the caller may know what is in a Secret: by the right to get it, or
+// to patch it, as kube-apiserver answers a patch, an empty one or a dry-run too, with the whole
+// object. It is asked of all Secrets first, then of those of the namespace, then of this one.
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
@@ -102,9 +101,9 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 	return false, nil
 }
 
-// MayHaveAnything tells whether the caller may have anything written by a chain, without
-// a right on what is written (see admission plugin Privilege): by the right to use the
-// target cluster, if there is one, or not to be checked at all.
+// MayHaveAnything reports whether the caller may have anything written by a chain, without a right
+// on what is written (see admission plugin Privilege): by the right to use the target cluster, if
+// there is one, or not to be checked at all.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
 	rights := []authz.Right{authz.Bypass(chain)}
 	if target != "" {
@@ -122,8 +121,7 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 	return false, nil
 }
 
-// Exhausted tells whether a Secret was not asked about, because there were too
-// many.
+// Exhausted reports whether a Secret was not asked about, because there were too many.
 func (c *Caller) Exhausted() bool { return c.exhausted }
 
 func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {

@@ -38,8 +38,8 @@ func (s *strategy) stampAcknowledgements(ctx context.Context, revision, stored *
 	}
 }
 
-// IsAcknowledgement is whether an annotation is about a finding of the revision that has it: a revision that
-// is made of another one does not have it.
+// IsAcknowledgement reports whether an annotation is about a finding of the revision that has it: a
+// revision that is made of another one does not have it.
 func IsAcknowledgement(annotation string) bool {
 	return strings.HasPrefix(annotation, v1alpha1.AcknowledgeFindingPrefix) || strings.HasPrefix(annotation, v1alpha1.AcknowledgedByPrefix)
 }

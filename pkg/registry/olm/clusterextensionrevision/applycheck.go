@@ -164,7 +164,7 @@ func typeOf(reason applycheck.Reason) field.ErrorType {
 	}
 }
 
-// doubts are what is told of an object that is taken nevertheless.
+// doubts returns warnings about an object that is accepted nevertheless.
 func doubts(id manifest.ID, refusal applycheck.Refusal) []string {
 	why := "server-side apply refuses this, and a rollout stops at it"
 	if refusal.Unsure {

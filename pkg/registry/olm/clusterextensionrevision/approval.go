@@ -19,15 +19,15 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// isProposedBy tells whether Penstock itself makes a revision for somebody to approve. Nobody
-// was asked whether they may have it: a user who lets it go on will be.
+// isProposedBy reports whether Penstock itself makes a revision for somebody to approve. Nobody was
+// asked whether they may have it: a user who lets it go on will be.
 func isProposedBy(ctx context.Context, revision *olm.ClusterExtensionRevision) bool {
 	requester, ok := request.UserFrom(ctx)
 	return ok && admissionrequest.IsInternal(ctx, requester) &&
 		revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olm.LifecycleStatePaused
 }
 
-// approves tells whether an update lets a proposal go on.
+// approves reports whether an update lets a proposal go on.
 func approves(revision, stored *olm.ClusterExtensionRevision) bool {
 	return stored.Annotations[v1alpha1.ProposedAnnotation] == "true" && validation.Unpauses(revision, stored)
 }

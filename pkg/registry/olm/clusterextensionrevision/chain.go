@@ -39,7 +39,7 @@ func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.Pr
 	return previous
 }
 
-// facts are what the server knows of the manifest behind an entry.
+// facts are the server's facts of the manifest behind an entry.
 type facts struct {
 	size int64
 	mark release.Mark

@@ -76,7 +76,8 @@ func recordDeletion(validate rest.ValidateObjectFunc, options *metav1.DeleteOpti
 	}
 }
 
-// deletedBy is who deletes a revision: the first user who did, and retention when no user did.
+// deletedBy returns the user who deletes a revision: the first user who did, or retention when no
+// user did.
 func deletedBy(ctx context.Context, before string) string {
 	who, ok := genericrequest.UserFrom(ctx)
 	switch {

@@ -55,7 +55,7 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 	return listed, nil
 }
 
-// listed is what a list returns, all pages of it unless the client has limited it.
+// listed returns the result of a list, all pages of it unless the client has limited it.
 func (r *REST) listed(ctx context.Context, list *internalversion.ListOptions) (*olm.ClusterExtensionRevisionList, error) {
 	options := &internalversion.ListOptions{}
 	if list != nil {

@@ -79,7 +79,7 @@ func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]strin
 	return inWords(rev.TeardownOf(&all[i], orphans, all, rev.Inventory(inventory)), named), nil
 }
 
-// mayGet tells whether the caller may get a revision.
+// mayGet reports whether the caller may get a revision.
 func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 	who, ok := genericrequest.UserFrom(ctx)
 	if !ok || r.authorizer == nil {
@@ -129,7 +129,7 @@ func inWords(found rev.Teardown, named bool) []string {
 	return lines
 }
 
-// along is what goes with an object.
+// along returns a description of the content that is deleted with an object.
 func along(id manifest.ID) string {
 	switch {
 	case id.IsDefinition():

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
-// FilterDeps is what WithBodies needs.
+// FilterDeps are the dependencies of WithBodies.
 type FilterDeps struct {
 	// Digester makes digests of manifests. It must be the one of NewStorage.
 	Digester manifest.Digester

@@ -66,10 +66,9 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 	return nil
 }
 
-// orLater is what is noted of a revision, without keeping the revision from being written:
-// status says what is wrong with an extension, also when it is its history, and a person can
-// get rid of a revision in spite of that. The controllers note it later, or say in status why
-// they cannot.
+// orLater returns a note on a revision, without preventing the write of the revision: status
+// reports the fault of an extension, even if the fault is in its history, and a person can delete a
+// revision in spite of it. The controllers note it later, or say in status why they cannot.
 func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.CompanionWrite) *store.CompanionWrite {
 	return &store.CompanionWrite{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
 		record, err := note.Change(found)
@@ -110,7 +109,7 @@ func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return nil
 }
 
-// rowOf is what history keeps of a revision beside the others of its chain, in any order.
+// rowOf returns the history's row of a revision beside the others of its chain, in any order.
 func rowOf(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) (chain.Row, error) {
 	compared := []olm.ClusterExtensionRevision{*revision}
 	for i := range others {

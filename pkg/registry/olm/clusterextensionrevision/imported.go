@@ -20,9 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// Past is what an imported revision brings along that no client can set: what
-// became of it in the store that it comes from. It gives no rights to anybody:
-// who asks for the revision here is who imports it.
+// Past is the part of an imported revision that no client can set: its past in the store that it
+// comes from. It gives no rights to anybody: who asks for the revision here is who imports it.
 type Past struct {
 	// CreatedAt is when it was created there, by RequestedBy.
 	CreatedAt   time.Time

@@ -53,8 +53,8 @@ func (k entryKey) String() string {
 	return fmt.Sprintf("%s %s %s/%s", k.apiVersion, k.kind, k.namespace, k.name)
 }
 
-// sizeOf is what an entry shows as the size of its manifest, in bytes. That of a
-// Secret is not shown: it helps to guess the content.
+// sizeOf returns the size of the manifest that an entry shows, in bytes. That of a Secret is not
+// shown: it helps to guess the content.
 func sizeOf(object manifest.Object) int64 {
 	if object.IsSecret() {
 		return 0
@@ -213,9 +213,9 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 // onlyAsOne is how manifests come with a request.
 const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
-// strange tells whether an entry has the manifest of a Secret inline that the filter has
-// not seen. Nothing is made of it: nobody was asked whether the caller may know what is
-// stored of the Secret.
+// strange reports whether an entry has the manifest of a Secret inline that the filter has not
+// seen. Nothing is made of it: nobody was asked whether the caller may know what is stored of the
+// Secret.
 func strange(entry *olm.RevisionObject, held *staged) bool {
 	object, err := manifest.Parse(entry.Object.Raw)
 	return err == nil && object.IsSecret() && held.strange(object.ID)

@@ -91,13 +91,13 @@ func changed(name string, err error) error {
 	return err
 }
 
-// beginsAnew tells whether a create is judged anew, and its manifests stored again.
+// beginsAnew reports whether a create is judged anew, and its manifests stored again.
 func beginsAnew(err error) bool {
 	var meanwhile *chainversion.ChangedError
 	return errors.As(err, &meanwhile) || wasCollected(err)
 }
 
-// wasCollected tells whether the manifests of a write were collected before it was done.
+// wasCollected reports whether the manifests of a write were collected before it was done.
 func wasCollected(err error) bool {
 	var collected *store.CollectedError
 	return errors.As(err, &collected)
@@ -126,7 +126,7 @@ func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensio
 	return apierrors.NewConflict(v1alpha1.Resource(resource), updated.Name, errors.New("it is archived once a newer revision has succeeded, and there is no such revision any more"))
 }
 
-// isArchivedByPenstock tells whether Penstock archives a revision in its own name.
+// isArchivedByPenstock reports whether Penstock archives a revision in its own name.
 func isArchivedByPenstock(ctx context.Context, updated, old *olm.ClusterExtensionRevision) bool {
 	who, _ := genericrequest.UserFrom(ctx)
 	return updated.Spec.LifecycleState == olm.LifecycleStateArchived && old.Spec.LifecycleState != olm.LifecycleStateArchived &&

@@ -93,7 +93,7 @@ func refuseAmounts(info *request.RequestInfo, name string, check func(*field.Err
 	return apierrors.NewInvalid(kindOf(info), name, errs)
 }
 
-// kindOf is what an answer calls the kind of a request.
+// kindOf returns the kind of a request, as an answer names it.
 func kindOf(info *request.RequestInfo) schema.GroupKind {
 	switch {
 	case info.APIGroup == olm.GroupName && info.Resource == resource:

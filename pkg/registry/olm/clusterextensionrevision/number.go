@@ -156,8 +156,8 @@ func createdBy(stored *olm.ClusterExtensionRevision) string {
 	return fmt.Sprintf("%s created it at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
-// alreadyExists is what the generic store says of an object that is in the way, and who
-// created it when that was somebody else: two people took the next number at once.
+// alreadyExists returns the generic store's error about an existing object, with its creator if
+// that is another user: two people took the next number at once.
 func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) error {
 	exists := apierrors.NewAlreadyExists(v1alpha1.Resource(resource), stored.Name)
 	if who, ok := request.UserFrom(ctx); ok && stored.Status.RequestedBy != nil && stored.Status.RequestedBy.Username != who.GetName() {

@@ -19,12 +19,12 @@ type Owners interface {
 	Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error)
 }
 
-// Rollback is what makes a create one.
+// Rollback makes a create a rollback.
 type Rollback struct {
 	// Of is the revision whose content comes back.
 	Of string
-	// Holds tells that the chain's owner is to make no revision until its generation is
-	// above OwnerGeneration, or until it is released when that is 0.
+	// Holds is true if the chain's owner is to make no revision until its generation is above
+	// OwnerGeneration, or until it is released when that is 0.
 	Holds           bool
 	OwnerGeneration int64
 }

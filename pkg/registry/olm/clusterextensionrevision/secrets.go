@@ -23,11 +23,11 @@ import (
 // the same 403. Of what the filter does not see (other encodings, what a JSON patch puts
 // together of pieces) nothing is compared: see invalidManifests.
 
-// compares tells whether a write may have the manifest of a Secret compared with what is
-// stored, before admission asks about it. An update always does. A create does when it
-// says which digest the manifest has. Of any other Secret that a create brings admission
-// asks for the rights to create and to patch it before anybody is told its digest; but
-// of one that is create-only it asks for less, and is asked about here as well.
+// compares reports whether a write may have the manifest of a Secret compared with what is stored,
+// before admission asks about it. An update always does. A create does when it says which digest
+// the manifest has. Of any other Secret that a create brings admission asks for the rights to
+// create and to patch it before anybody is told its digest; but of one that is create-only it asks
+// for less, and is asked about here as well.
 func compares(verb string, entry map[string]any, object manifest.Object) bool {
 	if !object.IsSecret() {
 		return false

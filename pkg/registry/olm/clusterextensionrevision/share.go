@@ -40,12 +40,12 @@ type Shares struct {
 	Size func(ctx context.Context, root string) (int64, error)
 
 	mu sync.Mutex
-	// known is what revisions take. Their manifests never change.
+	// known has the sizes of revisions. Their manifests never change.
 	known    map[types.UID]stored
 	refusals map[string]int
 }
 
-// stored is what a revision takes in the store.
+// stored has the size of a revision in the store.
 type stored struct {
 	root         string
 	pack, record int64
@@ -92,7 +92,7 @@ func recordOf(revision *olm.ClusterExtensionRevision) int64 {
 	return total
 }
 
-// used is what a user and a chain have in the store, of all revisions.
+// used returns the space of a user and of a chain in the store, of all revisions.
 func (s *Shares) used(ctx context.Context, chains map[string][]olm.ClusterExtensionRevision, user, chain string) (byUser, byChain int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,8 @@ func total(packs map[string]int64) int64 {
 	return sum
 }
 
-// exceeds is whose share a create of some bytes exceeds, and what that holder has; it is empty for
-// none. A holder without anything gets its first bytes while there are any.
+// exceeds returns the holder whose share a create of some bytes exceeds, and the space of that
+// holder; it is empty for none. A holder without anything gets its first bytes while there are any.
 func exceeds(free, adds, byUser, byChain int64) (whose string, used int64) {
 	switch {
 	case byUser > 0 && byUser+adds > free-adds:

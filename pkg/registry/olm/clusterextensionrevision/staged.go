@@ -11,10 +11,9 @@ import (
 
 type stagedKey struct{}
 
-// staged is what one request brought and its revision does not carry any more:
-// manifests by digest. It lives in the request's context and not in a call of
-// Create or Update, because the endpoint calls again with the same, already
-// stripped object when the first try was too large to store, and because
+// staged has the manifests of one request that its revision no longer carries, by digest. It lives
+// in the request's context and not in a call of Create or Update, because the endpoint calls again
+// with the same, already stripped object when the first try was too large to store, and because
 // GuaranteedUpdate prepares an object as often as it needs to.
 type staged struct {
 	// A request that timed out leaves its goroutine behind while the filter
@@ -93,8 +92,8 @@ func (s *staged) seal() {
 	s.sealed = true
 }
 
-// admits tells whether a manifest that turned up inline may be stored: it came
-// with the request, or nobody looked at what came with it.
+// admits reports whether a manifest that turned up inline may be stored: it came with the request,
+// or nobody looked at what came with it.
 func (s *staged) admits(object manifest.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ const (
 	packAnnotation = "penstock.dev/pack"
 )
 
-// Deps is what NewStorage needs.
+// Deps are the dependencies of NewStorage.
 type Deps struct {
 	// Scheme knows the group.
 	Scheme *runtime.Scheme
@@ -156,7 +156,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// ShortNames is what people type.
+// ShortNames returns the names that people type.
 func (*REST) ShortNames() []string { return []string{"cer"} }
 
 // Categories makes `kubectl get olm` list revisions.

@@ -328,7 +328,7 @@ func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[en
 	})
 }
 
-// selectableFields are what field selectors can select revisions by.
+// selectableFields returns the fields that field selectors can select revisions by.
 func selectableFields(revision *olm.ClusterExtensionRevision) fields.Set {
 	return generic.AddObjectMetaFieldsSet(fields.Set{
 		"spec.revision":       strconv.FormatInt(revision.Spec.Revision, 10),

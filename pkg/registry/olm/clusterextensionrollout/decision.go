@@ -36,7 +36,7 @@ const (
 	keptClusters  = 10
 )
 
-// decision is what a person decides about a rollout.
+// decision is a person's decision about a rollout.
 type decision struct {
 	who       user.Info
 	asked     *olm.RolloutRequest
@@ -186,7 +186,7 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	return nil
 }
 
-// requested is whether the user asked for the change: for this rollout, or for one of the same
+// requested reports whether the user asked for the change: for this rollout, or for one of the same
 // content of the set, which another user asked for anew by pausing the set or otherwise.
 func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error) {
 	if d.who.GetName() == d.rollout.Spec.RequestedBy {

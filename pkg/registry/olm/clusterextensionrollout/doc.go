@@ -1,4 +1,4 @@
-// Package clusterextensionrollout serves ClusterExtensionRollouts: records of changes to many
-// clusters. Penstock writes them, and people decide about them by the subresources approve, halt,
+// Package clusterextensionrollout serves ClusterExtensionRollouts, the records of changes to many
+// clusters. Penstock writes them. Users decide about them by the subresources approve, halt,
 // resume, retry and skip.
 package clusterextensionrollout

@@ -26,7 +26,7 @@ const (
 	singularResource = "clusterextensionrollout"
 )
 
-// Deps is what NewStorage needs.
+// Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter leads to etcd.
@@ -41,7 +41,7 @@ type REST struct{ *genericregistry.Store }
 
 var _ rest.ShortNamesProvider = &REST{}
 
-// ShortNames are what people type.
+// ShortNames returns the names that people type.
 func (*REST) ShortNames() []string { return []string{"cero"} }
 
 // NewStorage returns the endpoints over a generic store, by their paths.

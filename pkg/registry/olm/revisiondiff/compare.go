@@ -28,8 +28,8 @@ const (
 	// bytes of JSON: decoded they take about ten times as much. The largest two
 	// revisions that can be stored fit in, alone.
 	maxComparedBytes = 2 * v1alpha1.MaxManifestBytes
-	// entryBytes is what an object counts in addition to its size, which a
-	// revision does not tell of Secrets.
+	// entryBytes counts for an object in addition to its size, which a revision does not show for
+	// Secrets.
 	entryBytes = 4 << 10
 )
 
@@ -43,7 +43,7 @@ type Revisions interface {
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
 }
 
-// Deps is what New needs.
+// Deps are the dependencies of New.
 type Deps struct {
 	Revisions Revisions
 	// Authorizer says what callers may get.

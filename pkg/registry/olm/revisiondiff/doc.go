@@ -1,5 +1,4 @@
-// Package revisiondiff serves what one revision changes against another: as the
-// subresource diff of a revision, against the one before it, and as the virtual
-// resource revisiondiffs, between any two. Nothing is stored; what is compared,
-// and how, is package diff's.
+// Package revisiondiff serves comparisons of revisions: as the subresource diff of a revision, with
+// the previous one, and as the virtual resource revisiondiffs, between any two. It stores nothing.
+// Package diff compares.
 package revisiondiff

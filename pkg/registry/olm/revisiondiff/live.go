@@ -21,7 +21,7 @@ type Live interface {
 	Preview(ctx context.Context, question LiveQuestion) (Preview, error)
 }
 
-// LiveQuestion is what to compare.
+// LiveQuestion names the revision and cluster to compare.
 type LiveQuestion struct {
 	Revision *olm.ClusterExtensionRevision
 	// Manifests of the revision in rollout order, those left out that the answer
@@ -34,7 +34,7 @@ type LiveQuestion struct {
 	Options diff.Options
 }
 
-// Preview is what a rollout would do.
+// Preview has the effects of a rollout.
 type Preview struct {
 	// Report has the objects that would change. Its notes name the owners of fields that
 	// the rollout would take.

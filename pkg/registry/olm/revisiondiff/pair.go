@@ -13,8 +13,7 @@ import (
 
 const separator = ".."
 
-// request is what a name asks to compare. An empty side is the neighbour of the
-// other one.
+// request names the sides to compare. An empty side is the neighbour of the other one.
 type request struct {
 	from, to string
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// scope is what of the revisions a caller sees.
+// scope limits the parts of the revisions that a caller sees.
 type scope struct {
 	selection olm.ObjectSelection
 	unified   bool
@@ -50,7 +50,7 @@ func (s *scope) matches(id manifest.ID) bool {
 	return s.selection.Matches(id.GroupKind(), id.Namespace, id.Name)
 }
 
-// shows tells whether an object is in the answer.
+// shows reports whether an object is in the answer.
 func (s *scope) shows(id manifest.ID) bool { return !s.hidden[id] && s.matches(id) }
 
 // selected returns the objects that are in the answer.

@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
-// subresource is what a caller must be allowed to get of each revision.
+// subresource is the subresource that a caller must be allowed to get of each revision.
 const subresource = "diff"
 
-// endpoint is what the resource and the subresource have in common.
+// endpoint is the shared part of the resource and the subresource.
 type endpoint struct {
 	comparer *Comparer
 	table
@@ -60,7 +60,7 @@ func NewSubresourceREST(comparer *Comparer) *SubresourceREST {
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "revisiondiff" }
 
 // Get returns the diff that a name asks for. The caller needs the right to the

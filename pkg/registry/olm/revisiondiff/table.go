@@ -82,7 +82,7 @@ func cells(change *v1alpha1.ObjectChange) []any {
 	return []any{string(change.Change), kind.String(), change.Namespace, change.Name, fields, lines, path}
 }
 
-// warnings are what is said before the table.
+// warnings returns the lines before the table.
 func warnings(changes *v1alpha1.RevisionDiff) []string {
 	var texts []string
 	for i := range changes.Notes {

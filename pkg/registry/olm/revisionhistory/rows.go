@@ -149,7 +149,7 @@ func lastResult(row chain.Row) string {
 	}
 }
 
-// repairs are what an inventory has of changes that were reverted.
+// repairs returns the reverted changes in an inventory.
 func repairs(name string, inventory chain.Inventory) []v1alpha1.RepairRecord {
 	var records []v1alpha1.RepairRecord
 	for _, r := range inventory.Repairs {
@@ -162,8 +162,8 @@ func repairs(name string, inventory chain.Inventory) []v1alpha1.RepairRecord {
 	return records
 }
 
-// isBefore tells whether a revision, nil for none, is the one before another, and
-// not one that is left of those before it.
+// isBefore reports whether a revision, nil for none, is the one before another, and not one that is
+// left of those before it.
 func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) bool {
 	lowest := int64(0)
 	if before != nil {

@@ -31,13 +31,13 @@ type Heads interface {
 	Each(ctx context.Context, do func(chain.Head, chain.Inventory) error) error
 }
 
-// Inventories is what chains have in the cluster, as a *chain.Inventories has it.
+// Inventories reads the inventories of chains, as a *chain.Inventories has it.
 type Inventories interface {
 	// Load returns the inventory of a chain and etcd's revision of its last write.
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// endpoint is what the resource and the subresource have in common.
+// endpoint is the shared part of the resource and the subresource.
 type endpoint struct {
 	revisions   Revisions
 	heads       Heads
@@ -114,7 +114,7 @@ func NewSubresourceREST(revisions Revisions, heads Heads, inventories Inventorie
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "revisionhistory" }
 
 // Get returns the history of the extension of that name.

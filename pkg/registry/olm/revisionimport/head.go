@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// head is what the store shall know of the chain before its first revision.
+// head returns the head of the chain before its first revision is stored.
 func (in *incoming) head() chain.Head {
 	head := chain.Head{
 		Name: in.name, Importing: in.importing(in.mode),

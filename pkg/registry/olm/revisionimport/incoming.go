@@ -34,7 +34,7 @@ type incoming struct {
 	admitted []*olm.ClusterExtensionRevision
 	// bytes of their records.
 	bytes int
-	// owned tells that the chain has an owner who exists here.
+	// owned is true if the chain has an owner who exists here.
 	owned  bool
 	owners owners
 }

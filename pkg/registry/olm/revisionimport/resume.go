@@ -8,7 +8,7 @@ import (
 
 // An import that was interrupted is finished by the same request again.
 
-// finished tells whether all of the archive has been imported before.
+// finished reports whether all of the archive has been imported before.
 func (in *incoming) finished() bool {
 	return in.present != nil && in.present.Importing == "" && in.present.ImportedFrom == in.digest
 }

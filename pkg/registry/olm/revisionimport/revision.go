@@ -25,7 +25,7 @@ import (
 // one owner, or none.
 const maxOwners = 8
 
-// maxRequesterBytes is what is kept of a requester's name.
+// maxRequesterBytes is the longest name of a requester that is kept.
 const maxRequesterBytes = 1024
 
 // revision makes of a revision of the archive what a client would send to create
@@ -80,8 +80,8 @@ func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRev
 	warning.AddWarning(ctx, "", fmt.Sprintf("%s will not roll back by itself: if it should, set spec.onFailure to %s again", name, v1alpha1.OnFailureRollback))
 }
 
-// past is what the revision brings along. Whether it is complete here has to be
-// seen here; of one that was given up nobody will see it any more.
+// past returns the past of the revision. Whether it is complete here has to be seen here; of one
+// that was given up nobody will see it any more.
 func (in *incoming) past(from *archive.Revision, revision *olm.ClusterExtensionRevision) *clusterextensionrevision.Past {
 	past := &clusterextensionrevision.Past{CreatedAt: from.CreatedAt, RequestedBy: from.RequestedBy}
 	past.RequestedBy = past.RequestedBy[:min(len(past.RequestedBy), maxRequesterBytes)]

@@ -70,7 +70,7 @@ type Histories interface {
 	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
 }
 
-// Deps is what NewREST needs.
+// Deps are the dependencies of NewREST.
 type Deps struct {
 	Scheme    *runtime.Scheme
 	Revisions Revisions

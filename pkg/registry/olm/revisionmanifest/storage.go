@@ -61,10 +61,10 @@ func (*REST) Destroy() {}
 // the name.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "revisionmanifest" }
 
-// address is what a name speaks of.
+// address is the object of a name.
 type address struct {
 	revision        string
 	kind            schema.GroupKind

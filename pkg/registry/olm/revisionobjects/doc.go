@@ -1,3 +1,3 @@
-// Package revisionobjects serves the subresource objects of revisions: how each object of a
-// revision is in the cluster now, as far as the caller may get it. Nothing of it is stored.
+// Package revisionobjects serves the subresource objects of revisions: the present state of each
+// object of a revision in the cluster, as far as the caller may get it. It stores nothing.
 package revisionobjects

@@ -1,3 +1,3 @@
-// Package revisionproposal serves what a revision would change that is not stored: the
-// subresource proposal takes one, tries its create, and answers with a diff.
+// Package revisionproposal serves the effect of a revision that is not stored. The subresource
+// proposal takes a revision, tries its create, and answers with a diff.
 package revisionproposal

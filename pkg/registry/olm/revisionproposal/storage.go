@@ -26,7 +26,7 @@ type Differ interface {
 	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error)
 }
 
-// Deps is what NewREST needs.
+// Deps are the dependencies of NewREST.
 type Deps struct {
 	// Revisions is the main resource.
 	Revisions *clusterextensionrevision.REST

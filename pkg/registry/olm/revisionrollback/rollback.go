@@ -62,9 +62,9 @@ func (r *REST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionR
 	return newest, nil
 }
 
-// revision is what is created: the content is the target's; whose it is, and what
-// may change over time, are as of the newest revision. (The target's wish to leave
-// its objects behind may come from its own deletion.)
+// revision returns the revision to create: the content is the target's; its owner, and the fields
+// that may change over time, are those of the newest revision. (The target's wish to
+// leave its objects behind may come from its own deletion.)
 //
 // Acknowledgements, such as that of losing custom resources, were given for the
 // target's own time and are not repeated.

@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// maxCauseBytes is what history keeps of a cause.
+// maxCauseBytes is the longest cause that history keeps.
 const maxCauseBytes = 1024
 
 // Heads keeps the numbers of chains, as a *chain.Heads does.
@@ -48,7 +48,7 @@ type StoredVersions interface {
 	StoredVersions(ctx context.Context, target, name string) ([]string, error)
 }
 
-// Deps is what NewREST needs.
+// Deps are the dependencies of NewREST.
 type Deps struct {
 	// Revisions is the main resource.
 	Revisions *clusterextensionrevision.REST

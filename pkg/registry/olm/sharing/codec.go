@@ -1,5 +1,5 @@
-// Package sharing keeps decoded revisions small: what many of them have in common is in
-// memory once.
+// Package sharing keeps decoded revisions small: equal parts of several revisions are in memory
+// once.
 package sharing
 
 import (

@@ -28,8 +28,8 @@ const maxAsked = 100
 type reading struct {
 	deps   Deps
 	caller user.Info
-	// manifests is whether the caller may get the manifests of all revisions, lists whether they may
-	// list revisions, packages whether they may list the packages of catalogs.
+	// manifests, lists and packages are true if the caller may get the manifests of all revisions,
+	// list revisions, and list the packages of catalogs.
 	manifests, lists, packages bool
 	// may are the answers for single revisions.
 	may map[string]bool
@@ -61,7 +61,7 @@ func manifestsOf(revision string) authz.Right {
 	return one
 }
 
-// mayRead is whether the caller may get the manifests of a revision.
+// mayRead reports whether the caller may get the manifests of a revision.
 func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
 	if r.manifests {
 		return true, nil
@@ -151,7 +151,7 @@ func hasSucceeded(revision *olm.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// objects are what a revision lists, with the manifests when one of them is needed.
+// objects returns the objects that a revision lists, with the manifests when one of them is needed.
 func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRevision, role readiness.Role) ([]manifest.Object, error) {
 	var out []manifest.Object
 	needed := false
@@ -169,8 +169,8 @@ func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRev
 	return read, nil
 }
 
-// statement is what the catalogs say of what is rolled out last, as far as the caller may know of
-// that revision.
+// statement sets the catalogs' statement on the revision that is rolled out last, as far as the
+// caller may know of it.
 func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision, roles []readiness.Role) {
 	at := slices.Index(roles, readiness.RolledOut)
 	if at < 0 || !r.lists && !r.manifests && !r.may[revisions[at].Name] {

@@ -57,7 +57,7 @@ type Wanted struct {
 	Settings
 }
 
-// Settings are what an extension is rendered with.
+// Settings are the settings for rendering an extension.
 type Settings struct {
 	// Namespace is where its objects are, and Config its configuration as JSON.
 	Namespace, Config string
@@ -104,7 +104,8 @@ type plan struct {
 	*readiness.Judge
 	user     string
 	settings map[string]Settings
-	// mayRead is whether the user may get a ClusterExtension: errors can have text of its configuration.
+	// mayRead reports whether the user may get a ClusterExtension: errors can have text of its
+	// configuration.
 	mayRead func(extension string) bool
 	started atomic.Int32
 }

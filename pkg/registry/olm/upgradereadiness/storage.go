@@ -1,9 +1,9 @@
-// Package upgradereadiness serves the virtual resource upgradereadinesses: what an upgrade of the
-// cluster to the version in the name breaks. It is computed on read from revisions, plans, ChartKinds,
-// catalogs and the cluster, as far as the caller may read them, and never stored.
+// Package upgradereadiness serves the virtual resource upgradereadinesses: the breakage by an
+// upgrade of the cluster to the version in the name. It computes each answer from revisions, plans,
+// ChartKinds, catalogs and the cluster, as far as the caller may read them, and stores nothing.
 //
-// storage.go has the endpoint, plan.go its subresource with rendered bundles, extensions.go what is read for
-// each extension, others.go what is read besides, table.go the table.
+// Files: storage.go has the endpoint, plan.go its subresource with rendered bundles, extensions.go
+// the reads for each extension, others.go further reads, table.go the table.
 package upgradereadiness
 
 import (
@@ -48,7 +48,7 @@ type Revisions interface {
 // catalogs cannot be read.
 type Statements func(pkg, bundle, version string) (readiness.Statement, error)
 
-// Deps is what NewREST needs.
+// Deps are the dependencies of NewREST.
 type Deps struct {
 	Revisions  Revisions
 	Authorizer authorizer.UnconditionalAuthorizer
@@ -62,7 +62,7 @@ type Deps struct {
 	Sources
 }
 
-// Sources are what is read besides revisions and catalogs.
+// Sources are the sources besides revisions and catalogs.
 type Sources struct {
 	// Live looks at the cluster for a caller; nil does not look.
 	Live Live
@@ -74,7 +74,7 @@ type Sources struct {
 	Extensions func(ctx context.Context) (map[string]Settings, error)
 }
 
-// Live is what a caller may see of some objects in the cluster.
+// Live returns the part of some objects in the cluster that a caller may see.
 type Live func(ctx context.Context, caller user.Info, wanted map[manifest.ID]bool) readiness.Live
 
 // REST serves the resource. It can be neither listed nor watched.
@@ -103,7 +103,7 @@ func (*REST) Destroy() {}
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName is what people type.
+// GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "upgradereadiness" }
 
 // NewGetOptions returns the query parameters; there is no path below.

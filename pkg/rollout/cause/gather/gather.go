@@ -1,5 +1,5 @@
-// Package gather reads from a cluster what package cause needs to say why an object is not
-// ready: at most three requests for an object, all of them lists of one namespace.
+// Package gather reads from a cluster the objects that package cause needs: at most three requests
+// for an object, all of them lists in one namespace.
 package gather
 
 import (

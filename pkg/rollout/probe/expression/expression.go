@@ -1,6 +1,5 @@
-// Package expression evaluates CEL expressions of users over one object. Users may write
-// anything that CEL allows, so the cost is bounded: in steps and memory (see Meter), and
-// in time (see Eval).
+// Package expression evaluates CEL expressions of users over one object. Users may write any CEL,
+// so the cost is bounded: in steps and memory (see Meter), and in time (see Eval).
 package expression
 
 import (
@@ -32,7 +31,7 @@ const (
 	// what is paid for it. It is much longer than any evaluation takes, on a busy
 	// machine as well.
 	maxDuration = 5 * time.Second
-	// evaluationUnits is what each evaluation costs, besides its nodes.
+	// evaluationUnits is the cost of each evaluation, besides its nodes.
 	evaluationUnits = 50
 )
 
@@ -40,7 +39,7 @@ const (
 type Program struct {
 	expression string
 	program    cel.Program
-	// units is what an evaluation costs, besides its loops and calls.
+	// units is the cost of an evaluation, besides its loops and calls.
 	units uint64
 }
 

@@ -18,14 +18,14 @@ const (
 	// maxPatternClasses bounds the classes of Unicode in a pattern, each of which is a
 	// table of hundreds of ranges.
 	maxPatternClasses = 2
-	// unitsPerPatternByte is what compiling a pattern may take that was not looked at
-	// when its revision was created: a thousand steps for each byte.
+	// unitsPerPatternByte is the cost of compiling a pattern that was not checked when its revision
+	// was created: a thousand steps for each byte.
 	unitsPerPatternByte = 2500
 	// stepsPerUnit is how many steps of a pattern are tried on bytes of a text for one
 	// unit.
 	stepsPerUnit = 4
-	// unitsPerFind is what each byte of a text costs in which all matches are looked for:
-	// it may be one of its own.
+	// unitsPerFind is the cost of each byte of a text in which all matches are looked for: it may
+	// be a match of its own.
 	unitsPerFind = 15
 )
 

@@ -30,12 +30,12 @@ func budgetOf(frame *interpreter.ExecutionFrame) *CostBudget {
 type planner struct {
 	prices    map[string]pricer
 	overloads map[string]*functions.Overload
-	// rounds is what one round of a loop costs, by the node that decides on it: its
-	// nodes, without those of loops within.
+	// rounds is the cost of one round of a loop, by the node that decides on it: its nodes, without
+	// those of loops within.
 	rounds map[int64]uint64
 	// keys are nodes whose value is hashed, and ranges those that loops go through.
 	keys, ranges map[int64]bool
-	// nodes is what all else costs.
+	// nodes is the cost of all else.
 	nodes uint64
 }
 
@@ -133,8 +133,8 @@ func (p *planner) matching(call interpreter.InterpretableCall, at int) interpret
 	return c
 }
 
-// implementation is what a call does, as the library's own planner finds it: by overload,
-// by name, or by the type of the first argument.
+// implementation returns the function of a call, as the library's own planner finds it: by
+// overload, by name, or by the type of the first argument.
 func (p *planner) implementation(call interpreter.InterpretableCall) func(args []ref.Val) ref.Val {
 	name, overload := call.Function(), call.OverloadID()
 	switch name {

@@ -1,5 +1,5 @@
-// Package volume knows how much room there is where the data directory is, and keeps
-// some of it for deletions.
+// Package volume measures the free room on the volume of the data directory, and reserves some of
+// it for deletions.
 package volume
 
 import (
@@ -24,7 +24,7 @@ const (
 
 // Usage of a volume.
 type Usage struct {
-	// Free is what this process may still use, Size all that there is, in bytes.
+	// Free is the space that this process may still use, Size all of it, in bytes.
 	Free, Size uint64
 	// FreeFiles is how many files can still be made of all Files; Files is 0 where a file
 	// system has no such limit.
@@ -35,8 +35,7 @@ type Usage struct {
 // its log goes on to the next one, for snapshots, and when it gives space back.
 const LeastFiles = 16
 
-// LacksFiles tells whether the volume is short of inodes, which bytes that are free do not
-// show.
+// LacksFiles reports whether the volume is short of inodes, which bytes that are free do not show.
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
 // Reserve is how much must be free before anything is added to the store.
@@ -45,7 +44,7 @@ func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserv
 // ballast is how large the file is that is kept for times without room.
 func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), maxBallast) }
 
-// Volume is the one of a directory.
+// Volume is the volume of a directory.
 type Volume struct {
 	dir string
 	// usage asks the system.
@@ -68,7 +67,7 @@ func (v *Volume) Look() (Usage, error) {
 	return usage, nil
 }
 
-// Step is what was done about the ballast.
+// Step is the action on the ballast.
 type Step string
 
 const (

@@ -1,6 +1,6 @@
-// Package config reads what a user configures for an operator of a bundle: which namespace
-// it watches, and what changes in its Deployments. The schema depends on the install modes
-// of the bundle, and on the namespace that it is installed in.
+// Package config reads a user's configuration of a bundle's operator: the watched namespace, and
+// changes of its Deployments. The schema depends on the install modes of the bundle and on the
+// install namespace.
 package config
 
 import (
@@ -21,10 +21,10 @@ type InstallModes struct {
 
 // Config is a valid configuration.
 type Config struct {
-	// WatchNamespace is the one that the operator watches; empty is all.
+	// WatchNamespace is the namespace that the operator watches; empty for all.
 	WatchNamespace string
-	// Deployment is what changes in each Deployment, as decoded JSON. A key that is absent
-	// changes nothing.
+	// Deployment has the changes of each Deployment, as decoded JSON. A key that is absent changes
+	// nothing.
 	Deployment map[string]any
 }
 

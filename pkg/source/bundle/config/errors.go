@@ -19,7 +19,7 @@ type Error struct {
 	Path string
 	// Message says what was found and what is allowed.
 	Message string
-	// olm is what OLM v1 says of the same.
+	// olm is OLM v1's message about the same.
 	olm string
 }
 

@@ -8,7 +8,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// Capabilities are what a cluster says of itself: templates see them as .Capabilities, as with Helm.
+// Capabilities has a cluster's version and kinds: templates see them as .Capabilities, as with
+// Helm.
 type Capabilities struct {
 	// Version, Major and Minor are those of the cluster, such as v1.36.3, 1 and 36.
 	Version string `json:"version"`
@@ -64,7 +65,7 @@ func partial(capabilities *common.Capabilities, unknown []string) *partialCapabi
 	return &partialCapabilities{Capabilities: capabilities, APIVersions: versions}
 }
 
-// Has tells whether a group version or a kind is served.
+// Has reports whether a group version or a kind is served.
 func (v partialVersions) Has(asked string) (bool, error) {
 	if slices.Contains(v, asked) {
 		return true, nil

@@ -105,7 +105,7 @@ type versionError struct{ text, wanted string }
 
 func (e *versionError) Error() string { return e.text }
 
-// compatible is whether a version of Kubernetes is in a range, with or without the suffix of a
+// compatible reports whether a version of Kubernetes is in a range, with or without the suffix of a
 // distribution: to the library v1.31.2-gke.5 is a pre-release, which is not in >=1.25.0.
 func compatible(wanted, cluster string) bool {
 	if chartutil.IsCompatibleRange(wanted, cluster) {

@@ -1,6 +1,6 @@
-// Package template renders a Helm chart with Helm's own engine, in a process of its own:
-// templates cannot be interrupted, and may ask for all memory. It needs nothing but its
-// standard input and output. Package chart starts the process, and reads the answer.
+// Package template renders a Helm chart with Helm's own engine, in a separate process, because
+// templates cannot be interrupted and can allocate any amount of memory. It needs only its standard
+// input and output. Package chart starts the process and reads the answer.
 package template
 
 import (
@@ -34,8 +34,8 @@ func Arguments(limits Limits) []string {
 	return []string{processArgument, strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(seconds, 10)}
 }
 
-// IsProcess tells whether a program with these arguments is to render a chart: then its
-// main does nothing but RunProcess.
+// IsProcess reports whether a program with these arguments is to render a chart: then its main does
+// nothing but RunProcess.
 func IsProcess(args []string) bool { return len(args) == 4 && args[1] == processArgument }
 
 // RunProcess renders the chart that is asked for on in, and answers on out. It returns the
@@ -89,7 +89,7 @@ func integers(value any) any {
 	return value
 }
 
-// Request is what is rendered.
+// Request is the chart to render.
 type Request struct {
 	// Archive is a chart as helm package makes it; Files are one that is unpacked. One of
 	// them is set.
@@ -103,7 +103,8 @@ type Request struct {
 	// Integers makes whole numbers of Values integers. Without it they are floating point, as those
 	// of a file of values are to Helm, and a million is printed as 1e+06.
 	Integers bool `json:"integers,omitempty"`
-	// Cluster is what templates see of the cluster in .Capabilities; nil is what Helm was built with.
+	// Cluster is the cluster that templates see in .Capabilities; nil for the one that Helm was
+	// built with.
 	Cluster *Capabilities `json:"cluster,omitempty"`
 	// KubeVersion replaces the version of Kubernetes, and APIVersions are added to those that are served.
 	KubeVersion string   `json:"kubeVersion,omitempty"`
@@ -121,7 +122,7 @@ type File struct {
 	Data []byte `json:"data"`
 }
 
-// Answer is what was made.
+// Answer is the rendered chart.
 type Answer struct {
 	// Name, Version and Dependencies are those of Chart.yaml.
 	Name    string `json:"name"`
@@ -133,8 +134,8 @@ type Answer struct {
 	Definitions []File `json:"definitions,omitempty"`
 	Manifests   []File `json:"manifests,omitempty"`
 	Again       []File `json:"again,omitempty"`
-	// Notes are what the chart says in NOTES.txt, without that of the charts in it. They are
-	// empty when they are others each time.
+	// Notes is the text of the chart's NOTES.txt, without those of the charts in it. They are empty
+	// when they differ each time.
 	Notes    string   `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Error says why there is nothing else.

@@ -1,10 +1,10 @@
-// Package chunked is the format in which OLM's operator-controller keeps Helm releases: an
-// index Secret for each revision, with the first piece of the release and the names of the
-// Secrets that have the others. It knows the names, labels and pieces, for those who read
-// such Secrets and for those who write them. It is pure: who asks the cluster, others know.
+// Package chunked is the format in which OLM's operator-controller stores Helm releases: an index
+// Secret for each revision, with the first piece of the release and the names of the Secrets with
+// the other pieces. It has the names, labels and pieces, for readers and writers of such Secrets.
+// It is pure: callers access the cluster.
 //
-// The joined pieces are gzip of the JSON of one release. Unlike Helm's own
-// Secrets it has no base64 in it.
+// The joined pieces are the gzipped JSON of one release. Unlike Helm's own Secrets, they have no
+// base64 inside.
 package chunked
 
 import (

@@ -1,4 +1,4 @@
-// Package livediff says what a plan would change in the cluster now, for the user who asks.
+// Package livediff computes the present effect of a plan on the cluster, for the calling user.
 package livediff
 
 import (
@@ -60,7 +60,7 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alp
 	return items, nil
 }
 
-// kept is what is stored of a plan.
+// kept is the stored part of a plan.
 type kept struct {
 	// manifests are the targets as they should be.
 	manifests planwork.Bodies
@@ -226,7 +226,7 @@ func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string
 	return "", nil
 }
 
-// may tells whether the caller has a right.
+// may reports whether the caller has a right.
 func (d *Differ) may(ctx context.Context, asked authz.Right) (bool, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

@@ -1,7 +1,6 @@
-// Package survey computes the state of profiles in a cluster: what they lack, what a
-// plan would do now, and whether they are in effect. It reads the objects and lets the
-// cluster try the changes as a dry-run. It keeps nothing. A fact that it could not read is
-// Unknown, with the reason.
+// Package survey computes the state of profiles in a cluster: missing requirements, the effect of a
+// plan now, and whether the profile is in effect. It reads the objects, and tries the changes by
+// dry-run. It keeps nothing. A fact that it could not read is Unknown, with the reason.
 package survey
 
 import (
@@ -37,7 +36,7 @@ type Previewer interface {
 // Plans are all plans there are.
 type Plans func(ctx context.Context) ([]hco.ConfigurationPlan, error)
 
-// Deps is what a Surveyor needs. All are required but Timeout.
+// Deps are the dependencies of a Surveyor. All are required but Timeout.
 type Deps struct {
 	Profiles []profile.Profile
 	// Client reads what the profiles name. It needs get and list.

@@ -54,7 +54,7 @@ func (t *trial) read(seen preview.Item, facts profile.Facts) {
 	}
 }
 
-// changes tells whether an object that exists would be another one.
+// changes reports whether an object that exists would be another one.
 func changes(seen preview.Item) (v1alpha1.ItemAction, error) {
 	if seen.Before == nil || seen.After == nil {
 		return v1alpha1.ItemNone, nil
@@ -79,9 +79,9 @@ type findings struct {
 	// plan that holds the profile, or nil.
 	plan  *hco.ConfigurationPlan
 	facts profile.Facts
-	// unread is what could not be read, by the name of the definition.
+	// unread has the errors of unreadable facts, by the name of the definition.
 	unread map[string]error
-	// lacks is what the cluster lacks, or why items cannot be computed.
+	// lacks says what the cluster lacks, or why items cannot be computed.
 	lacks error
 	items []trial
 }
@@ -131,8 +131,7 @@ func (s findings) requirements() []v1alpha1.ProfileRequirement {
 	return out
 }
 
-// impact is what a plan would do, and the highest severity of that; none while
-// something of it is not known.
+// impact returns the items of a plan, and the highest severity; none while a part of it is unknown.
 func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
 	var out []v1alpha1.ProfileItem
@@ -193,7 +192,7 @@ func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.Prof
 	}
 }
 
-// unknown is what could not be read, in words.
+// unknown returns the unreadable facts, in words.
 func (s findings) unknown() string {
 	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(s.unread)) {
@@ -228,7 +227,7 @@ func (s findings) differing() (names []string, nodes int64) {
 	return names, nodes
 }
 
-// applied tells whether the plan has made the cluster as the profile says.
+// applied reports whether the plan has made the cluster as the profile says.
 func (s findings) applied() bool {
 	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
 		return false
@@ -237,7 +236,7 @@ func (s findings) applied() bool {
 	return phase == v1alpha1.PhaseCompleted || phase == v1alpha1.PhaseDrifted
 }
 
-// sticky tells whether the plan has applied something else than it would today.
+// sticky reports whether the plan has applied something else than it would today.
 func (s findings) sticky() bool {
 	if !s.applied() {
 		return false

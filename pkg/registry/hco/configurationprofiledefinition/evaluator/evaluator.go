@@ -1,6 +1,6 @@
-// Package evaluator says what a plan of a definition would do now, for the user who asks: the
-// facts are read in the name of the definition, and shown to callers who may read all of them
-// themselves; targets and their diffs, to those who may get and patch them.
+// Package evaluator computes a plan of a definition for the calling user. It reads facts in the
+// name of the definition, and shows them only to callers who may read all of them. It shows targets
+// and their diffs only to callers who may get and patch them.
 package evaluator
 
 import (

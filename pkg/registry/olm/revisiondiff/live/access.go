@@ -231,7 +231,7 @@ func (e *kindsError) Error() string {
 
 func (e *kindsError) Unwrap() error { return e.err }
 
-// defined is what a CustomResourceDefinition says of its kind.
+// defined has the fields of a CustomResourceDefinition about its kind.
 type defined struct {
 	plural        string
 	clusterScoped bool

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// answer is what the caller is told of an error: 504 when time ran out, 503 when
-// the cluster did not answer or we lack the rights to ask it.
+// answer returns the error for the caller: 504 when time ran out, 503 when the cluster did not
+// answer or we lack the rights to ask it.
 func (l *Live) answer(ctx context.Context, err error) error {
 	return l.answerAbout(ctx, "what a rollout would change", err)
 }

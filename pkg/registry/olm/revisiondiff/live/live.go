@@ -1,7 +1,6 @@
-// Package live says what a rollout of a revision would change in the cluster now.
-// The engine's preview runs under its own identity, penstock-reader. This package
-// ensures that callers learn only what they could find out with their own rights to get
-// and to patch.
+// Package live computes the changes that a rollout of a revision would make in the cluster now. The
+// engine's preview runs under a separate identity, penstock-reader. This package ensures that
+// callers learn only what their own rights to get and to patch would show them.
 package live
 
 import (
@@ -43,11 +42,11 @@ type Kinds interface {
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
-// Work is what a rollout of a revision alone would work on, and a version that
-// changes with the chain's inventory. Bodies may be nil.
+// Work returns the engine's work of a rollout of a revision alone, and a version that changes with
+// the chain's inventory. Bodies may be nil.
 type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error)
 
-// Deps is what New needs. All are required, but for Objects, Redactor and Timeout.
+// Deps are the dependencies of New. All are required, but for Objects, Redactor and Timeout.
 type Deps struct {
 	// Authorizer says what users may do in the cluster.
 	Authorizer authorizer.UnconditionalAuthorizer
@@ -137,7 +136,7 @@ func objectsOf(question revisiondiff.LiveQuestion, work rollout.Work) int {
 	return max(len(question.Manifests), rolledOut)
 }
 
-// work is what a rollout would work on.
+// work returns the engine's work of a rollout.
 func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
@@ -167,8 +166,8 @@ func (l *Live) preview(ctx context.Context, caller user.Info, question revisiond
 	return preview, known(found), nil
 }
 
-// known tells whether no object was written each time while it was looked at; if one was,
-// a user who asks again may learn more.
+// known reports whether no object changed each time while it was read. If one did, a user who asks
+// again may learn more.
 func known(found preview.Preview) bool {
 	return !slices.ContainsFunc(found.Items, func(item preview.Item) bool { return item.Overtaken })
 }

@@ -156,7 +156,7 @@ func ownerOf(path string, taken []managedfields.Taken) string {
 	return ""
 }
 
-// within tells whether a path is another one, or below it.
+// within reports whether a path is another one, or below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -178,8 +178,8 @@ func printed(name string) string {
 	return name
 }
 
-// refusal is what the server says to what a rollout would write. Package targetclient has
-// taken out what the message must not quote.
+// refusal returns the note on the server's refusal of a rollout's write. Package targetclient has
+// removed the parts that the message must not quote.
 func refusal(item *preview.Item) diffreview.Note {
 	message := item.Failure.Message
 	switch {

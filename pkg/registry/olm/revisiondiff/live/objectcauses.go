@@ -109,8 +109,7 @@ func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectVie
 	}
 }
 
-// mayList tells whether the caller may list all of a resource in a namespace. No answer is
-// no.
+// mayList reports whether the caller may list all of a resource in a namespace. No answer is no.
 func (i *inquiry) mayList(ctx context.Context, namespace, group, resource string) bool {
 	at := scope{schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, namespace}
 	allowed, err := i.reviews.review(ctx, "list", at, "")

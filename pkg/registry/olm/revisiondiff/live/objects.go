@@ -45,7 +45,7 @@ type inquiry struct {
 	steps []phased
 	seen  []objectView
 	gates map[manifest.ID][]probe.Probe
-	// budget is what the probes that users wrote may cost; mu guards it.
+	// budget limits the cost of probes that users wrote; mu guards it.
 	mu     sync.Mutex
 	budget *probe.CostBudget
 }

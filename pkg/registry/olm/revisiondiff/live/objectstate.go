@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// objectView is what was found of one object of a revision.
+// objectView has the findings about one object of a revision.
 type objectView struct {
 	// number of the revision, and whether it is Active or Paused.
 	number int64
@@ -28,7 +28,7 @@ type objectView struct {
 	uid              types.UID
 	created          metav1.Time
 	verdict          probe.Verdict
-	// failing is what status says of the object; nil for nothing.
+	// failing is the failure of the object in status; nil for none.
 	failing *olm.ObjectFailure
 	// live is the object, of those whose cause may be looked for.
 	live *unstructured.Unstructured
