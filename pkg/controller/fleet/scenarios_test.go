@@ -204,6 +204,25 @@ func TestScenarios(t *testing.T) {
 			w.secret("c", "ring=1")
 			w.becomes("edge-3 ReviewRequired: c Pending")
 		},
+		"who asked for the content stays known when another author has no history": func(w *world) {
+			limit := func(who string) {
+				w.applyAs(who, "app:2", canary()...)
+				w.changeSet(who, func(set *unstructured.Unstructured) {
+					_ = unstructured.SetNestedField(set.Object, int64(0), "spec", "rolloutHistoryLimit")
+				})
+			}
+			limit("alice")
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			limit("dave")
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-3 ReviewRequired") })
+			w.let(time.Minute)
+			if _, err := w.own.Tracker().Get(rolloutsResource, "", "edge-2"); err != nil {
+				w.Errorf("alice could approve her own change: %v", err)
+			}
+			if _, err := w.own.Tracker().Get(rolloutsResource, "", "edge-1"); err == nil {
+				w.Error("another content has a history")
+			}
+		},
 		"without a skipped cluster it completes": func(w *world) {
 			w.clusters["b"].fails = true
 			w.upgrade(2, "app:2", canary()...)

@@ -109,15 +109,16 @@ func (p *pass) updated(ctx context.Context) (int, error) {
 	return updated, nil
 }
 
-// prune deletes the oldest rollouts that ended, but for those of the history.
+// prune deletes the oldest rollouts that ended, but for those of the history, and for those that say
+// who else asked for the content of the newest one: these users do not approve it.
 func (p *pass) prune(ctx context.Context) error {
 	limit := extensionset.DefaultHistoryLimit
 	if p.set.Spec.RolloutHistoryLimit != nil {
 		limit = int(*p.set.Spec.RolloutHistoryLimit)
 	}
 	for i := 0; i < len(p.rollouts)-limit-1; i++ {
-		one := p.rollouts[i]
-		if !one.Status.Ended {
+		one, newest := p.rollouts[i], p.newest()
+		if !one.Status.Ended || one.Spec.Set.Digest == newest.Spec.Set.Digest && one.Spec.RequestedBy != newest.Spec.RequestedBy {
 			continue
 		}
 		uid := one.UID
