@@ -292,7 +292,7 @@ func TestVerify(t *testing.T) {
 			}
 			b.VerificationMaterial.TlogEntries = other.VerificationMaterial.TlogEntries
 		})}, err: "transparency log signature does not match"},
-		"changed":             {reason: "the statement was signed about another image", signer: exactly, digest: other, bundles: [][]byte{changed(t, ours.bundle(signature()), forOther)}, err: "could not verify envelope"},
+		"changed":             {reason: "the statement was signed about another image", signer: exactly, digest: other, bundles: [][]byte{changed(t, ours.bundle(signature()), forOther)}, err: "does not match envelope payload hash"},
 		"changed for key":     {reason: "the statement was signed about another image", signer: "key: key.pub", digest: other, bundles: [][]byte{changed(t, byKey, forOther)}, err: "or of other content"},
 		"no timestamp":        {reason: "the time is that of the log", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.stamped = false }))}, want: []string{signed}},
 		"no time":             {reason: "nobody says when it was signed", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed, a.stamped = true, false }))}, err: "timestamp"},
@@ -383,19 +383,21 @@ func (l *log2) keyHash() []byte {
 	return sum[:4]
 }
 
-// enter puts the only entry of the log, of the version 0.0.2 or another, into a bundle in place of its entries.
-func (l *log2) enter(b *protobundle.Bundle, version string) {
-	signed, hashed := b.GetDsseEnvelope(), sha256.Sum256(b.GetDsseEnvelope().GetPayload())
-	body := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":%q},`+
-		`"signatures":[{"content":%q,"verifier":{"keyDetails":"PKIX_ECDSA_P256_SHA_256","x509Certificate":{"rawBytes":%q}}}]}}}`,
-		version, base64.StdEncoding.EncodeToString(hashed[:]), base64.StdEncoding.EncodeToString(signed.GetSignatures()[0].GetSig()),
+// enter puts the only entry of the log into a bundle, in place of its entries: the hash of what was signed,
+// in canonical JSON (RFC 8785).
+func (l *log2) enter(b *protobundle.Bundle) {
+	signed := b.GetDsseEnvelope()
+	hashed := sha256.Sum256(dsse.PAE(signed.GetPayloadType(), signed.GetPayload()))
+	body := fmt.Appendf(nil, `{"apiVersion":"0.0.2","kind":"hashedrekord","spec":{"hashedRekordV002":{"data":{"algorithm":"SHA2_256","digest":%q},`+
+		`"signature":{"content":%q,"verifier":{"keyDetails":"PKIX_ECDSA_P256_SHA_256","x509Certificate":{"rawBytes":%q}}}}}}`,
+		base64.StdEncoding.EncodeToString(hashed[:]), base64.StdEncoding.EncodeToString(signed.GetSignatures()[0].GetSig()),
 		base64.StdEncoding.EncodeToString(b.GetVerificationMaterial().GetCertificate().GetRawBytes()))
 	// RFC 6962: the root of a tree of one leaf is the hash of that leaf.
 	top := sha256.Sum256(append([]byte{0}, body...))
 	text := fmt.Sprintf("%s\n1\n%s\n", l.host, base64.StdEncoding.EncodeToString(top[:]))
 	checkpoint := fmt.Sprintf("%s\n\u2014 %s %s\n", text, l.host, base64.StdEncoding.EncodeToString(append(l.keyHash(), ed25519.Sign(l.key, []byte(text))...)))
 	b.VerificationMaterial.TlogEntries = []*rekor.TransparencyLogEntry{{
-		LogId: &common.LogId{KeyId: l.keyHash()}, KindVersion: &rekor.KindVersion{Kind: "dsse", Version: version}, CanonicalizedBody: body,
+		LogId: &common.LogId{KeyId: l.keyHash()}, KindVersion: &rekor.KindVersion{Kind: "hashedrekord", Version: "0.0.2"}, CanonicalizedBody: body,
 		InclusionProof: &rekor.InclusionProof{RootHash: top[:], TreeSize: 1, Checkpoint: &rekor.Checkpoint{Envelope: checkpoint}},
 	}}
 }
@@ -404,9 +406,7 @@ func (l *log2) enter(b *protobundle.Bundle, version string) {
 func TestRekor2(t *testing.T) {
 	ours, log := newAuthority(t), newLog2(t)
 	untimed := signature().with(func(a *attestation) { a.untimed = true })
-	entered := func(by *log2, one attestation, version string) []byte {
-		return changed(t, ours.bundle(one), func(b *protobundle.Bundle) { by.enter(b, version) })
-	}
+	entered := func(by *log2, one attestation) []byte { return changed(t, ours.bundle(one), by.enter) }
 	trusted := log.trustedBy(t, ours.root())
 	forged := newLog2(t)
 	for name, tc := range map[string]struct {
@@ -415,23 +415,24 @@ func TestRekor2(t *testing.T) {
 		bundle []byte
 		err    string
 	}{
-		"trusted":      {reason: "the log has the signature, and an authority its time", root: trusted, bundle: entered(log, untimed, "0.0.2")},
-		"no timestamp": {reason: "the log says nothing about the time", root: trusted, bundle: entered(log, untimed.with(func(a *attestation) { a.stamped = false }), "0.0.2"), err: "timestamp"},
-		"not trusted":  {reason: "the root is older than the log", root: ours.root(), bundle: entered(log, untimed, "0.0.2"), err: "not enough verified log entries"},
-		"forged": {reason: "a checkpoint by another key in the name of the log", root: trusted, bundle: changed(t, entered(forged, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+		"trusted":      {reason: "the log has the signature, and an authority its time", root: trusted, bundle: entered(log, untimed)},
+		"no timestamp": {reason: "the log says nothing about the time", root: trusted, bundle: entered(log, untimed.with(func(a *attestation) { a.stamped = false })), err: "timestamp"},
+		"not trusted":  {reason: "the root is older than the log", root: ours.root(), bundle: entered(log, untimed), err: "not enough verified log entries"},
+		"forged": {reason: "a checkpoint by another key in the name of the log", root: trusted, bundle: changed(t, entered(forged, untimed), func(b *protobundle.Bundle) {
 			b.VerificationMaterial.TlogEntries[0].LogId.KeyId = log.keyHash()
 		}), err: "checkpoint signature"},
-		"changed body": {reason: "the entry is not the one of the log", root: trusted, bundle: changed(t, entered(log, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+		"dsse": {reason: "the kind of entry that Rekor v2 had first", root: trusted, bundle: changed(t, entered(log, untimed), func(b *protobundle.Bundle) {
 			entry := b.VerificationMaterial.TlogEntries[0]
-			entry.CanonicalizedBody = append(entry.CanonicalizedBody, ' ')
-		}), err: "verifying inclusion"},
-		"of another": {reason: "the entry is of another signature", root: trusted, bundle: changed(t, entered(log, untimed, "0.0.2"), func(b *protobundle.Bundle) {
+			entry.KindVersion.Kind = "dsse"
+			entry.CanonicalizedBody = []byte(`{"apiVersion":"0.0.2","kind":"dsse","spec":{"dsseV002":{}}}`)
+		}), err: "not a recognizable Rekor v1 or Rekor v2 type"},
+		"of another": {reason: "the entry is of another signature", root: trusted, bundle: changed(t, entered(log, untimed), func(b *protobundle.Bundle) {
 			other := &protobundle.Bundle{}
-			if err := protojson.Unmarshal(entered(log, untimed, "0.0.2"), other); err != nil {
+			if err := protojson.Unmarshal(entered(log, untimed), other); err != nil {
 				t.Fatal(err)
 			}
 			b.VerificationMaterial.TlogEntries = other.VerificationMaterial.TlogEntries
-		}), err: "transparency log signature does not match"},
+		}), err: "verifying inclusion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := policyOf(t, tc.root).For(image, "").Verify(t.Context(), [][]byte{tc.bundle}, digest); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {

@@ -23,11 +23,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/opencontainers/go-digest"
 	versioned "github.com/opencontainers/image-spec/specs-go"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/crypto/openpgp"        //nolint:staticcheck // deprecated, and what the library verifies with
-	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck // deprecated, and what the library verifies with
 
 	bundles "github.com/penstock-project/penstock/pkg/sigstore"
 )
