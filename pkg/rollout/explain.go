@@ -40,7 +40,7 @@ type look struct {
 	// found is the cause, nil for none; shown is how it may be told.
 	found *cause.Cause
 	shown string
-	// denied is the server's answer when the engine may not look; empty when it may.
+	// denied is the server's answer when the engine lacks the right to look; empty when it has it.
 	denied string
 }
 
