@@ -3,10 +3,17 @@ package image
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +22,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	versioned "github.com/opencontainers/image-spec/specs-go"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/penstock-project/penstock/pkg/verification"
 )
 
 const bundleV03 = "application/vnd.dev.sigstore.bundle.v0.3+json"
@@ -284,5 +293,73 @@ func TestBundlesAgain(t *testing.T) {
 	version = "2"
 	if found, asked := fetch("community"); found.Signed == nil || asked == 0 {
 		t.Errorf("the record is %s after %d requests, by other rules", found.Signed, asked)
+	}
+}
+
+// sigstoreKey makes a key, and the file of its public key.
+func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, fileOf(t, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+}
+
+// TestCosign3: an image that cosign 3.1.3 signed by a key is accepted by a rule with that key. The files
+// are what it pushed: manifest.json is the image, signature.json the referrer, bundle.json its layer, and
+// referrers.json the index at the tag. It signed with
+// cosign sign --key cosign.key --signing-config FILE, where FILE names no log.
+func TestCosign3(t *testing.T) {
+	file := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join("testdata/cosign3", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	s := serve(t)
+	for _, name := range []string{"config.json", "layer.tar.gz", "bundle.json"} {
+		s.blob(file(name))
+	}
+	s.blob([]byte("{}"))
+	of, signature := digest.FromBytes(file("manifest.json")), digest.FromBytes(file("signature.json"))
+	s.put(http.MethodPut, "/v2/ns/thing/manifests/"+of.String(), specs.MediaTypeImageManifest, file("manifest.json"))
+	s.put(http.MethodPut, "/v2/ns/thing/manifests/"+signature.String(), specs.MediaTypeImageManifest, file("signature.json"))
+	s.put(http.MethodPut, "/v2/ns/thing/manifests/"+referrersTag(of), specs.MediaTypeImageIndex, file("referrers.json"))
+	_, other := sigstoreKey(t)
+	for test, c := range map[string]struct {
+		key, err string
+	}{
+		"the key":     {key: fileOf(t, file("cosign.pub"))},
+		"another key": {key: other, err: "the signature is not by the key"},
+	} {
+		t.Run(test, func(t *testing.T) {
+			rules := fmt.Appendf(nil, "rules: [{match: %s/ns/thing, anyOf: [{key: %s}]}]\n", s.host, c.key)
+			policy, err := verification.Load(fileOf(t, rules))
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := s.options(new(atomic.Int64))
+			options.Registries.Rules = func(name, catalog string) (Rules, error) { return policy.For(name, catalog), nil }
+			found, err := opened(t, t.TempDir(), options).Fetch(t.Context(), Request{Reference: s.host + "/ns/thing@" + of.String()})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Fatalf("found %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer found.Close()
+			if found.Signed == nil || len(found.Signed.Signers) != 1 || !strings.HasPrefix(found.Signed.Signers[0], "key sha256:") {
+				t.Errorf("the record is %s", found.Signed)
+			}
+		})
 	}
 }

@@ -6,13 +6,10 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -85,19 +82,6 @@ func gpgSign(t *testing.T, key *openpgp.Entity, lookaside, ref string, of digest
 	if err := os.WriteFile(filepath.Join(folder, "signature-1"), signed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, fileOf(t, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
 }
 
 // sigstoreSign puts a signature beside the image, as cosign does
