@@ -48,9 +48,12 @@ build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
 image: ## Build the image into bin/image; PLATFORMS=linux/amd64 for one platform
 	@go run ./hack/release image -version "$(VERSION)" -out bin/image -platforms "$(PLATFORMS)"
 
-.PHONY: release
+.PHONY: release release-test
 release: ## Make a release in bin/release; VERSION=v1.2.3, KEY=cosign.key signs it
 	@go run ./hack/release all -version "$(VERSION)" -out bin/release -platforms "$(PLATFORMS)" -key "$(KEY)" -pgp-key "$(PGP_KEY)"
+
+release-test: ## Install RELEASE=folder from its files alone, also on a real node; KEY=penstock.pub verifies it
+	@hack/release-test.sh "$(RELEASE)"
 
 .PHONY: tools
 tools: ## Build kube-apiserver, etcd and kubectl into a cache, once

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs a release from its files alone, in an empty folder, and runs the quick start of
-# README.md with it, against a control plane of this machine. Then it looks at the chart, the
-# image and the manifest of krew that the release has.
+# Installs a release from its files alone, in an empty folder: it verifies them, runs the quick
+# start of README.md against a control plane of this machine, and installs the image by its
+# digest on a real node, which needs Linux and root.
 #
 #   hack/release-test.sh            makes a release for this machine first
 #   hack/release-test.sh DIR        takes one that exists
@@ -13,13 +13,17 @@ checkout="${PWD}"
 export CGO_ENABLED=0
 
 scratch="$(mktemp -d)"
-server=''
+server='' node=''
 home="${HOME}"
 clean() {
 	local status=$?
 	[ "${status}" -eq 0 ] || tail -n 20 "${scratch}/empty/penstock.log" 2>/dev/null || true
 	[ -z "${server}" ] || kill "${server}" 2>/dev/null || true
 	(cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/cluster" down) || true
+	if [ -n "${node}" ]; then
+		[ "${status}" -eq 0 ] || kubectl describe pods --namespace penstock-system || true
+		cluster down || true
+	fi
 	rm -rf "${scratch}"
 	exit "${status}"
 }
@@ -95,7 +99,50 @@ kubectl penstock plan approve rebalance --wait --yes --hash "$(kubectl get confi
 kubectl get configurationplan rebalance -o jsonpath='{.status.phase}' | grep -Fx Completed
 cd - >/dev/null
 
-step "the image is the program of the archive"
+step "the image, installed on a real node"
+kill "${server}"
+wait "${server}" || true
+server=''
+(cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/cluster" down)
 tar -xzf "${release}/penstock_${version}_image.tar.gz"
 grep -q "\"${version}\"" image/index.json || fail "the image is not of ${version}"
-printf '\nthe quick start works from the archives of %s alone\n' "${version}"
+digest="$(grep -o 'sha256:[0-9a-f]\{64\}' "${release}/NOTES.md" | head -n 1)"
+if [ -n "${key}" ]; then
+	tar -xzf "${release}/penstock_${version}_image_signatures.tar.gz"
+	signed="$(kubectl penstock verify-release "${release}" --key "${key}" | sed -n 's/.*image: \(sha256:[0-9a-f]*\) is signed.*/\1/p')"
+	[ "${signed}" = "${digest}" ] || fail "verify-release names the image ${signed}, and NOTES.md ${digest}"
+fi
+repository=registry.example.com/penstock
+cluster() { (cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/node" -node real "$@"); }
+node=1
+cluster up >/dev/null
+cluster load "${scratch}/empty/image" "${repository}:${version}"
+export KUBECONFIG="${scratch}/node/kubeconfig"
+mkdir installation
+cat >installation/kustomization.yaml <<-EOF
+	resources: [../artifacts/deploy/embedded]
+	images: [{name: penstock, newName: ${repository}, digest: "${digest}"}]
+EOF
+kubectl apply --server-side -k installation
+kubectl rollout status deployment/penstock --namespace penstock-system --timeout=5m
+kubectl penstock check --timeout 5m
+running="$(kubectl get pods --namespace penstock-system --selector app.kubernetes.io/name=penstock -o jsonpath='{.items[*].status.containerStatuses[*].imageID}')"
+[ "${running}" = "${repository}@${digest}" ] || fail "the Pod runs ${running}, want ${repository}@${digest}"
+mkdir workload
+cat >workload/pause.yaml <<-'EOF'
+	apiVersion: v1
+	kind: Namespace
+	metadata: {name: workload}
+	---
+	apiVersion: apps/v1
+	kind: Deployment
+	metadata: {name: pause, namespace: workload}
+	spec:
+	  selector: {matchLabels: {app: pause}}
+	  template:
+	    metadata: {labels: {app: pause}}
+	    spec: {containers: [{name: pause, image: "penstock.local/pause:1"}]}
+EOF
+kubectl penstock deploy workload --name workload --version v1.0.0 --yes
+kubectl penstock status workload | grep -F 'v1.0.0: Active'
+printf '\nthe quick start works from the archives of %s alone, and a real node runs its image %s\n' "${version}" "${digest}"

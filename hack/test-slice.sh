@@ -24,7 +24,7 @@ node-causes    real Pods: a kubelet, containerd and kube-proxy in namespaces; ne
 node-installed the same: Penstock by kustomize, by the chart, as three replicas; its troubles; uninstalled
 node-operator  the same: cert-manager is upgraded and rolled back
 image     the image, built twice, and its program in namespaces
-release   a release for this machine or RELEASE=folder, installed from its files alone
+release   a release for this machine or RELEASE=folder, installed from its files alone; needs root, for a real node
 upgrade   a control plane goes from 1.34 to 1.37 under a running Penstock, as far as their programs can be had
 v1.34     our suites of the host on Kubernetes 1.34
 v1.35     the same on 1.35

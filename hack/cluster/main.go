@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -102,7 +101,7 @@ func up(ctx context.Context, dir, kind string) error {
 
 // load gives the real node of a control plane the image of a layout of the OCI.
 func load(ctx context.Context, dir, folder, reference string) error {
-	image, err := layout.Image(folder, "linux", runtime.GOARCH)
+	image, err := layout.Index(folder)
 	if err != nil {
 		return fmt.Errorf("%w: make image makes the folder bin/image", err)
 	}

@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -18,7 +19,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -381,17 +384,31 @@ func (p *Plane) createForNode(ctx context.Context) error {
 	return nil
 }
 
-// Import gives a real node an image under a reference, as if it had been pulled. The node may be one that
-// another process holds.
-func (p *Plane) Import(ctx context.Context, reference string, image v1.Image) error {
+// Import gives a real node an image, or the index of one, under a tag and under its digest, as if it had
+// been pulled. The node may be one that another process holds.
+func (p *Plane) Import(ctx context.Context, reference string, image mutate.Appendable) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
 		return fmt.Errorf("naming an image: %w", err)
 	}
+	dir, err := os.MkdirTemp("", "penstock-image-")
+	if err != nil {
+		return fmt.Errorf("writing the image %s: %w", reference, err)
+	}
+	defer os.RemoveAll(dir)
+	if _, err := layout.Write(dir, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+		Add: image, Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": tag.TagStr()}},
+	})); err != nil {
+		return fmt.Errorf("writing the image %s: %w", reference, err)
+	}
 	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(tarball.Write(tag, image, writer)) }()
+	go func() {
+		packed := tar.NewWriter(writer)
+		writer.CloseWithError(errors.Join(packed.AddFS(os.DirFS(dir)), packed.Close()))
+	}()
 	defer reader.Close()
-	return p.ctr(ctx, reader, "images", "import", "-")
+	// Without --local, containerd names an image that has a tag by its tag alone.
+	return p.ctr(ctx, reader, "images", "import", "--local", "--base-name", tag.Context().Name(), "--digests", "-")
 }
 
 // ctr runs containerd's own client.
