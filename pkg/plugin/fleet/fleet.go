@@ -287,6 +287,24 @@ func approve(ctx context.Context, s *session.Session, cluster *session.Cluster, 
 	return nil
 }
 
+// agreeToLeave shows the clusters that a resumed rollout lets leave, and asks.
+func agreeToLeave(ctx context.Context, s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) error {
+	leaving := rollout.Status.Leaving
+	if len(leaving) == 0 {
+		return nil
+	}
+	if !s.Person() {
+		return outcome.Errorf(outcome.Unknown, "%s would leave rollout %s: %s. --digest is required when nobody is asked: status.troubles is %s now",
+			text.Count(len(leaving), "cluster"), rollout.Name, session.Enumerate(leaving), rollout.Status.Troubles)
+	}
+	show(s, rollout)
+	agreed, err := s.Confirm(ctx, fmt.Sprintf("Let %s leave: %s?", text.Count(len(leaving), "cluster"), session.Enumerate(leaving)))
+	if err == nil && !agreed {
+		return outcome.Quiet(outcome.No)
+	}
+	return err
+}
+
 // newDecision is a command that decides about a rollout as it is when the command reads it.
 func newDecision(s *session.Session, verb, short, more string) *cobra.Command {
 	var comment, digest string
@@ -313,6 +331,11 @@ func newDecision(s *session.Session, verb, short, more string) *cobra.Command {
 			}
 			if digest != "" && digest != rollout.Status.Troubles {
 				return outcome.Errorf(outcome.Conflict, "the troubles of rollout %s have the digest %s now, not %s: read them again", rollout.Name, rollout.Status.Troubles, digest)
+			}
+			if verb == "resume" && digest == "" {
+				if err := agreeToLeave(ctx, s, rollout); err != nil {
+					return err
+				}
 			}
 			request := &v1alpha1.RolloutRequest{Spec: v1alpha1.RolloutRequestSpec{Digest: rollout.Status.Troubles, Clusters: args[1:], Comment: comment}}
 			api := cluster.OlmV1alpha1().ClusterExtensionRollouts()
