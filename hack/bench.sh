@@ -12,7 +12,7 @@ suites() {
 		reads;bench/reads;TestReads;2h;reads beside custom resources, 8 min; FULL=1: 25 min
 		memory;bench/reads;TestMemory;2h;memory with REVISIONS=5000, 10 min; FULL=0: with 300
 		rollout;bench/rollout;TestRollout;6h;rollouts beside Helm's SDK, kubectl and a plain loop, at 0 and 5 ms, 12 min; FULL=1: hours
-		cost;bench/rollout;TestRevisionCost;1h;processor time of a revision, 3 min; EXTENSIONS=<n>
+		cost;bench/rollout;TestRevisionCost;1h;processor time of a revision, 3 min; EXTENSIONS=<n>; with PROFILE by part
 		limit;bench/rollout;TestMemoryLimit;1h;100 extensions within 128 and 96 MiB of memory, 3 min
 		scale;bench/rollout;TestScale;7h;a process with EXTENSIONS=1000, 6 min; FULL=1: with 10,000, 40 min
 		targets;bench/rollout;TestTargets;2h;each further target cluster, with 1, 10 and 100 of them, 10 min; FULL=1: 1,000; TARGETS=<n>

@@ -165,10 +165,14 @@ func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written
 	var running sync.WaitGroup
 	running.Go(func() {
 		content := server.Fetch(w.t, w.config, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(3, n/perSecond)))
-		file := strings.NewReplacer(" ", "-", ",", "").Replace("cpu " + title + ".pprof")
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(profileFile(dir, title), []byte(content), 0o600); err != nil {
 			w.t.Errorf("writing the profile: %v", err)
 		}
 	})
 	return running.Wait
+}
+
+// profileFile is the file of a profile in a folder.
+func profileFile(dir, title string) string {
+	return filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace("cpu "+title+".pprof"))
 }
