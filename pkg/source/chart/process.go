@@ -36,8 +36,9 @@ func (r Renderer) run(ctx context.Context, request template.Request) (template.A
 	ctx, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, template.Arguments(limits)...)
-	// Nothing of our environment is a template's business. Times are not those of a place.
-	command.Env = []string{"TZ=UTC"}
+	// Nothing of our environment is a template's business. Times are not those of a place. GOGC lets the
+	// program start without garbage collections, which take a third of the time of a small chart.
+	command.Env = []string{"TZ=UTC", "GOGC=400"}
 	command.Stdin = bytes.NewReader(encoded)
 	out := &bounded{limit: limits.Output, full: cancel}
 	complaint := &bounded{limit: maxComplaint}

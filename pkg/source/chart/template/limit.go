@@ -19,6 +19,8 @@ func limit(memory, seconds string) error {
 	if err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
+	// The process has started: from now on Go's default holds, whatever GOGC says.
+	debug.SetGCPercent(100)
 	// Before the kernel refuses, garbage is collected.
 	debug.SetMemoryLimit(int64(bytes / 4 * 3))
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
