@@ -12,12 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	kjson "sigs.k8s.io/json"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned/scheme"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
@@ -81,8 +83,24 @@ func unarchived() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
 }
 
+// listUnarchived lists revisions that have something in the cluster, or may get it. It decodes the answer
+// once: the decoder of a client reads all of it before, for its kind, which takes a quarter of the time
+// of a thousand revisions.
+func listUnarchived(ctx context.Context, cluster *session.Cluster) (*v1alpha1.ClusterExtensionRevisionList, error) {
+	options := unarchived()
+	raw, err := cluster.OlmV1alpha1().RESTClient().Get().Resource("clusterextensionrevisions").VersionedParams(&options, scheme.ParameterCodec).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listed := &v1alpha1.ClusterExtensionRevisionList{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, listed); err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	return listed, nil
+}
+
 func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Cluster, output session.Format) error {
-	listed, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, unarchived())
+	listed, err := listUnarchived(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("listing revisions: %w", session.Uninstalled(err))
 	}
