@@ -23,8 +23,8 @@ type Refusal struct {
 	// Object is its index among the objects that were checked.
 	Object int
 	Findings
-	// Unsure is true if only the types of this program say so, and those of the cluster could not
-	// be read: a newer cluster may have fields that are unknown here.
+	// Unsure is true if the findings come from the types of this program alone, because those of the
+	// cluster could not be read. A newer cluster may have fields that are unknown here.
 	Unsure bool
 }
 

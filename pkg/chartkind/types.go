@@ -58,8 +58,8 @@ const (
 	ApprovalAutomatic = "Automatic"
 	// ApprovalManual makes every revision but the first Paused, for somebody to resume it.
 	ApprovalManual = "Manual"
-	// ApprovalReviewed makes a revision with another chart Paused, when its diff has a note that
-	// holds.
+	// ApprovalReviewed makes a revision Paused when its diff has a note that holds, and its chart or
+	// ChartKind changed, or no change of the custom resource asked for it.
 	ApprovalReviewed = "Reviewed"
 )
 

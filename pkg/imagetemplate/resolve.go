@@ -23,9 +23,9 @@ type Result struct {
 	Malformed bool
 }
 
-// Resolve puts values in the place of variables. Value is asked once for each; "" is for a
-// variable without one. A value that could be more than a part of a reference is none: it must
-// not choose another registry or another image than the template does.
+// Resolve puts values in the place of variables. It calls value once for each variable; "" says that
+// the variable has no value. A value that is no valid part of a reference counts as "", so that it
+// cannot choose another registry or another image than the template does.
 func (t *Template) Resolve(value func(Variable) string) Result {
 	values := map[string]string{}
 	result := Result{Malformed: t.Problem != nil}

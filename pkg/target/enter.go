@@ -50,11 +50,11 @@ func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) 
 	return cluster, err
 }
 
-// Enter makes a cluster ours that is nobody's:
+// Enter claims a cluster for this store:
 //
-//  1. it says which cluster it is, and that it is no other Penstock's,
-//  2. meant, unless that is nil, finds that it is the one that is meant,
-//  3. it is ours from now on.
+//  1. it reads the identity of the cluster, and checks that no other Penstock has claimed it,
+//  2. it asks meant, unless that is nil, whether this is the expected cluster,
+//  3. it writes the claim.
 //
 // It returns which cluster it is, as Look does.
 func (v Visitor) Enter(ctx context.Context, config *rest.Config, meant func(ctx context.Context, cluster string) error) (string, error) {

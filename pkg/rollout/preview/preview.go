@@ -67,8 +67,8 @@ type Item struct {
 	// Unread is true when the server failed to read the object: whether it exists
 	// is not known, and Failure says why.
 	Unread bool
-	// Overtaken is true when somebody wrote the object each time while it was looked
-	// at: what a rollout would do with it is not known.
+	// Overtaken is true when another client changed the object during every attempt, so that the
+	// effect of a rollout is not known.
 	Overtaken bool
 	// Tried is true when the server was asked what it would make of the object.
 	Tried bool

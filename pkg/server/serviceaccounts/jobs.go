@@ -10,8 +10,8 @@ type Job struct {
 	Name string
 	// Rules are those rights; none for a job that has what others bind to its ServiceAccount.
 	Rules []rbacv1.PolicyRule
-	// Limit has the requests of the job that the host's admission refuses whatever its rights are;
-	// nil for none.
+	// Limit says which requests of the job the host's admission allows, whatever its rights are; nil
+	// allows all.
 	Limit *Limit
 }
 

@@ -61,8 +61,8 @@ type Options struct {
 	UserAgent func(part string) string
 }
 
-// New reads the kubeconfig: one that is no good ends the start, when somebody looks; one
-// that gets so later is told in status.
+// New reads the kubeconfig. An invalid file ends the start with an error. A file that becomes invalid
+// later is reported in status.
 func New(o Options) (*Cluster, error) {
 	t := &Cluster{
 		file: o.File, accepted: o.Accept, visitor: o.Visitor, userAgent: o.UserAgent,

@@ -52,9 +52,9 @@ type Options struct {
 	// Unchecked leaves out whether server-side apply can take the objects: they are
 	// made into others, which Check judges.
 	Unchecked bool
-	// AsHelm reads what Helm has accepted already, a rendered chart or a stored release: a key that is
-	// there twice, and a key that is read as another value than its text, are warnings, and the last
-	// value counts. So are container ports of one number: the first one stays.
+	// AsHelm accepts input that Helm has accepted: a rendered chart, or a stored release. Duplicate keys,
+	// and keys whose value differs from their text, are warnings, and the last value counts. Container
+	// ports of the same number are warnings, too, and the first port stays.
 	AsHelm bool
 }
 

@@ -183,9 +183,9 @@ func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, 
 	return present, created, nil
 }
 
-// BeginEpoch notes that the store was restored from a snapshot, and returns its
-// identity since. The host's witness is then known to be of another time,
-// although etcd's revisions do not tell.
+// BeginEpoch begins a new epoch after the store was restored from a snapshot, and returns the new
+// identity. The witness, which is the record in the host, then has another epoch. The revisions of etcd
+// alone could not show that.
 func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	stored, err := store.Get(ctx, s.kv, s.keys.Identity())
 	if err != nil {

@@ -177,10 +177,10 @@ func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 	})
 }
 
-// RebaseOnto makes a delta one against another pack, when that pays. Every chain that has
-// the delta must have that pack, too. It returns whether the delta needs its base no more,
-// and writes nothing otherwise: when the delta would save less than a third, or when the
-// other pack cannot be a base. The rest is as for Rebase.
+// RebaseOnto encodes a delta anew, against the pack onto. Every chain that has the delta must have
+// onto, too. It returns true if the delta no longer needs its old base. It returns false, and writes
+// nothing, if the new delta would save less than a third, or if onto cannot be a base. Otherwise it
+// does as Rebase does.
 func (s *Store) RebaseOnto(ctx context.Context, root, onto string) (bool, error) {
 	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
 		if onto == root || onto == read.base {

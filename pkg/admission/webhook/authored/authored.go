@@ -32,8 +32,8 @@ type Stamps struct {
 	Brings func(username string) bool
 }
 
-// Stamp notes who writes. The annotation of the request does not count: it is
-// replaced by a new stamp, or by the old one when nothing changes that an author answers for.
+// Stamp records the author of a write. It ignores the annotation of the request. It keeps the old stamp
+// if no field changes for which an author is responsible, and writes a new one otherwise.
 func (s Stamps) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {
