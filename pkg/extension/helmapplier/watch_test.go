@@ -7,7 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
@@ -35,6 +37,14 @@ func TestWatch(t *testing.T) {
 	if _, err := w.Releases(); err == nil {
 		t.Error("before anything was asked there is an answer")
 	}
+	secretResource := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	// The tracker does not tell a watch about what was before it, not even since the list.
+	watching := make(chan struct{}, 100)
+	client.PrependWatchReactor("secrets", func(clienttesting.Action) (bool, watch.Interface, error) {
+		began, err := client.Tracker().Watch(secretResource, "system")
+		watching <- struct{}{}
+		return true, began, err
+	})
 	changed := make(chan struct{}, 100)
 	go w.Run(t.Context(), func() { changed <- struct{}{} })
 	is := func(want map[string]bool) {
@@ -53,7 +63,8 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	is(map[string]bool{"a": true, "b": false, "d": false})
-	secrets := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("system")
+	<-watching
+	secrets := client.Resource(secretResource).Namespace("system")
 	for _, name := range []string{"a2", "b1"} {
 		if err := secrets.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
