@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	kubetesting "k8s.io/client-go/testing"
@@ -54,6 +55,13 @@ func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 // TestGet: one object comes, changes and goes; others of the resource are no answer.
 func TestGet(t *testing.T) {
 	client := fake.NewClientset(secret("other", "x"))
+	// The tracker does not tell a watch about what was before it, not even since the list.
+	watching := make(chan struct{}, 100)
+	client.PrependWatchReactor("secrets", func(kubetesting.Action) (bool, watch.Interface, error) {
+		began, err := client.Tracker().Watch(corev1.SchemeGroupVersion.WithResource("secrets"), "ns")
+		watching <- struct{}{}
+		return true, began, err
+	})
 	w, changed := watched(t, client, Options{Name: "mine"})
 	is := func(value string) func() bool {
 		return func() bool {
@@ -62,6 +70,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	until(t, changed, is(""))
+	<-watching
 	secrets := client.CoreV1().Secrets("ns")
 	if _, err := secrets.Create(t.Context(), secret("mine", "1"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
