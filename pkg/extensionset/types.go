@@ -110,8 +110,12 @@ type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MaxExceptions bounds the exceptions of a status.
-const MaxExceptions = 50
+const (
+	// MaxExceptions bounds the exceptions of a status.
+	MaxExceptions = 50
+	// MaxClusters bounds the clusters of a set.
+	MaxClusters = 1000
+)
 
 // Exception is why the set does not serve a cluster.
 type Exception struct {

@@ -42,6 +42,12 @@ const (
 	reasonNoWave      = "NoWave"
 )
 
+// Reasons of sets for which no rollout is proposed.
+const (
+	reasonAuthorUnknown   = "AuthorUnknown"
+	reasonTooManyClusters = "TooManyClusters"
+)
+
 // preview is the change that a cluster would see, or why it is unknown.
 type preview struct {
 	// key identifies the inputs of the answer, and at is the time of the answer.

@@ -47,8 +47,8 @@ type pass struct {
 	places map[string]map[string]place
 	// exceptions are clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
-	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
-	stopped string
+	// stopped is the reason why no rollout is proposed, and its message; empty when one may be.
+	stopped, stoppedMessage string
 	// refused is the host's error about a write that it does not accept.
 	refused error
 	// waits is true if answers are missing that a rollout needs.
@@ -167,7 +167,9 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 		return cmp.Or(cmp.Compare(number(a.Name), number(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	if p.stamp, err = extensionset.Author().Verify(c.Key, object); err != nil {
-		p.stopped = fmt.Sprintf("the author of the set, as it is now, is not known: %s", err)
+		p.stopped, p.stoppedMessage = reasonAuthorUnknown, fmt.Sprintf("the author of the set, as it is now, is not known: %s", err)
+	} else if count := len(p.clusters); count > extensionset.MaxClusters {
+		p.stopped, p.stoppedMessage = reasonTooManyClusters, fmt.Sprintf("spec.clusterSelector chooses %d clusters, and a set has at most %d: divide them among several sets", count, extensionset.MaxClusters)
 	}
 	p.digest = specDigest(set)
 	return p, nil

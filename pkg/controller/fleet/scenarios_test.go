@@ -632,4 +632,13 @@ func TestThousand(t *testing.T) {
 		t.Errorf("at rest: %d writes, %d looks", len(w.writes), w.clusters["cluster-0000"].looks-looks)
 	}
 	t.Logf("the record of %d clusters has %d bytes", len(r.Spec.Clusters), len(content))
+
+	w.join("one-more", "ring=0")
+	w.until("the set says so", func() bool {
+		stalled := meta.FindStatusCondition(w.set().Status.Conditions, "Stalled")
+		return stalled != nil && stalled.Reason == reasonTooManyClusters
+	})
+	if rollout := w.rollout("edge-1"); rollout.Status.Ended || len(rollout.Spec.Clusters) != 1000 {
+		t.Errorf("a cluster above the bound changed the rollout: %s of %d clusters", rollout.Status.Phase, len(rollout.Spec.Clusters))
+	}
 }

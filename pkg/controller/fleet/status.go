@@ -58,7 +58,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	stalled := phase == string(fleet.PhaseHalted)
 	switch {
 	case p.stopped != "":
-		phase, message, stalled = "AuthorUnknown", p.stopped, true
+		phase, message, stalled = p.stopped, p.stoppedMessage, true
 	case p.refused != nil:
 		phase, message, stalled = "WriteRefused", text.Clip(p.refused.Error(), longestRefusal), true
 	case len(p.exceptions) > 0 && (phase == "Completed" || phase == ""):
