@@ -37,42 +37,15 @@ const (
 	ReasonTargetUnhealthy     = "TargetUnhealthy"
 )
 
-// Reason is one row of the table of reasons.
-type Reason struct {
-	Name    string
-	Meaning string
-}
-
 // Reasons returns all reasons of a plan's conditions.
-func Reasons() []Reason {
-	return []Reason{
-		{ReasonPending, "the plan has not been looked at yet"},
-		{ReasonDrafting, "the plan is being computed"},
-		{ReasonReviewRequired, "the plan waits for its approval"},
-		{ReasonWaitingForWindow, "the plan is approved, and one of its items waits for the window in status.window"},
-		{ReasonWaitingForProfile, "the plan is approved, and one of its items waits until the profiles of spec.requires are in effect; the message names their plans"},
-		{ReasonFrozen, "the plan is being executed, and the cluster is frozen: nothing is written; the message says by whom and why"},
-		{ReasonInProgress, "the plan is being executed"},
-		{ReasonCompleted, "the targets are as the plan says"},
-		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
-		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items after it are Pending"},
-		{ReasonMissingDependency, "the cluster lacks something, or has a field that excludes one of the profile; the message says what to install, or to remove. The plan goes on by itself afterwards"},
-		{ReasonPlanStale, "a target differs from what was reviewed, or another manager now has a field that would be taken; the message says who. All targets are checked before the first write, and each again before its own write. Retry computes the plan anew"},
-		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
-		{ReasonConflict, "the plan waits: fields belong to others, whom the message names, and onConflict: Take takes the fields; or another plan sets them to other values, and one of the two plans must change"},
-		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
-		{ReasonApproverLacksRights, "a user who approved the plan lacks rights for what it does"},
-		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},
-		{ReasonExpired, "the plan was not approved within spec.expiresAfter: retry computes it anew. Or it was not executed before spec.expires: set a later time there, then the plan is computed anew and waits for another approval"},
-		{ReasonIgnored, "spec.action is Ignore"},
-		{ReasonPrerequisitesMet, "the cluster has what the profile needs"},
-		{ReasonNoDrift, "nobody changed what the plan set"},
-		{ReasonLogicChanged, "the plan would be different today; set action DryRun, or retry, to see the new one"},
-		{ReasonUpToDate, "the plan would be the same today"},
-		{ReasonRestored, "the plan has restored the state before one of its runs"},
-		{ReasonUnknown, "not known yet"},
-		{ReasonTargetsHealthy, "the operators of the targets report no problem"},
-		{ReasonTargetUnhealthy, "the targets are as the plan says, and an operator reports a problem with one of them; the message quotes it"},
+func Reasons() []string {
+	return []string{
+		ReasonPending, ReasonDrafting, ReasonReviewRequired, ReasonWaitingForWindow, ReasonWaitingForProfile,
+		ReasonFrozen, ReasonInProgress, ReasonCompleted, ReasonCompletedWithErrors, ReasonItemFailed,
+		ReasonMissingDependency, ReasonPlanStale, ReasonPlanRefused, ReasonConflict, ReasonProfileLocked,
+		ReasonApproverLacksRights, ReasonDrifted, ReasonExpired, ReasonIgnored, ReasonPrerequisitesMet,
+		ReasonNoDrift, ReasonLogicChanged, ReasonUpToDate, ReasonRestored, ReasonUnknown,
+		ReasonTargetsHealthy, ReasonTargetUnhealthy,
 	}
 }
 

@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 func TestConditions(t *testing.T) {
 	reasons := map[string]bool{}
 	for _, reason := range governance.Reasons() {
-		reasons[reason.Name] = true
+		reasons[reason] = true
 	}
 	for _, phase := range governance.Phases() {
 		conditions := governance.Conditions(governance.Situation{Phase: phase, Message: "why"})

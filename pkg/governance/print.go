@@ -51,10 +51,7 @@ func Print() string {
 		b.WriteString("\n")
 	}
 	b.WriteString("\nUpgradeAvailable is True in any phase when the plan would be different today. " +
-		"Healthy is False, and Ready too, while the operator of a target reports a problem after the plan was Completed.\n\n" +
-		"## Reasons\n\n| reason | meaning |\n|---|---|\n")
-	for _, reason := range Reasons() {
-		fmt.Fprintf(&b, "| %s | %s |\n", reason.Name, reason.Meaning)
-	}
+		"Healthy is False, and Ready too, while the operator of a target reports a problem after the plan was Completed. " +
+		"[Reasons](reasons.md#of-plans) says who must do what.\n")
 	return b.String()
 }

@@ -384,7 +384,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// rows is a table in Markdown. Reasons for which nobody has to act share a row when they have the same answer.
+// rows is a table in Markdown. Reasons with the same answer share a row.
 func rows(steps map[string]step) string {
 	named := strings.NewReplacer("{extension}", "argocd", "{revision}", "argocd-2", "{plan}", "rebalance", "|", "\\|")
 	code := func(commands ...string) string {
@@ -396,22 +396,9 @@ func rows(steps map[string]step) string {
 		}
 		return strings.Join(out, "<br>")
 	}
-	out := "| reason | signal | actor | action | example |\n|---|---|---|---|---|\n"
-	shares := func(s step) bool { return s.who == Nobody && s.command == "" && s.example == "" && s.catalog == nil }
-	shared := map[string][]string{}
-	for _, reason := range slices.Sorted(maps.Keys(steps)) {
-		if s := steps[reason]; shares(s) {
-			shared[string(s.signal)+s.do] = append(shared[string(s.signal)+s.do], reason)
-		}
-	}
+	shared, order := map[string][]string{}, []string{}
 	for _, reason := range slices.Sorted(maps.Keys(steps)) {
 		s := steps[reason]
-		if shares(s) {
-			if reasons := shared[string(s.signal)+s.do]; reasons[0] == reason {
-				out += fmt.Sprintf("| `%s` | %s | %s | %s |  |\n", strings.Join(reasons, "`, `"), s.signal, s.who, s.do)
-			}
-			continue
-		}
 		do, commands := s.do, []string{s.command}
 		if s.command == "" {
 			commands = []string{s.example}
@@ -422,7 +409,15 @@ func rows(steps map[string]step) string {
 				do += "<br>*ClusterExtension:* " + s.catalog.do
 			}
 		}
-		out += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", reason, s.signal, s.who, do, code(commands...))
+		answer := fmt.Sprintf("%s | %s | %s | %s", s.signal, s.who, do, code(commands...))
+		if shared[answer] == nil {
+			order = append(order, answer)
+		}
+		shared[answer] = append(shared[answer], reason)
+	}
+	out := "| reason | signal | actor | action | example |\n|---|---|---|---|---|\n"
+	for _, answer := range order {
+		out += "| `" + strings.Join(shared[answer], "`, `") + "` | " + answer + " |\n"
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func Commands(t testing.TB, page, heading, reason string) []string {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
-		if len(cells) != 7 || strings.TrimSpace(cells[1]) != "`"+reason+"`" || strings.TrimSpace(cells[5]) == "" {
+		if len(cells) != 7 || !strings.Contains(cells[1], "`"+reason+"`") || strings.TrimSpace(cells[5]) == "" {
 			continue
 		}
 		var commands []string

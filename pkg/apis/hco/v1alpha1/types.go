@@ -420,8 +420,7 @@ const (
 	PhaseIgnored Phase = "Ignored"
 )
 
-// Types of a plan's conditions. Their reasons are in
-// docs/reference/configuration-plan-states.md.
+// Types of a plan's conditions. Their reasons are in docs/reference/reasons.md.
 const (
 	// ConditionPrerequisitesMet tells whether the cluster has what the profile needs.
 	ConditionPrerequisitesMet = "PrerequisitesMet"
