@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// stateTries is how often a chain that changes while it is read is read again.
+// stateTries is the number of reads of a chain that changes while it is read.
 const stateTries = 5
 
 // chainState is a chain as it is at one moment.

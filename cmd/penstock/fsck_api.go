@@ -31,8 +31,9 @@ type apiReport struct {
 	Extensions int `json:"extensions"`
 	Revisions  int `json:"revisions"`
 	Plans      int `json:"plans"`
-	// Manifests is how many were read. The content of all but Secrets was compared with its
-	// digest here; that of Secrets only the server can compare, and it does so when it reads them.
+	// Manifests is the number of manifests that were read. The content of all but Secrets was
+	// compared with its digest here. Only the server can compare the content of Secrets; it does so
+	// at each read.
 	Manifests int `json:"manifests"`
 	Secrets   int `json:"secrets"`
 	// Unchecked says which rights the caller lacks.

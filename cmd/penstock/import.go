@@ -111,9 +111,8 @@ type importer struct {
 }
 
 const (
-	// sendTries is how often a server that is busy or away is tried, and sendPause
-	// how long it has in between: one that starts is served by the cluster within
-	// seconds.
+	// sendTries is the number of requests to a server that is busy or away, and sendPause the wait
+	// between them. The cluster serves a starting server within seconds.
 	sendTries = 8
 	sendPause = 2 * time.Second
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// movePoll is how often to look whether the installation serves.
+// movePoll is the interval of the checks whether the installation serves.
 const movePoll = time.Second
 
 // moveOptions are the flags of penstock move.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// pageAddress is where the registry of the page listens.
+// pageAddress is the address of the registry in the page.
 const pageAddress = "127.0.0.1:5443"
 
 // TestUseACatalog follows docs/how-to/use-a-catalog.md as far as it needs no cluster: what

@@ -25,7 +25,7 @@ import (
 	machinery "k8s.io/apimachinery/pkg/version"
 )
 
-// row is what is known of one kind of one version.
+// row has the versions in which a kind was introduced, deprecated and removed.
 type row struct{ introduced, deprecated, removed, replacement string }
 
 func main() {
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// prerelease is whether a kind is of an alpha or beta version.
+// prerelease reports whether a kind is of an alpha or beta version.
 func prerelease(kind string) bool {
 	version, _, _ := strings.Cut(kind, " ")
 	return strings.Contains(version, "alpha") || strings.Contains(version, "beta")

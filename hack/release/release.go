@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// download is where the files of a release are published, before the version.
+	// download is the base address of the files of a release, before the version.
 	download = "https://github.com/penstock-project/penstock/releases/download/"
-	// imageRepository is where the image is published. Its signature names it.
+	// imageRepository is the repository of the image. Its signature names the repository.
 	imageRepository = "ghcr.io/penstock-project/penstock"
 )
 

@@ -195,12 +195,12 @@ func (w shared) written(mark plane.Mark, manager string) int {
 	}))
 }
 
-// renders is how often the chart was rendered for the scenario's extension.
+// renders returns the number of times that the chart was rendered for the scenario's extension.
 func (w shared) renders() int {
 	return strings.Count(w.server.Log(), `"Rendering a chart" extension="central-`+w.name+`"`)
 }
 
-// has is how many revisions the scenario's extension has.
+// has returns the number of revisions of the scenario's extension.
 func (w shared) has() int {
 	w.t.Helper()
 	return len(strings.Fields(w.MustKubectl("get", "cer", "-l", "penstock.dev/chain=central-"+w.name, "-o", "name")))

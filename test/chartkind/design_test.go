@@ -123,7 +123,7 @@ func paused(w shared) {
 	}
 }
 
-// progress is what the column Progressing shows while something is done, each reason once.
+// progress returns the values of the column Progressing during an action, each one once.
 func (w shared) progress(name string, do func(), until func(*unstructured.Unstructured) bool) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)

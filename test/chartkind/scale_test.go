@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// maxHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
-// watched of it. With a few of them, what else the process does is more than that.
+// maxHeap bounds the memory of a custom resource, in bytes, with its revision and its watched
+// objects. With few resources, the other memory of the process exceeds it.
 const maxHeap = 128 << 10
 
 // scale is the seventh consideration: while the workloads of many custom resources come and go,
@@ -95,7 +95,7 @@ func scale(w shared) {
 	}
 }
 
-// counted is how many requests there were of each kind.
+// counted returns the number of requests of each kind.
 func counted(requests plane.Requests) string {
 	kinds := map[string]int{}
 	for _, r := range requests {
@@ -108,7 +108,7 @@ func counted(requests plane.Requests) string {
 	return strings.Join(all, ", ")
 }
 
-// heap is what the process has in use, in bytes, after a collection.
+// heap returns the heap of the process in bytes, after a garbage collection.
 func (w shared) heap() int64 {
 	w.t.Helper()
 	profile := w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1&debug=1")
@@ -171,7 +171,7 @@ func (w shared) awaitSecured(count int) {
 	}
 }
 
-// changes are how often the availability of workloads has changed, by namespace.
+// changes counts the changes of the availability of workloads, by namespace.
 type changes struct {
 	mu    sync.Mutex
 	state map[string]string
@@ -212,7 +212,7 @@ func (w shared) watchSensors() *changes {
 	return c
 }
 
-// stateOf is what there is to say of a Deployment.
+// stateOf returns the replicas of a Deployment as text.
 func stateOf(deployment *unstructured.Unstructured) string {
 	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
 	seen, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")

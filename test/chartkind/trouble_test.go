@@ -62,8 +62,8 @@ func lent(w shared) {
 	}
 }
 
-// trouble is what happens to operators: a second ChartKind of a kind, a custom resource that is
-// taken away by force, and a definition that goes and comes back.
+// trouble has three faults of operation: a second ChartKind of a kind, a custom resource that is
+// removed by force, and a definition that is deleted and created again.
 func trouble(w shared) {
 	resource := w.ownKind("Troubled", "")
 	spare := strings.NewReplacer("name: central\n", "name: spare\n", "kind: Central}", "kind: TroubledCentral}").Replace(strings.SplitN(w.kinds, "\n---\n", 2)[0])

@@ -63,8 +63,8 @@ type page struct {
 	others []string
 
 	mu sync.Mutex
-	// problems are what no page may have: errors of scripts, refusals of the policy of content,
-	// requests to others.
+	// problems are errors of scripts, refusals of the content security policy, and requests to
+	// other hosts. No page may have any.
 	problems []string
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look is how a page is looked at.
+// look is a size and a theme of the window.
 type look struct {
 	name          string
 	width, height int64
@@ -77,7 +77,7 @@ func (p *page) accessible(axe, where string) {
 		p.run(chromedp.Evaluate(axe+";0", nil))
 	}
 	var found struct {
-		// Passes is how many rules found something to look at, and nothing wrong.
+		// Passes is the number of rules that checked something without a finding.
 		Passes     int
 		Violations []struct {
 			ID, Help string

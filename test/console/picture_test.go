@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictures is where screens are shown to people.
+// pictures is the folder of the pictures in docs.
 const pictures = "../../docs/console"
 
 // picture writes what the window shows, without loss.
@@ -36,7 +36,7 @@ func (p *page) picture(name string) {
 	}
 }
 
-// mostColours is how many a picture with a palette can have.
+// mostColours bounds the colours of a picture with a palette.
 const mostColours = 256
 
 // indexed is the same picture with a palette, if that can have all its colours: it is smaller.

@@ -52,7 +52,7 @@ type provider struct {
 	issuer string
 
 	mu sync.Mutex
-	// redirect is where clients come back to.
+	// redirect is the address to which the provider sends clients back.
 	redirect string
 	// lifetime is that of ID tokens.
 	lifetime time.Duration

@@ -83,7 +83,7 @@ func (i *installation) reviewOf(p *page, objects int, budget float64) {
 	within(i.t, fmt.Sprintf("review of %d objects, heap of the tab", objects), heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
 }
 
-// objectsOf is how so many objects of an extension are now, one of which has so many Pods.
+// objectsOf gives an extension a number of objects, one of which has a number of Pods.
 func (i *installation) objectsOf(p *page, objects, pods int) {
 	i.t.Helper()
 	large := deployment("many", "large", "registry.example.com/large:1", "")
@@ -121,7 +121,7 @@ func (p *page) holds() (heap float64, nodes int64) {
 	return bytes / (1 << 20), nodes
 }
 
-// samples are how often memory is looked at while a page is open.
+// samples is the number of memory readings while a page is open.
 const samples = 10
 
 // keptOpen is an hour of a working day, or two minutes of it without FULL=1: rows change twice a

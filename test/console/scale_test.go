@@ -29,7 +29,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// manyExtensions is how many TestScale has, with manyRevisions each.
+// manyExtensions is the number of extensions of TestScale, each with manyRevisions.
 const (
 	manyExtensions = 1000
 	manyRevisions  = 5

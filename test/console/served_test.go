@@ -16,7 +16,7 @@ func serve(t *testing.T, kubeconfig, line string) *served {
 	return plugin.OpenConsole(t, kubeconfig, line)
 }
 
-// asTyped is how people open a console.
+// asTyped is the command that opens a console.
 const asTyped = `kubectl penstock console`
 
 // object is one of the cluster.

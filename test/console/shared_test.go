@@ -22,7 +22,7 @@ import (
 // behind is the console that many users share, as its Pod runs it: without credentials, for a host
 // that browsers open.
 type behind struct {
-	// address is where it listens, trusted its certificate, which is for localhost.
+	// address is the listen address. trusted has its certificate, which is for localhost.
 	address string
 	trusted *x509.CertPool
 	process *penstock.Server
@@ -62,7 +62,7 @@ func inCluster(t *testing.T, i *installation, host string, flags ...string) *beh
 	return &behind{address: address, trusted: trusted, process: process}
 }
 
-// opened is what browsers open.
+// opened returns the address that browsers open.
 func opened(t *testing.T, host string, console *behind) *served {
 	return &served{Address: "https://" + host + "/", Origin: "https://" + host, Stop: func() { console.process.Kill(t) }}
 }

@@ -40,7 +40,7 @@ func drift(ctx context.Context, d *demo) {
 	d.calm(ctx, target)
 }
 
-// repair is how an edit was undone.
+// repair describes how an edit was reverted.
 type repair struct {
 	took time.Duration
 	// image that was seen last.

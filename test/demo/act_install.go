@@ -69,7 +69,7 @@ func (d *demo) startCluster(ctx context.Context) {
 	d.introduce(took)
 }
 
-// environment is what a person has set for kubectl and penstock.
+// environment has the variables that users set for kubectl and penstock.
 func (d *demo) environment() []string {
 	return []string{
 		"KUBECONFIG=" + d.plane.Kubeconfig(),

@@ -108,7 +108,7 @@ func columnsOf(central *unstructured.Unstructured) shown {
 	return out
 }
 
-// like is whether all columns are the same; of a message a part will do.
+// like reports whether all columns are equal. A message may contain more text.
 func (c shown) like(want shown) bool {
 	contains := strings.Contains(c[2], want[2])
 	c[2] = want[2]

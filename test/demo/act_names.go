@@ -15,7 +15,7 @@ import (
 const (
 	// namesExtension is an operator made up for the act.
 	namesExtension = "hashed"
-	// namedRoles is how many of its objects have other names in each version.
+	// namedRoles is the number of its objects that have other names in each version.
 	namedRoles = 12
 )
 

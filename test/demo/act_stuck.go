@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// screenful is what a terminal shows of a long text.
+	// screenful is the number of lines of a long text that a terminal shows.
 	screenful = 24
-	// lull is how long a stuck upgrade is watched for a change of its mind.
+	// lull is the time for which a stuck upgrade must not change.
 	lull = 3 * time.Second
 )
 

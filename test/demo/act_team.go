@@ -85,7 +85,7 @@ func teamUpgrade(ctx context.Context, d *demo) {
 	d.ok("the rollback holds: what was rolled back does not come again by itself")
 }
 
-// exitTimeout is how the plugin ends when it has waited long enough.
+// exitTimeout is the exit code of the plugin when its wait timed out.
 const exitTimeout = 124
 
 // team takes one step.
@@ -99,7 +99,7 @@ func (d *demo) team(ctx context.Context, next step) {
 	}
 }
 
-// longestError is how many bytes of an error the transcript has.
+// longestError bounds the bytes of an error in the transcript.
 const longestError = 400
 
 // asTeam runs a command that may fail, with the command and its output in the transcript.

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// listed is how many objects of a list are named; the others are counted.
+// listed is the number of objects of a list that are named; the others are counted.
 const listed = 4
 
 // upgrade rolls the second version, which is there and paused, out over the first.

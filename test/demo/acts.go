@@ -219,7 +219,7 @@ func (d *demo) shortened(text string) string {
 	return strings.ReplaceAll(text, d.dir+string(filepath.Separator), "")
 }
 
-// rendering is how manifests become a revision.
+// rendering renders manifests into a revision.
 type rendering struct {
 	dir string
 	// edit is a filter behind penstock render, or empty.

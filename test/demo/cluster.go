@@ -27,8 +27,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// cluster is what the demo looks at to check what it claims. It goes through
-// kube-apiserver, as its administrator, and not through Penstock.
+// cluster has clients to verify the claims of the demo. They reach kube-apiserver as its
+// administrator, without Penstock.
 type cluster struct {
 	core     kubernetes.Interface
 	metadata metadata.Interface
@@ -63,7 +63,7 @@ func newCluster(config *rest.Config, alive func() error) (*cluster, error) {
 	}, nil
 }
 
-// live is what the cluster has of an object; nil is nothing.
+// live is the state of an object in the cluster; nil for a missing object.
 type live struct {
 	UID        types.UID
 	Generation int64

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// user is who Penstock is in the cluster. It is nobody else's name, so that the
-// audit log tells its requests apart.
+// user is the name of Penstock in the cluster. No other client has it, so the audit log shows which
+// requests are Penstock's.
 const user = "penstock"
 
 // ofPenstock passes the requests of Penstock itself, and of the identities in whose
@@ -223,7 +223,7 @@ func (d *demo) close() error {
 	return errors.Join(append(errs, err, os.RemoveAll(d.dir))...)
 }
 
-// sum is what there was, in one line.
+// sum summarises the run in one line.
 func (d *demo) sum(requests int) string {
 	if d.Fleet {
 		return fmt.Sprintf("%s of %s to %s; %s to the host in all, %.0f s", text.Count(d.number, "rollout"), d.Name, text.Count(len(edges()), "cluster"),

@@ -24,7 +24,7 @@ func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 	return out
 }
 
-// ref is what an entry of a revision refers to.
+// ref is a reference of an entry of a revision to another object.
 func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
 	// The server has validated the version.
 	version, _ := schema.ParseGroupVersion(object.APIVersion)
@@ -70,8 +70,8 @@ func shorts(ids []manifest.ID) []string {
 	return names
 }
 
-// changes is what becomes of the objects when one revision follows another. Each
-// list is in the order of the revision that the objects are in.
+// changes groups objects by the effect of one revision after another. Each list has the order of
+// the revision that contains the objects.
 type changes struct {
 	Changed, Added, Pruned, Same []manifest.ID
 }

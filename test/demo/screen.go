@@ -57,7 +57,7 @@ func (s *screen) why(text string) {
 	s.line("")
 }
 
-// command is what a user would type.
+// command prints a command as users would type it.
 func (s *screen) command(text string) {
 	for i, line := range strings.Split(broken(text, columns-len("    ")), "\n") {
 		prompt := "$ "
@@ -68,8 +68,7 @@ func (s *screen) command(text string) {
 	}
 }
 
-// output is what a command printed. Nothing is cut off: long lines go on in the
-// next one, indented.
+// output prints the output of a command. Long lines are continued in the next line, indented.
 func (s *screen) output(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
-// stopTimeout is how long a server that was told to stop may take.
+// stopTimeout bounds the time from a stop request to the end of a server.
 const stopTimeout = 10 * time.Second
 
 // server is Penstock, started again and again with the same arguments. Its output

@@ -18,7 +18,7 @@ const (
 	maxSilence     = time.Hour
 )
 
-// settings are what a person asked for.
+// settings are the options of a run.
 type settings struct {
 	// From, To and Stuck are directories of manifests as one types them. To is
 	// empty when there is nothing to upgrade to; Stuck when the stuck upgrade
@@ -28,7 +28,7 @@ type settings struct {
 	Plans string
 	// Name of the extension.
 	Name string
-	// Silence is how long to listen at the end.
+	// Silence is the time to wait for unexpected requests at the end.
 	Silence time.Duration
 	// Keep leaves everything running.
 	Keep bool
@@ -39,7 +39,7 @@ type settings struct {
 	Image string
 	// Fleet plays the acts about many clusters, and no others.
 	Fleet bool
-	// Acts is how many are played, from the first; 0 is all of them.
+	// Acts is the number of acts to play, from the first; 0 is all of them.
 	Acts int
 }
 

@@ -42,7 +42,7 @@ func newShell(dir string, environment []string, programs map[string]string) (*sh
 	)}, nil
 }
 
-// result is what a command printed and how it ended.
+// result has the output of a command and its exit code.
 type result struct {
 	Stdout, Stderr string
 	ExitCode       int

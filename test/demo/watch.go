@@ -16,7 +16,7 @@ import (
 const (
 	// patience bounds every wait of the demo: what takes longer does not happen.
 	patience = 3 * time.Minute
-	// again is how long to wait before a watch that broke is opened again.
+	// again is the wait before a broken watch is opened again.
 	again = 100 * time.Millisecond
 )
 

@@ -22,7 +22,7 @@ type answerCase struct {
 	have func(a *answers)
 	// example replaces the names of the example in the command.
 	example []string
-	// says is what a command prints that changes nothing.
+	// says is a part of the output of a command that changes nothing.
 	says string
 	// solved waits until the case is over. Nil: the command shows it, and a person decides.
 	solved func(a *answers)

@@ -82,7 +82,7 @@ func storeLost(w sharedPlane) {
 		w.t.Errorf("touched (-want +got):\n%s", diff)
 	}
 
-	// History is what it was.
+	// History is the same as before.
 	if diff := cmp.Diff(w.rows(history), w.rows(w.MustKubectl("get", "revisionhistory", "lost"))); diff != "" {
 		w.t.Errorf("history (-before +after):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// metricsGroup is where HorizontalPodAutoscalers ask for external metrics.
+// metricsGroup is the API group of external metrics for HorizontalPodAutoscalers.
 const metricsGroup = "external.metrics.k8s.io"
 
 // autoscaled: the replicas of a Deployment belong to Kubernetes' own

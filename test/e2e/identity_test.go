@@ -41,8 +41,9 @@ func ownRights(w sharedPlane) {
 	}
 }
 
-// isGranted is whether the right was granted a moment before, to the token of a profile's
-// identity: the authorizer of kube-apiserver sees a new role by a watch, and Penstock asks again.
+// isGranted reports whether a request is for the token of a profile's identity, and its right was
+// granted a moment before. The authorizer of kube-apiserver sees a new role by a watch, so Penstock
+// asks again.
 func isGranted(r plane.Request) bool {
 	return strings.Contains(r.URI, "/serviceaccounts/penstock-profile-") && strings.HasSuffix(r.URI, "/token")
 }

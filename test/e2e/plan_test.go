@@ -102,9 +102,8 @@ func descheduler() []string {
 	return []string{"kubedescheduler", "cluster", "--namespace=" + deschedulerNamespace}
 }
 
-// plans is what an administrator does with ConfigurationPlans, on the real
-// definitions. There is one profile, and one plan holds it: all of it is one
-// scenario after the other.
+// plans has the tasks of an administrator with ConfigurationPlans, on the real definitions. One
+// profile has one plan at a time, so the scenarios run one after the other.
 func plans(w sharedPlane) {
 	if _, err := os.Stat(crdsDir); err != nil {
 		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)
@@ -251,7 +250,7 @@ func (w sharedPlane) profile(texts ...string) {
 	w.says(row, append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
 }
 
-// profileAPI is what kubectl can do with profiles besides listing them.
+// profileAPI reads profiles by kubectl in other ways than a list.
 func (w sharedPlane) profileAPI() {
 	w.says(w.MustKubectl("get", "configprofile", "LoadAwareRebalancing", "-o", "yaml"), "kind: ConfigurationProfile\n", "state: Inactive", "plan: rebalance",
 		"definition: kubedeschedulers.operator.openshift.io", "name: enable-psi-metrics", "action: Create", "reboot: true", "mode Automatic starts real evictions")

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// planRoles is who may do what with plans, by the roles of artifacts/deploy.
+// planRoles checks the rights on plans of the roles of artifacts/deploy.
 func planRoles(w sharedPlane) {
 	w.MustKubectl("apply", "--server-side", "--force-conflicts", "-f", "../../artifacts/deploy/base/rbac-users.yaml")
 	as := func(user string, roles ...string) *cluster.Access {

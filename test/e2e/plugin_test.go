@@ -87,8 +87,8 @@ func (w sharedPlane) savedPlan(dir string, names []string) {
 	w.beaconManifests(dir, "v1.1.0", "")
 }
 
-// byPlugin is what a person does with an extension by the plugin alone: each example of
-// the commands' help, and what becomes of answers, timeouts and interruptions.
+// byPlugin works with an extension by the plugin alone: each example of the commands' help, and
+// answers, timeouts and interruptions.
 func byPlugin(w sharedPlane) {
 	dir := w.t.TempDir()
 	names := []string{"lighthouse", "beacon", "./manifests", dir}

@@ -167,7 +167,7 @@ func explain(w sharedPlane) {
 	w.says(w.MustKubectl("explain", "cer.status", "--recursive"), "conditions", "requestedBy", "failing")
 }
 
-// manifests are what was written, and kubectl takes them back.
+// manifests reads the manifests that were written. kubectl accepts them again.
 func manifests(w sharedPlane) {
 	w.roll(small("manifests", 1))
 	yaml := w.MustKubectl("get", "cer", "manifests-1", "--subresource=manifests", "-o", "yaml")

@@ -47,7 +47,7 @@ func create(w sharedPlane) {
 	w.says(render("next"), "name: create-2")
 }
 
-// version is what a write changes when it changes anything.
+// version returns the resourceVersion: each effective write changes it.
 func (w sharedPlane) version(revision string) string {
 	w.t.Helper()
 	return w.read(".metadata.resourceVersion", "cer", revision)

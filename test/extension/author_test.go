@@ -56,8 +56,8 @@ func (w shared) live(name string) *unstructured.Unstructured {
 	return found
 }
 
-// stampOf is what the annotation of an extension says. That it is signed, its reader checks
-// (see names_test.go): a user who has no key can compare it with the object.
+// stampOf returns the content of an extension's author stamp. Its reader checks the signature (see
+// names_test.go): without a key, a user can still compare the stamp with the object.
 func (w shared) stampOf(object *unstructured.Unstructured) author.Stamp {
 	w.t.Helper()
 	var stamp author.Stamp

@@ -104,7 +104,7 @@ func message(e *extension.Extension, kind string) string {
 	return ""
 }
 
-// installed is whether a version is installed, and nothing is left to do.
+// installed reports whether a version is installed, with nothing left to do.
 func installed(version string) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		return e.Status.Install != nil && e.Status.Install.Bundle.Version == version &&
@@ -112,13 +112,13 @@ func installed(version string) func(*extension.Extension) bool {
 	}
 }
 
-// succeeded is whether a revision was rolled out.
+// succeeded reports whether a revision was rolled out.
 func succeeded(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 }
 
-// extend is the manifest of a ClusterExtension of a package, in the namespace of the scenario.
-// More is what spec has besides, "install: …"; of the catalog source, "version: …".
+// extend returns the manifest of a ClusterExtension of a package, in the namespace of the scenario.
+// More fields are for spec, as "install: …", or for the catalog source, as "version: …".
 func (w shared) extend(name, pkg string, of ...string) string {
 	catalog, more, annotations := "", "", ""
 	for _, one := range of {
@@ -142,7 +142,7 @@ func (w shared) apply(as person, name, manifest string) {
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", name) })
 }
 
-// waitsForApproval is whether a revision waits for somebody to approve it.
+// waitsForApproval reports whether a revision waits for an approval.
 func waitsForApproval(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return r.Annotations[extension.ProposedAnnotation] == "true" && r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && r.DeletionTimestamp == nil
 }

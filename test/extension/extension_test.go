@@ -145,7 +145,7 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// merged is what several files have, by name.
+// merged returns the scenarios of several files, by name.
 func merged(all ...map[string]scenario) map[string]scenario {
 	out := map[string]scenario{}
 	for _, one := range all {

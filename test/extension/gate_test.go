@@ -111,7 +111,7 @@ func (w shared) roles() int {
 	return strings.Count(w.MustKubectl("get", "clusterroles", "-o", "name"), "/"+w.name+".v")
 }
 
-// rolesOf is whether the ClusterRoles are those of one version.
+// rolesOf checks that the ClusterRoles are those of one version.
 func (w shared) rolesOf(version string) {
 	w.t.Helper()
 	names := w.MustKubectl("get", "clusterroles", "-o", "name")
@@ -170,8 +170,7 @@ func (w *shared) fromHelm(revision int, before map[string]string) {
 	w.ownedBy(false)
 }
 
-// takenBack is whether a revision of a release has been rolled out, and its objects are nobody
-// else's.
+// takenBack reports whether a revision was rolled out that manages the objects of a release again.
 func takenBack(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return succeeded(r) && r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] != ""
 }
@@ -237,8 +236,8 @@ func (w shared) objects() map[string]*unstructured.Unstructured {
 	return found
 }
 
-// seen is what must stay of each object: which one it is, its generation and all of its content
-// besides metadata and status.
+// seen returns the parts of each object that must stay: its identity, its generation, and its
+// content without metadata and status.
 func (w shared) seen() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
@@ -272,8 +271,7 @@ func (w shared) isSame(before, after map[string]string) {
 	}
 }
 
-// ownedBy is whether the extension owns the objects, as it does when Helm applies them, or the
-// engine has them.
+// ownedBy checks the owner of the objects: the extension, when Helm applies them, or the engine.
 func (w shared) ownedBy(extensionOwns bool) {
 	w.t.Helper()
 	for key, object := range w.objects() {

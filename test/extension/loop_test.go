@@ -229,7 +229,7 @@ func upgradeable(w shared) {
 	w.awaitExtension(w.name, "alice had it begin", installed("1.3.0"))
 }
 
-// isOpen is whether the condition Open of a window has a status.
+// isOpen reports whether the condition Open of a window has a status.
 func isOpen(status metav1.ConditionStatus) func(*unstructured.Unstructured) (bool, error) {
 	return func(object *unstructured.Unstructured) (bool, error) {
 		if object == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// pluginScenarios are what people do by the plugin alone.
+// pluginScenarios use the plugin alone.
 func pluginScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Walk":   byPlugin,

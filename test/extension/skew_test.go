@@ -240,7 +240,7 @@ func (s skewed) chain() []olmv1alpha1.ClusterExtensionRevision {
 	return list.Items
 }
 
-// arrived is whether the extension is where the gate of a replica says.
+// arrived reports whether the extension is at the gate of a replica.
 func (s skewed) arrived(at int) bool {
 	chain := s.chain()
 	if len(chain) == 0 {
@@ -271,7 +271,7 @@ func (s skewed) arrive(at int) {
 	s.eventually(fmt.Sprintf("the extension is where the gate of replica %d says", at+1), func() bool { return s.arrived(at) })
 }
 
-// wholeHistory is whether history has every number up to the newest one.
+// wholeHistory checks that history has every number up to the newest one.
 func (s skewed) wholeHistory() {
 	s.t.Helper()
 	found, err := s.own.OlmV1alpha1().RevisionHistories().Get(s.t.Context(), s.name, metav1.GetOptions{})

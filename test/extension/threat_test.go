@@ -26,7 +26,7 @@ func threatScenarios() map[string]scenario {
 	}
 }
 
-// deniedTo is whether the newest attempt was refused to somebody, for what they lack.
+// deniedTo reports whether the newest attempt was refused to a user, because of missing rights.
 func deniedTo(who string, lacks ...string) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		text := message(e, "Ready")

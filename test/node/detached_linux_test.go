@@ -103,8 +103,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// traces are what a node could leave: processes, mounts, network, and the cgroups of a detached node in a
-// folder. The cgroups of this process's own node stay.
+// traces returns the processes, mounts, networks and cgroups that a detached node in a folder has
+// left. The cgroups of this process's own node do not count.
 func traces(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	run := func(name string, args ...string) string {

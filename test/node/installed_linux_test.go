@@ -44,7 +44,7 @@ type installation struct {
 	apply func(i *installation, version, patch string)
 	// delete deletes what apply has applied.
 	delete func(i *installation)
-	// before is what runs in the namespace of the workload.
+	// before is the workload that runs in the namespace before the deletion.
 	before string
 }
 

@@ -84,12 +84,11 @@ type read struct {
 	may  []string
 	// answers is the code of an answer, if it is not 200.
 	answers int
-	// hiddenFields is what not even who gets an answer sees in it.
+	// hiddenFields are hidden from all users, also those who get an answer.
 	hiddenFields []string
-	// refused is who gets 403 with the names of the objects that they cannot write.
+	// refused users get 403, with the names of the objects that they cannot write.
 	refused []string
-	// hidesName is who must not see the name of the Secret in it, as they must not
-	// get the Secret.
+	// hidesName has the users who cannot get the Secret: its name is hidden from them.
 	hidesName []string
 }
 

@@ -43,7 +43,7 @@ func exampleCatalogs(t *testing.T) *inventory.Inventory {
 	)
 }
 
-// catalogPackages is what people do with packages, on a server whose catalogs these are.
+// catalogPackages reads packages as users do, from a server with these catalogs.
 func catalogPackages(t *testing.T, w servedHost, catalogs *inventory.Inventory) {
 	c := w.In(t)
 	t.Run("Manners", func(t *testing.T) { packageManners(t, w) })

@@ -304,8 +304,8 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	}
 }
 
-// issuer is who signed the certificate that a server shows: the key, as the
-// names of both authorities are the same.
+// issuer returns the key that signed the certificate of a server. Both authorities have the same
+// name, so a name would not do.
 func issuer(t *testing.T, port int) []byte {
 	t.Helper()
 	conn, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})

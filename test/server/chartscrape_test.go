@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serviceMonitor is what we ask of one.
+// serviceMonitor has the fields of a ServiceMonitor that the test reads.
 type serviceMonitor struct {
 	Spec struct {
 		Selector  metav1.LabelSelector

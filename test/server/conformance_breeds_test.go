@@ -210,7 +210,7 @@ func (b breed) draft(name string) map[string]any {
 	}
 }
 
-// qualified is how kubectl names the type.
+// qualified returns the type's name for kubectl.
 func (b breed) qualified() string { return b.resource.Resource + "." + b.resource.Group }
 
 // path of the type, or of an object of it.

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// collectorManners are what kube-controller-manager's garbage collector does.
+// collectorManners have the requests of kube-controller-manager's garbage collector.
 func collectorManners() map[string]manner {
 	return map[string]manner{
 		"OwnerBackground": {do: func(s *subject) { owner(s, "Background") }},

@@ -22,7 +22,7 @@ func deleteManners() map[string]manner {
 	}
 }
 
-// doomed is what an object looks like that is being deleted.
+// doomed returns the state of an object that is being deleted.
 func (s *subject) doomed(a reply) string {
 	m := a.body
 	return fmt.Sprintf("%v deleted %t, grace %v, generation %v, finalizers %v", m["kind"], at(m, "metadata", "deletionTimestamp") != nil,

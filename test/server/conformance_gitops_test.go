@@ -29,8 +29,8 @@ func withoutNoise(object map[string]any) string {
 	return describe(object)
 }
 
-// drift is how Argo CD with ServerSideDiff, and Flux, compare: what a dry run of an
-// apply with their field manager would give, beside what is live.
+// drift compares as Argo CD with ServerSideDiff, and Flux, do: the result of a dry-run apply with
+// their field manager, and the live object.
 func (s *subject) drift(letter, manager string, knob int) string {
 	s.t.Helper()
 	return s.driftOf(s.name(letter), manager, s.desired(letter, knob))
@@ -53,7 +53,7 @@ func (s *subject) driftOf(name, manager string, desired map[string]any) string {
 	}
 }
 
-// desired is what is in Git: with the tool's label, and no finalizer.
+// desired returns the content in Git: with the tool's label, and without finalizers.
 func (s *subject) desired(letter string, knob int) map[string]any {
 	return with(with(s.applied(letter, knob), nil, "metadata", "finalizers"), map[string]any{"scenario": s.base}, "metadata", "labels")
 }

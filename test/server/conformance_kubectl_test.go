@@ -27,11 +27,11 @@ func kubectlManners() map[string]manner {
 	}
 }
 
-// libraryLog is what client-go logs in kubectl, for instance of a watch that ended at once:
-// it depends on the time, and kubectl does not say it.
+// libraryLog matches the log lines of client-go in kubectl, for instance about a watch that ended
+// at once. They depend on time, and are no output of kubectl.
 var libraryLog = regexp.MustCompile(`(?m)^[IWE]\d{4} [^\n]*reflector\.go[^\n]*\n?`)
 
-// said is how a run ended and what it said, without the help that follows errors.
+// said returns the exit code and the output of a run, without the help that follows errors.
 func said(out cluster.Output) string {
 	text := fmt.Sprintf("exit%d %s", out.ExitCode, strings.TrimSpace(out.Stdout))
 	if errs := strings.TrimSpace(libraryLog.ReplaceAllString(out.Stderr, "")); errs != "" {

@@ -215,7 +215,7 @@ func (w servedHost) expired(s *subject) {
 	s.note("exact", "%s", s.list("resourceVersionMatch=Exact", "resourceVersion=1"))
 }
 
-// decoded is where a token starts.
+// decoded returns the start key of a continue token.
 func decoded(s *subject, token string) string {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	var content struct{ Start string }

@@ -22,7 +22,7 @@ import (
 // must be the same: kube-apiserver says what is expected, not this test.
 type manner struct {
 	do func(s *subject)
-	// deviations are where ours behave differently, and why they may.
+	// deviations are the differences between our type and the host's, with reasons.
 	deviations []deviation
 	// clusterWide compares with a type that has no namespace, where that matters.
 	clusterWide bool
@@ -35,8 +35,8 @@ type deviation struct {
 	of string
 	// what is the observation.
 	what string
-	// host is what the host's type shows, ours what ours does, each with … for any
-	// text; empty for an observation that there is not.
+	// host and ours are the values of the host's type and of ours, with … for any text; empty for
+	// no observation.
 	host, ours string
 	why        string
 }
@@ -168,8 +168,8 @@ func (m manner) see(t *testing.T, w servedHost, breed breed, base string) *trans
 	return s.seen
 }
 
-// deviate is what is expected of one of ours: what the host's type shows, but for
-// the deviations.
+// deviate returns the expected transcript of one of our types: that of the host's type, with the
+// deviations.
 func (m manner) deviate(t *testing.T, kind string, host, ours *transcript) *transcript {
 	t.Helper()
 	expected := host.clone()
@@ -195,7 +195,7 @@ func fits(pattern, text string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString(text)
 }
 
-// transcript is what was seen: each observation has a name.
+// transcript has the observed values by name.
 type transcript struct{ values map[string]string }
 
 func (t *transcript) clone() *transcript { return &transcript{values: maps.Clone(t.values)} }

@@ -122,7 +122,7 @@ func watching(s *subject) {
 	s.note("one", "%s", one.take(1))
 }
 
-// watchList is how informers begin.
+// watchList begins as informers do.
 func watchList(s *subject) {
 	s.several("a b c")
 	initial := []string{"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"}

@@ -66,7 +66,7 @@ func newSubject(t *testing.T, w servedHost, breed breed, base string) *subject {
 // name is that of an object of this scenario, one that a revision can have.
 func (s *subject) name(letter string) string { return s.base + "-" + letter + "-1" }
 
-// volatile is what no two objects have in common.
+// volatile matches text that differs between any two objects.
 var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|current: \d+|\b\d{2,}\b`)
 
 // note notes an observation, without what is no manner: the type's names, uids,
@@ -93,7 +93,7 @@ type call struct {
 	body any
 }
 
-// reply is what came back.
+// reply is the answer to a request.
 type reply struct {
 	code     int
 	warnings []string

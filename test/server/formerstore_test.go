@@ -137,7 +137,7 @@ func formerManifests(n int) []string {
 	}
 }
 
-// formerRevision is how these revisions are asked for.
+// formerRevision returns the manifest of one of these revisions.
 func formerRevision(n int) string {
 	var objects []string
 	for _, text := range formerManifests(n) {

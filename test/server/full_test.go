@@ -28,7 +28,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// fill is where a test puts what nobody wants.
+// fill is the prefix of keys without a meaning.
 const fill = "/fill/"
 
 // fillStore puts values into etcd until it takes no more, into one key again and again

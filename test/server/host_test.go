@@ -292,8 +292,8 @@ metadata: {name: labels}
 spec: {policyName: labels}
 `
 
-// idleWindow is how long the silence is listened to. PENSTOCK_IDLE sets it to
-// find what happens at longer intervals.
+// idleWindow returns the time without requests. PENSTOCK_IDLE sets it, to find requests at longer
+// intervals.
 func idleWindow(t *testing.T) time.Duration {
 	t.Helper()
 	window, err := time.ParseDuration(os.Getenv("PENSTOCK_IDLE"))

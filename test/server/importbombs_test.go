@@ -25,8 +25,8 @@ import (
 const (
 	// importTime is in which an import that must fail has an answer.
 	importTime = 15 * time.Second
-	// importMemory is what all of them together may take. Parts of an archive have up to
-	// 20 MiB and are there several times while they are parsed.
+	// importMemory bounds the memory of all of them together. Parts of an archive have up to 20
+	// MiB, and parsing keeps several copies.
 	importMemory = 256 << 20
 )
 

@@ -38,7 +38,7 @@ type observer struct {
 	running      atomic.Int32
 	// hangs makes the liveness check fail.
 	hangs atomic.Bool
-	// fail is how many more terms end with an error before they begin.
+	// fail is the number of further terms that end with an error before they begin.
 	fail atomic.Int32
 }
 

@@ -29,7 +29,7 @@ func TestLeave(t *testing.T) {
 	do := func(args ...string) step { return step{args: args} }
 	for _, tc := range []struct {
 		name, manifests string
-		// starts is whether the program does.
+		// starts is true if the program should start.
 		starts bool
 		leave  []step
 	}{

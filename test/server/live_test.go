@@ -129,7 +129,7 @@ subjects: [{kind: User, name: %[1]s, apiGroup: rbac.authorization.k8s.io}]
 	c.MustKubectlInput(rules, "apply", "-f", "-")
 }
 
-// liveDiff is what we read of a diff.
+// liveDiff has the fields of a diff that the test reads.
 type liveDiff struct {
 	Summary struct{ Added, Removed, Changed, Unchanged, Withheld int }
 	Notes   []struct{ Severity, Reason, Kind, Name, Message string }

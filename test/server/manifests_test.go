@@ -200,7 +200,7 @@ func (d door) manifests() {
 	}
 }
 
-// outcome is what became of a shape: taken, mended, warned or refused.
+// outcome is the result of each operation on a shape: accepted, mended, warned or refused.
 type outcome struct{ create, apply, render, revision, said string }
 
 func (o outcome) cells() []string { return []string{o.create, o.apply, o.render, o.revision} }

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// registrySecret is what a registry says, and no status may have.
+// registrySecret is in an answer of a registry, and must be in no status.
 const registrySecret = "hunter4-of-the-registry"
 
 // Objects of a revision whose Deployment cannot pull its image, and of a webhook that
@@ -39,7 +39,7 @@ spec: {containers: [{name: main, image: "example.com/objs:1"}]}
 	objectsStatus = `{"status":{"phase":"Pending","containerStatuses":[{"name":"main","ready":false,"restartCount":0,"image":"i","imageID":"","state":{"waiting":{"reason":"ImagePullBackOff","message":"unauthorized: ` + registrySecret + `"}}}]}}`
 )
 
-// objectsAnswer is what we read of an answer.
+// objectsAnswer has the fields of an answer that the test reads.
 type objectsAnswer struct {
 	Withheld int
 	Objects  []struct {

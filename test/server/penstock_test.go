@@ -47,8 +47,8 @@ type user interface{ Kubeconfig() string }
 type process struct {
 	Port     int
 	CABundle []byte
-	// serving is what the server said last: after an outage of its store it starts over, at
-	// the same port, with credentials of its own that are new.
+	// serving has the latest address and credentials of the server. After an outage of its store it
+	// starts again, at the same port, with new credentials.
 	serving atomic.Pointer[server.Serving]
 	stop    context.CancelFunc
 	// done is closed when Run has returned err.

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// examplePolicies are what docs/how-to/policy.md tells people to apply.
+// examplePolicies is the folder that docs/how-to/policy.md tells users to apply.
 const examplePolicies = "../../artifacts/examples/policies"
 
 const (
@@ -106,7 +106,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		who    []string
 		stdin  string
 		args   []string
-		// says is what the refusal says; empty for what is done.
+		// says is a part of the refusal; empty for an accepted request.
 		says string
 	}{
 		{"a kind that is not listed", dev, drafted(3, "Active", mapObject, jobObject), create, kinds},

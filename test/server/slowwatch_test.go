@@ -22,8 +22,8 @@ const (
 	slowWatches = 200
 	// besideTime is in which others have an answer beside slow watches.
 	besideTime = 5 * time.Second
-	// watchMemory is what slow watches may take together: each has a few events that it
-	// was not sent yet.
+	// watchMemory bounds the memory of all slow watches together: each has a few events that it has
+	// not sent.
 	watchMemory = 512 << 20
 )
 
@@ -124,8 +124,8 @@ func (d door) annotate(name string, change int) {
 	}
 }
 
-// terminated is how many watches of revisions the watch cache has ended, because nobody
-// took their events.
+// terminated returns the number of watches of revisions that the watch cache has ended because
+// their events were not read.
 func (d door) terminated() int {
 	d.t.Helper()
 	for line := range strings.Lines(d.server.Fetch(d.t, d.Config(), "/metrics")) {

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// snapshot is what a release has left behind: its store, and its objects in the host.
+// snapshot has the store of a release, and its objects in the host.
 type snapshot struct {
 	// Store has every record, and Host the keys of the host's etcd that a clean cluster lacks.
 	Store, Host contents

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// podGrace is how long a Pod has to end before it is killed, in artifacts/deploy.
+// podGrace is the time that artifacts/deploy gives a Pod to end.
 const podGrace = 30 * time.Second
 
 // storeProcess is about the process that runs the embedded etcd.

@@ -58,7 +58,7 @@ func evil(name string, objects ...string) string {
 		name, number, strings.Join(objects, ","))
 }
 
-// evilObject is what must never be there.
+// evilObject must never be in the cluster.
 const evilObject = `{"object":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"evil"}}}`
 
 func create(who, body, says string, codes ...int) attempt {

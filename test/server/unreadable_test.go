@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// record is where the store has a revision.
+// recordsPrefix is the prefix of the keys of revisions in the store.
 const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisions/"
 
 // TestStoreUnreadable: a write that would make a record that nobody can read is refused, and an

@@ -52,7 +52,7 @@ func (s scenario) types(code int, line string) string {
 	return s.typesAs(plugin.User{Input: plugin.Yes{}}, code, line)
 }
 
-// command is what the reference prints for a reason, without the name of the plugin.
+// command returns the command that the reference has for a reason, without the name of the plugin.
 func (s scenario) command(heading, reason string) string {
 	s.t.Helper()
 	return strings.TrimPrefix(reference.Commands(s.t, "reasons.md", heading, reason)[0], "kubectl penstock ")

@@ -115,7 +115,7 @@ func (a *author) set(c *chain, state olmv1alpha1.LifecycleState) {
 	}
 }
 
-// answer is what status tells to do before more goes than the deletion budget allows.
+// answer matches the command in status that lets deletions above the budget go on.
 var answer = regexp.MustCompile(regexp.QuoteMeta(olmv1alpha1.AcknowledgeDeletionAnnotation) + `=(\S+)`)
 
 // acknowledge lets the deletions go on that revisions of a chain ask about.

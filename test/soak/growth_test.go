@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// state is what a process has when nothing happens.
+// state has the size of an idle process.
 type state struct {
 	goroutines, heap float64
 }

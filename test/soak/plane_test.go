@@ -30,8 +30,8 @@ const (
 	patience = 6 * time.Minute
 	// namespaces is over how many the extensions are spread.
 	namespaces = 8
-	// definitionShare is how many extensions there are for each that brings a
-	// definition and an instance of it.
+	// definitionShare is the number of extensions for each one that has a definition and an
+	// instance of it.
 	definitionShare = 10
 )
 

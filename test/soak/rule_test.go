@@ -38,7 +38,7 @@ func (w *soakPlane) settle() {
 	}
 }
 
-// rule is what the cluster is compared by.
+// rule returns the parts of the cluster that are compared.
 func (w *soakPlane) rule() rule.Cluster {
 	kinds := []schema.GroupVersionResource{resource("ConfigMap"), resource("Secret"), resource("ServiceAccount"), resource("CustomResourceDefinition")}
 	for _, c := range w.chains {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// settings are how long and how much.
+// settings are the duration and the size of the test.
 type settings struct {
 	duration   time.Duration
 	extensions int

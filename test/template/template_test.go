@@ -243,15 +243,15 @@ const (
 	succeeded    = "True AllTemplatesResolved: catalog image reference was successfully resolved"
 )
 
-// resolvedTo is whether a CatalogSource has an image, and both conditions say so.
+// resolvedTo reports whether a CatalogSource has an image, and both conditions agree.
 func resolvedTo(want string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		return image(object) == want && says(object, resolvedType) == succeeded && says(object, imageType) == "True AllTemplatesResolved: "+want
 	}
 }
 
-// unresolved is whether a CatalogSource has kept its image, and both conditions name what has
-// no value.
+// unresolved reports whether a CatalogSource has kept its image, and both conditions name the
+// variables without a value.
 func unresolved(kept, template string, variables ...string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		return image(object) == kept &&

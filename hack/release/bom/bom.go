@@ -22,7 +22,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Program is what the bill is of.
+// Program is the program that the bill of materials describes.
 type Program struct {
 	// Path of the file, Name and Version as the bill has them.
 	Path, Name, Version string

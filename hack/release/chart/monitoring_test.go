@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// object is what this test reads of any kind.
+// object has the fields of any kind that this test reads.
 type object struct {
 	Kind     string
 	Metadata struct {

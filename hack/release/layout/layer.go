@@ -23,7 +23,7 @@ type file struct {
 	content []byte
 }
 
-// baseLayer is what every image has besides the program.
+// baseLayer returns the layer of each image with all files but the program.
 func baseLayer(created time.Time) (v1.Layer, error) {
 	const users = "root:x:0:0:root:/:/nologin\npenstock:x:65532:65532:penstock:/:/nologin\n"
 	const groups = "root:x:0:\npenstock:x:65532:\n"

@@ -32,7 +32,7 @@ const (
 	BOMType = "application/vnd.cyclonedx+json"
 )
 
-// Program is what the image of one platform has.
+// Program is the program of the image for one platform.
 type Program struct {
 	// Platform as Go names it: linux and amd64, for instance.
 	OS, Architecture string

@@ -24,7 +24,7 @@ const (
 	builder = repository + "/tree/main/hack/release"
 )
 
-// Build is what made the files.
+// Build describes the build of the files.
 type Build struct {
 	Version, Commit string
 	// Modified is true when the checkout had changes that are in no commit.

@@ -57,17 +57,17 @@ func (h *host) in(t *testing.T, namespace string) *site {
 type site struct {
 	*host
 	namespace, release string
-	// serverSide is how Helm 4 applies; without it as Helm 3.
+	// serverSide applies as Helm 4 does; false applies as Helm 3 does.
 	serverSide bool
 	hooks      []string
 	installed  bool
 	// anyOwner leaves owners, and the labels of OLM that name them, out of what objects must stay.
 	anyOwner bool
-	// most is how often an object may be written by an adoption: 2 when it is 0.
+	// most is the number of times that an adoption may write one object; 0 stands for 2.
 	most int
 }
 
-// version is what the release has in a version: the first object names the version, and
+// version returns the objects of a version of the release. The first object names the version, and
 // the last one has a field that only odd versions have.
 func (s *site) version(n int) []string {
 	odd := ""

@@ -20,7 +20,7 @@ type olmv0 struct {
 	csv, uid string
 	// watched are the namespaces of the OperatorGroup.
 	watched []string
-	// copied is where a copy of the ClusterServiceVersion is.
+	// copied is the path of a copy of the ClusterServiceVersion.
 	copied   string
 	approval string
 }
@@ -50,8 +50,8 @@ spec:
 	return all.String()
 }
 
-// fromOLMv0 is what becomes of what OLM v0 has installed. Its operators are scaled to zero, or
-// nothing happens.
+// fromOLMv0 adopts an installation of OLM v0. Its operators are scaled to zero first: otherwise
+// nothing changes.
 func fromOLMv0(t *testing.T, h *host) {
 	h.MustKubectl("create", "namespace", "olm")
 	for _, name := range []string{"olm-operator", "catalog-operator"} {
@@ -146,12 +146,13 @@ func (o *olmv0) asks() {
 	}}}))
 }
 
-// owner is how objects name the ClusterServiceVersion.
+// owner returns the owner reference to the ClusterServiceVersion.
 func (o *olmv0) owner() map[string]any {
 	return map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "name": o.csv, "uid": o.uid, "controller": false, "blockOwnerDeletion": false}
 }
 
-// installs is what OLM makes: with owners in its namespace, with labels in the cluster.
+// installs creates the objects as OLM does: with owners in its namespace, and with labels in the
+// cluster.
 func (o *olmv0) installs(objects []map[string]any) {
 	o.t.Helper()
 	o.asks()

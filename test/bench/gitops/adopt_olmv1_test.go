@@ -58,8 +58,8 @@ spec:
 `, plural, kind)
 }
 
-// fromOLM is what becomes of what OLM v1 has installed: of its revisions of either kind, and of
-// releases of Helm. Operator-controller is scaled to zero, or nothing happens.
+// fromOLM adopts an installation of OLM v1: its revisions of either kind, and releases of Helm.
+// Operator-controller is scaled to zero first: otherwise nothing changes.
 func fromOLM(t *testing.T, h *host) {
 	for _, kind := range []string{objectSets, revisions} {
 		h.MustKubectlInput(definition(kind), "apply", "-f", "-")

@@ -92,7 +92,7 @@ func (i *installation) configuration() *action.Configuration {
 	return configuration
 }
 
-// manifest is what Helm has noted of the release.
+// manifest returns the manifest that Helm recorded for the release.
 func (i *installation) manifest() string {
 	i.t.Helper()
 	found, err := action.NewGet(i.configuration()).Run("penstock")

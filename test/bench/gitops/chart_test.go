@@ -87,7 +87,7 @@ type installation struct {
 	program *penstock.Program
 	// dir has the volumes.
 	dir string
-	// serverSide is how Helm 4 applies; without it as Helm 3.
+	// serverSide applies as Helm 4 does; false applies as Helm 3 does.
 	serverSide bool
 }
 

@@ -110,7 +110,7 @@ func compareCharts(t *testing.T, program *penstock.Program, folder, file string)
 	}
 }
 
-// ofHelm is what helm template renders, tests left out.
+// ofHelm returns the objects that helm template renders, without tests.
 func ofHelm(t *testing.T, folder string, values map[string]any) map[string]map[string]any {
 	t.Helper()
 	loaded, err := loader.LoadDir(folder)

@@ -25,8 +25,8 @@ const (
 	// that a request of somebody without rights may cost.
 	mostPerRequest = 1.0
 	mostQuestions  = 30
-	// settled is how long the process must be quiet after an answer: work that goes on
-	// counts too.
+	// settled is the time for which the process must be quiet after an answer, because work that
+	// continues counts too.
 	settled = 300 * time.Millisecond
 	path    = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
 )

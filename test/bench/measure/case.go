@@ -21,14 +21,14 @@ type Subject struct {
 type Case struct {
 	Name     string
 	Subjects []Subject
-	// Rounds is how often each subject has its turn.
+	// Rounds is the number of turns of each subject.
 	Rounds int
-	// Burst is how often it does it in a turn; 0 is once. For what takes less
-	// than a few milliseconds: the sample is the median of the burst.
+	// Burst is the number of repetitions in a turn; 0 is one. Work of less than a few milliseconds
+	// needs several: the sample is their median.
 	Burst int
 }
 
-// Result is what a case took, in milliseconds, by subject.
+// Result has the durations of a case, in milliseconds, by subject.
 type Result struct {
 	Case Case
 	// Millis has one sample for each round.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Memory is what a process has resident, in bytes.
+// Memory is the resident memory of a process, in bytes.
 type Memory struct {
 	// RSS is all of it: Anon and File.
 	RSS uint64

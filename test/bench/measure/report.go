@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Report is what a run has to say. It prints as plain tables that are valid
-// Markdown too.
+// Report is the output of a run. It prints plain tables that are valid Markdown too.
 type Report struct {
 	tables   []*Table
 	verdicts []Verdict

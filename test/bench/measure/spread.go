@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Spread is what a number of samples were like.
+// Spread has the quantiles of a number of samples.
 type Spread struct {
 	// Median is the middle, Low and High are the 10th and the 90th percentile, and P99
 	// is the 99th.
 	Median, Low, High, P99 float64
-	// Samples is how many there were.
+	// Samples is their number.
 	Samples int
 }
 

@@ -22,10 +22,9 @@ const (
 	MeanObjects = 13
 	MeanBytes   = 59_000
 
-	// definitionShare is how many objects there are for each definition.
+	// definitionShare is the number of objects for each definition.
 	definitionShare = 7
-	// unchangedShare is how many objects there are for each that does not say
-	// its version.
+	// unchangedShare is the number of objects for each one that does not contain its version.
 	unchangedShare = 3
 )
 
@@ -33,8 +32,8 @@ const (
 type Operator struct {
 	// Name of the extension.
 	Name string
-	// Objects is how many objects a release has, and Bytes how large their JSON
-	// is together, within a few percent.
+	// Objects is the number of objects of a release. Bytes is the size of their JSON, within a few
+	// percent.
 	Objects, Bytes int
 	// AllChange makes every object of a release differ from the one before.
 	AllChange bool

@@ -19,7 +19,7 @@ const (
 	// historyChain is the extension that has historyLength revisions.
 	historyChain  = "veteran"
 	historyLength = 100
-	// writers is how many requests are written at a time.
+	// writers is the number of requests that write at the same time.
 	writers = 16
 )
 

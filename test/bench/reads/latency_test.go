@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// asked is how often a read is repeated for its 99th percentile, of which there is none
-// with fewer.
+// asked is the number of repetitions of a read: with fewer there is no 99th percentile.
 const asked = 100
 
 // latencies measures single requests, one at a time: how long people wait, and how much
@@ -38,9 +37,8 @@ func (b *bench) latencies() {
 	}
 }
 
-// processors measures what one LIST takes of the processors, in kube-apiserver and in
-// Penstock. A custom resource has no way through an aggregator to pay for, and of ours the
-// way is what kube-apiserver takes.
+// processors measures the processor time of one LIST, in kube-apiserver and in Penstock. A custom
+// resource needs no aggregator. For our type, kube-apiserver's time is the cost of the aggregator.
 func (b *bench) processors() {
 	b.t.Helper()
 	const times = 20
@@ -64,7 +62,7 @@ func (b *bench) processors() {
 	}
 }
 
-// cpuOf is what processes have taken of the processors so far.
+// cpuOf returns the processor time of each process so far.
 func (b *bench) cpuOf(pids ...int) []time.Duration {
 	b.t.Helper()
 	var all []time.Duration

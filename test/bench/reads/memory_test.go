@@ -13,13 +13,13 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// restPart is what part of a processor a process at rest takes at most.
+// restPart bounds the processor time of a process at rest: one part in restPart of a processor.
 const restPart = 20
 
-// memoryTargets are what Penstock may have above what it has when it is empty, in MB.
+// memoryTargets bound the memory of Penstock above that of an empty one, in MB.
 type memoryTargets struct{ filled, restarted float64 }
 
-// emptyMemory is what an empty one may have of heap and stacks, in MB.
+// emptyMemory bounds the heap and stacks of an empty Penstock, in MB.
 const emptyMemory = 40
 
 func meanMemory() memoryTargets  { return memoryTargets{filled: 85, restarted: 50} }
@@ -91,8 +91,8 @@ func (b *bench) rest(state string) {
 	}
 }
 
-// database is how large the file of the store is, in bytes. It is mapped: what has
-// been read of it since the start counts as resident.
+// database returns the size of the file of the store, in bytes. The file is mapped: its parts that
+// were read since the start count as resident.
 func (b *bench) database() uint64 {
 	b.t.Helper()
 	info, err := os.Stat(filepath.Join(b.dataDir, "etcd", "member", "snap", "db"))

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// profileTime is how long what a profile is made of goes on.
+// profileTime is the duration of the profiled work.
 const profileTime = 5 * time.Second
 
 // profileHeap writes what Penstock has on its heap into the directory that

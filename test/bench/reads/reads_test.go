@@ -12,17 +12,16 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// settings are how much is measured.
+// settings bound the measurement.
 type settings struct {
-	// revisions is how many there are, chainLength how many of them each
-	// extension has.
+	// revisions is the number of all revisions, and chainLength that of one extension.
 	revisions, chainLength int
-	// rounds is how often each LIST is read, burst how often in a round what
-	// takes a millisecond.
+	// rounds is the number of times that each LIST is read. burst is the number of reads in a
+	// round, for reads that take about a millisecond.
 	rounds, burst int
 	// full adds the reads that no target is about.
 	full bool
-	// rest is how long nothing happens before memory is read.
+	// rest is the time without requests before memory is read.
 	rest time.Duration
 }
 

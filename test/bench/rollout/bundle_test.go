@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// release is what is rolled out under a name.
+// release is the content that is rolled out under a name.
 type release struct {
 	name, namespace string
 	phases          []phase

@@ -23,7 +23,7 @@ const (
 	// shareOfRequests and shareOfProcessor are what Penstock may take of what the operator loop
 	// takes, in percent: 20 times fewer, 10 times less.
 	shareOfRequests, shareOfProcessor = 5, 10
-	// flapEvery is how long after a workload has changed the next one does, at the earliest.
+	// flapEvery is the shortest time between the changes of two workloads.
 	flapEvery = 250 * time.Millisecond
 )
 

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// costExtensions are how many extensions each step changes, and costFirst how many the
-	// first step installs, which begins with an empty server.
+	// costExtensions is the number of extensions that each step changes. costFirst is the number
+	// that the first step installs, which begins with an empty server.
 	costExtensions, costFirst = 200, 10
 	// costPatience bounds a step.
 	costPatience = 2 * time.Minute
-	// costObjects are how many objects each of them has.
+	// costObjects is the number of objects of each extension.
 	costObjects = 4
-	// costTarget is what a revision may take of the processor, in ms, by both processes.
+	// costTarget bounds the processor time of a revision, in ms, in both processes together.
 	costTarget = 15
 )
 
@@ -111,11 +111,11 @@ func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, d
 	b.say("%s: %s", name, took.Round(time.Millisecond))
 }
 
-// cost is what was spent until now.
+// cost is the use of resources until now.
 type cost struct {
 	// server, etcd and apiserver are processor time, in ms.
 	server, etcd, apiserver float64
-	// allocated is how many bytes the server's process has allocated.
+	// allocated is the number of bytes that the server's process has allocated.
 	allocated, collections float64
 	// reads and writes are requests to etcd, revision is etcd's.
 	reads, writes, revision float64

@@ -25,8 +25,8 @@ const (
 	nameByHelm     = "penstock, ClusterExtensions by Helm"
 )
 
-// mostRequests is how many requests ClusterExtensions may make to the host, in percent of
-// those for plain revisions.
+// mostRequests bounds the requests of ClusterExtensions to the host, in percent of those for plain
+// revisions.
 const mostRequests = 130
 
 // evenly is as many as the other has, in percent.
@@ -117,10 +117,10 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 }
 
 const (
-	// afterwards is how long the last writes are followed by others: the mark of the store 2 s
-	// later, and 10 s after a leader has begun, its collector begins.
+	// afterwards is the time in which other writes follow the last ones: the mark of the store
+	// after 2 s, and those of the collector, which begins 10 s after a leader.
 	afterwards = 15 * time.Second
-	// atRest is how long nothing happens then.
+	// atRest is the time after that, in which nothing happens.
 	atRest = 10 * time.Second
 )
 

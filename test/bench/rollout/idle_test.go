@@ -20,7 +20,7 @@ import (
 // idleness is a number of extensions that are rolled out and do nothing.
 type idleness struct {
 	extensions, objects, revisions int
-	// memory is how much Penstock may have more than when it is empty, in MB.
+	// memory is the memory of Penstock above that of an empty one, in MB, at most.
 	memory float64
 }
 

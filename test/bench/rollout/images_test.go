@@ -24,7 +24,7 @@ const (
 	nameCharts  = "penstock, charts"
 )
 
-// perImage is how many extensions are of the same image, each in a namespace of its own.
+// perImage is the number of extensions that have the same image, each in a namespace of its own.
 const perImage = 5
 
 // TestImages measures how images are pulled and rendered: ClusterExtensions of images of one registry

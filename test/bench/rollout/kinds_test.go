@@ -67,7 +67,7 @@ func steadyChart(t *testing.T) string {
 	return folder
 }
 
-// objectsOf is how many objects a chart makes.
+// objectsOf returns the number of objects that a chart renders.
 func objectsOf(t *testing.T, program *penstock.Program, chart string) int {
 	t.Helper()
 	rendered, err := chartsource.Renderer{Options: chartsource.Options{Release: "central", Namespace: "tenant", Program: program.Path()}}.Render(t.Context(), os.DirFS(chart))
@@ -86,7 +86,7 @@ type kinds struct {
 	by        plane.Filter
 
 	mu sync.Mutex
-	// ready is what the column Available says of the Centrals, by namespace.
+	// ready has the value of the column Available of the Centrals, by namespace.
 	ready map[string]bool
 	// changed is closed, and replaced, when ready has changed.
 	changed chan struct{}

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// limitedExtensions are how many are installed and upgraded under a limit.
+	// limitedExtensions is the number of extensions that are installed and upgraded under a limit.
 	limitedExtensions = 100
-	// peakLook is how often memory is read while something happens.
+	// peakLook is the interval of reading memory during a step.
 	peakLook = 20 * time.Millisecond
 )
 

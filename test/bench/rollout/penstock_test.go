@@ -28,7 +28,7 @@ import (
 // author is the user agent of the user who writes revisions.
 const author = "author"
 
-// writers is how many revisions are written at a time.
+// writers is the number of revisions that are written at the same time.
 const writers = 16
 
 // ours is Penstock, and somebody who writes revisions and waits until they have
@@ -193,7 +193,7 @@ func (o *ours) apply(ctx context.Context, releases []release) (time.Duration, er
 	return time.Since(began), err
 }
 
-// revision is what is written for a release.
+// revision returns the name and the body of the revision for a release.
 func (o *ours) revision(r release) (name string, body []byte) {
 	if o.flatten {
 		r = r.flat()

@@ -31,8 +31,8 @@ import (
 const (
 	// patience bounds whatever is waited for.
 	patience = 10 * time.Minute
-	// settling is how long is waited behind a step for what a system does when it
-	// has said that it is done: its processor time counts.
+	// settling is the wait after a step. The processor time of work that a system does after it
+	// reported its end counts too.
 	settling = 300 * time.Millisecond
 )
 
@@ -237,10 +237,10 @@ func (w *casePlane) repaired(ctx context.Context, r release) error {
 	return fmt.Errorf("waiting for %s to be repaired: %w", wanted.GetName(), context.Cause(ctx))
 }
 
-// sample is what one step took.
+// sample has the measured values of one step.
 type sample struct {
 	millis, clientCPU, serverCPU, peak float64
-	// waited is how much of the time went by with waiting for the cluster.
+	// waited is the time that was spent waiting for the cluster.
 	waited float64
 	// writes, dryRuns, reads and asks are requests: those that may change
 	// something, dry-runs, those that read, and questions about rights.

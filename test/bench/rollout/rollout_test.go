@@ -20,11 +20,11 @@ const (
 	nameParallel = "loop, parallel"
 )
 
-// parallel is how many objects of a release Penstock writes at a time, and so does
-// the loop.
+// parallel is the number of objects of a release that Penstock, and the loop, write at the same
+// time.
 const parallel = 8
 
-// settings are how much is measured.
+// settings bound the measurement.
 type settings struct {
 	repeats    int
 	extensions []int

@@ -16,7 +16,7 @@ import (
 // Objects of each extension.
 const scaleObjects, scaleRevisions = 4, 5
 
-// scaleExtensions are how many extensions one process has: EXTENSIONS, or 10,000 with
+// scaleExtensions returns the number of extensions of one process: EXTENSIONS, or 10,000 with
 // FULL=1, 1,000 by default, and 50 with FULL=0.
 func scaleExtensions(t *testing.T) int {
 	t.Helper()

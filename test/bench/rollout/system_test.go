@@ -39,7 +39,7 @@ type system interface {
 // measured is something whose processes and requests are looked at.
 type measured interface {
 	name() string
-	// usage is what its processes took so far; rest forgets their peak.
+	// usage returns what the processes of the system used so far. rest forgets their peak.
 	usage() (usage, error)
 	rest() error
 	// sends passes the requests that it makes.

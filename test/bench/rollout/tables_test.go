@@ -102,7 +102,7 @@ func (b *bench) judgeOne(r *results, roundTrip time.Duration) {
 	b.report.AtMost("requests to the cluster when nothing changes"+at, 0, b.engineRequests(r), "requests")
 }
 
-// engineRequests are what Penstock's engine sent when the same was applied again:
+// engineRequests returns the requests of Penstock's engine when the same content is applied again:
 // all but the author's one request.
 func (b *bench) engineRequests(r *results) float64 {
 	s := r.spread("the same again", nameOurs, func(s sample) float64 { return float64(s.requests() - s.asks) })

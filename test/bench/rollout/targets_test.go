@@ -66,7 +66,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// targetCounts are how many targets are measured: TARGETS, or 1, 10 and 100, and 1,000 with FULL=1.
+// targetCounts returns the numbers of targets to measure: TARGETS, or 1, 10 and 100, and 1,000 with
+// FULL=1.
 func targetCounts(t *testing.T) []int {
 	t.Helper()
 	if text := os.Getenv("TARGETS"); text != "" {

@@ -16,7 +16,7 @@ func forgetPeak(pid int) error {
 	return nil
 }
 
-// usage is what a process, or several one after the other, took.
+// usage is the use of processors and memory by a process, or by several one after the other.
 type usage struct {
 	cpu time.Duration
 	// peak resident memory, in bytes.

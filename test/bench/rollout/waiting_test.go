@@ -8,10 +8,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// waiting is how much of a time a system did nothing but wait for the cluster: for
-// definitions to be served and workloads to be available. It begins when the last
-// of its requests is answered, and ends when the last status that changes before
-// the next one has changed. How long it takes to notice that counts as its own.
+// waiting returns the time that a system spent only waiting for the cluster, until definitions are
+// served and workloads are available. It begins with the answer to the last request of the system.
+// It ends with the last change of status before the system's next request. The time until the
+// system notices that change is not included.
 func waiting(requests plane.Requests, sends plane.Filter, began, ended time.Time) time.Duration {
 	rollsOut := func(r plane.Request) bool {
 		return sends(r) && r.Verb != "watch" && r.Resource != "leases" && r.Resource != "events"

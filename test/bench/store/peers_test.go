@@ -32,8 +32,8 @@ func zipped(t testing.TB, r release) []byte {
 	return out.Bytes()
 }
 
-// helmBytes is what Helm stores of a release whose chart has the manifests as templates,
-// encoded by Helm's own driver, without the metadata of the Secret.
+// helmBytes returns the size of Helm's record of a release whose chart has the manifests as
+// templates. Helm's own driver encodes it; the metadata of the Secret does not count.
 func helmBytes(t testing.TB, r release) int {
 	t.Helper()
 	const name = "release"

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// target is how many times smaller than gzip the store is to be, by sum.
+// target is the factor by which all stored content should be smaller than with gzip.
 const target = 6
 
 // TestStore is the whole benchmark.
@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// total is what revisions take, in bytes.
+// total has the sizes of revisions, in bytes.
 type total struct {
 	revisions, raw, zipped, helm, whole, deltas, rest int
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// kept is how many revisions of an extension there are: an active one, and those that
-// retention keeps.
+// kept is the number of revisions of an extension: an active one, and those that retention keeps.
 const kept = 1 + 5
 
 // depot is a store that revisions are created in and retired from, as the API does.

@@ -16,7 +16,7 @@ import (
 // process of its own, or it would be spared what it costs to wake one.
 const serveEmpty = "PENSTOCK_BENCH_EMPTY_WEBHOOK"
 
-// answer is what all say to what is not concerned.
+// answer is the answer of all webhooks to a request that does not concern them.
 const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true}}`
 
 // served says where a webhook is.

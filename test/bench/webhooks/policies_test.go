@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// policyRounds is how often each set of policies has its turn.
+	// policyRounds is the number of turns of each set of policies.
 	policyRounds = 5
 	// enforcing bounds how long a kube-apiserver takes to know of a policy.
 	enforcing = time.Minute
@@ -38,7 +38,7 @@ const (
 	jobsNamespace = "penstock-system"
 )
 
-// policySet is what limits the jobs of Penstock in a turn.
+// policySet is a set of policies that limits the jobs of Penstock during a turn.
 type policySet struct {
 	name     string
 	policies []*admissionapply.ValidatingAdmissionPolicyApplyConfiguration
@@ -61,7 +61,7 @@ func policySets() []policySet {
 	return []policySet{{name: "none"}, {serviceaccounts.LimitsName, []*admissionapply.ValidatingAdmissionPolicyApplyConfiguration{one}}, each}
 }
 
-// written is what is written again and again.
+// written is an object that is written again and again.
 type written struct {
 	name   string
 	client func(*rest.Config) dynamic.ResourceInterface
@@ -212,7 +212,7 @@ func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	untilRefused(ctx, t, c, len(set.policies) > 0)
 }
 
-// as is who may do everything, in the name of a job.
+// as returns a configuration with all rights that acts in the name of a job.
 func as(c *cluster.Cluster, j serviceaccounts.Job) *rest.Config {
 	config := rest.CopyConfig(c.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(jobsNamespace, j.Name), Groups: []string{user.SystemPrivilegedGroup}}

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// rate is how many reviews a second there are.
+	// rate is the number of reviews in a second.
 	rate = 200
-	// turn is how long one webhook is asked before the next one is.
+	// turn is the time for which one webhook is called before the next one.
 	turn = 5 * time.Second
 	// patience bounds one review: it is what a registration gives.
 	patience = 3 * time.Second

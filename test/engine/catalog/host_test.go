@@ -121,7 +121,7 @@ func message(c *clustercatalog.Catalog, kind string) string {
 	return ""
 }
 
-// uses is whether a catalog serves a digest, as its status says.
+// uses reports whether a catalog serves a digest, by its status.
 func uses(digest string) func(*clustercatalog.Catalog) bool {
 	return func(c *clustercatalog.Catalog) bool {
 		return condition(c, clustercatalog.Serving) == "True/Available" && condition(c, clustercatalog.Progressing) == "True/Succeeded" &&
@@ -203,7 +203,7 @@ func (w *host) leader(t *testing.T, s settings) *replica {
 	return r
 }
 
-// content is what a replica serves of a catalog, "" for nothing.
+// content returns the content of a catalog from a replica, "" for none.
 func (r *replica) content(t *testing.T, name string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.served.URL+"/catalogs/"+name+"/api/v1/all", nil)
@@ -246,7 +246,7 @@ func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) 
 	}
 }
 
-// has is whether an inventory has a package in a catalog.
+// has reports whether an inventory has a package in a catalog.
 func has(catalog, pkg string) func(*inventory.Snapshot) bool {
 	return func(s *inventory.Snapshot) bool {
 		found := s.Catalog(catalog)

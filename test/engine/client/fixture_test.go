@@ -77,7 +77,7 @@ func (w targetCluster) host(t *testing.T, agent string) *targetclient.Client {
 	return h
 }
 
-// kindOf is what a test needs to make objects of a kind and to change them.
+// kindOf describes a kind for tests that create and change its objects.
 type kindOf struct {
 	schema.GroupVersionKind
 	resource schema.GroupVersionResource

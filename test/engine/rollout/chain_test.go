@@ -89,7 +89,7 @@ func (l *ledger) store(inventory rollout.Inventory, version int) error {
 	return nil
 }
 
-// process is what dies.
+// process is the part that a crash ends.
 type process struct {
 	engine  *rollout.Engine
 	watches *observe.Cache

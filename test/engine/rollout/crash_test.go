@@ -136,8 +136,8 @@ func (c *chain) die(f *fuse, k int, lands bool) bool {
 type scene struct {
 	// before makes what is there when it begins, with a process that lives.
 	before func(*chain)
-	// change is what is asked of it, and then what is asked of the next process;
-	// nil is the same.
+	// change is the request to the process, and then is the request to the next process; nil
+	// repeats change.
 	change, then func(*chain)
 	// want is there in the end, ours, and as it says; kept are those of them that
 	// must have been the same objects all along.

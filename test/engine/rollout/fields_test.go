@@ -23,8 +23,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// TestFields is what becomes of fields that the API server or a controller fills, or refuses to
-// change, on one cluster side by side.
+// TestFields has the scenarios of fields that the API server or a controller fills, or refuses to
+// change, on one cluster at the same time.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -424,7 +424,7 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	c.quiet()
 }
 
-// previewed is what a rollout of the layers would do.
+// previewed returns the preview of a rollout of the layers.
 func (c *chain) previewed() preview.Preview {
 	c.t.Helper()
 	target, err := targetclient.New(targetclient.Options{Config: c.admin})

@@ -46,7 +46,7 @@ func (c *chain) sent() map[targetclient.Request]int {
 	return counts
 }
 
-// costs is what a step may send, by reason.
+// costs bounds the requests of a step, by reason.
 type costs map[targetclient.Reason]int
 
 // TestRequests holds every line of the table of what the engine may send for an

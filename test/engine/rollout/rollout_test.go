@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// TestRollout is what a chain goes through, on one cluster side by side.
+// TestRollout has the scenarios of a chain, on one cluster at the same time.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -42,7 +42,7 @@ func New(t testing.TB, to string) *Cable {
 	return c
 }
 
-// Address is where the way begins; it stays the same.
+// Address is the address of the near end of the cable. It never changes.
 func (c *Cable) Address() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *Cable) carry(here net.Conn) {
 	delete(c.open, there)
 }
 
-// chunk is what was read at a time.
+// chunk is the result of one read.
 type chunk struct {
 	due  time.Time
 	data []byte

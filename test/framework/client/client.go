@@ -75,7 +75,7 @@ func (c *Client) At(namespace string) *Client {
 	return &other
 }
 
-// Namespace is where objects of the client are.
+// Namespace returns the namespace of the client's objects.
 func (c *Client) Namespace() string { return c.namespace }
 
 // Create creates the objects of a manifest.
@@ -290,7 +290,8 @@ func (c *Client) create(object *unstructured.Unstructured, options metav1.Create
 	return c.of(object).Create(c.t.Context(), object, options)
 }
 
-// of is where an object is, or will be. An object without a namespace is in that of the client.
+// of returns the client of an object's resource. An object without a namespace gets that of the
+// client.
 func (c *Client) of(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	c.t.Helper()
 	kind := object.GroupVersionKind()

@@ -93,7 +93,7 @@ func (a *Access) kubectl(env []string, stdin string, args ...string) Output {
 	return out
 }
 
-// slow is when it is time to look at what kube-apiserver does.
+// slow is the duration of a command after which the state of kube-apiserver is printed.
 const slow = 20 * time.Second
 
 // openAPIStacks are the goroutines of kube-apiserver that gather or give OpenAPI.
@@ -122,7 +122,7 @@ func (a *Access) runKubectl(env []string, stdin string, args ...string) Output {
 	return Output{Output: out, Args: args}
 }
 
-// Output is what a run of kubectl printed and how it ended.
+// Output has the output of a run of kubectl and its exit code.
 type Output struct {
 	plane.Output
 	Args []string

@@ -105,5 +105,5 @@ func (c *Cluster) User(name string, groups ...string) *Access {
 	return &Access{t: c.t, access: access}
 }
 
-// Audit is what kube-apiserver was asked.
+// Audit returns the requests to kube-apiserver.
 func (c *Cluster) Audit() *Audit { return &Audit{t: c.t, audit: c.plane.Audit()} }

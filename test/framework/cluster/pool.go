@@ -15,7 +15,7 @@ import (
 // of a processor. It has as many as tests borrow at the same time, but for the limit. TestMain
 // closes it.
 type Pool struct {
-	// Most is how many tests have one at the same time; 0 is no limit. The others wait.
+	// Most is the number of tests that have one at the same time; 0 is no limit. The others wait.
 	Most int
 
 	mu sync.Mutex

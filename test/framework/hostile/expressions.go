@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Object is what Expressions look at: large texts, maps and lists.
+// Object returns an object for Expressions, with large texts, maps and lists.
 func Object() map[string]any {
 	many, list, texts := map[string]any{}, []any{}, []any{}
 	for i := range 5000 {

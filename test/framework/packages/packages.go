@@ -104,7 +104,7 @@ spec:
 `, cmp.Or(b.CSVName, b.Name()), b.Package, b.Version, cmp.Or(b.Image, "registry.example.com/"+b.Package+":v1"), b.supports("AllNamespaces"), b.supports("OwnNamespace"), b.supports("SingleNamespace"))
 }
 
-// supports is whether the bundle has an install mode.
+// supports reports whether the bundle has an install mode.
 func (b Bundle) supports(mode string) bool {
 	if len(b.Modes) > 0 {
 		return slices.Contains(b.Modes, mode)

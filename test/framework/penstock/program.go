@@ -65,7 +65,7 @@ func Build(t testing.TB) *Program {
 // At is a program that exists, such as that of a release.
 func At(path string) *Program { return &Program{path: path} }
 
-// Path is where the program is.
+// Path returns the path of the program.
 func (p *Program) Path() string { return p.path }
 
 // DataDir returns a directory for the store that is removed when the test ends.
@@ -81,7 +81,7 @@ func DataDir(t testing.TB) string {
 	return filepath.Join(dir, "data")
 }
 
-// Output is what a run of the program printed and how it ended.
+// Output has the output of a run of the program and its exit code.
 type Output struct {
 	Args     []string
 	Stdout   string

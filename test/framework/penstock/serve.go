@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Served is what the log says when the host has answered for our API.
+// Served is the line of the log that tells that the host serves our API.
 const Served = "The host cluster serves our API"
 
 // Host has a kubeconfig file: a *cluster.Cluster, or one of its users. In the former
@@ -148,7 +148,7 @@ func (s *Server) read(output io.ReadCloser) {
 	}
 }
 
-// Log is what the process has printed so far.
+// Log returns the output of the process so far.
 func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +185,7 @@ func (s *Server) Await(t testing.TB, text string) {
 	}
 }
 
-// Port is where the process listens, as its log says, or 0 when it does not say so
-// yet.
+// Port returns the port that the process listens on, from its log, or 0 before the log has it.
 func (s *Server) Port() int {
 	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(s.Log())
 	if found == nil {

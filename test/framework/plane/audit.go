@@ -21,9 +21,8 @@ import (
 // never appear in a result.
 const fenceAgent = "penstock-audit-fence"
 
-// Audit is what kube-apiserver was asked, read from its audit log. Requests are
-// counted exactly: one that was answered before a call of Mark or Since is
-// before it.
+// Audit reads the requests to kube-apiserver from its audit log. Their number is exact: a request
+// that was answered before a call of Mark or Since counts before it.
 type Audit struct {
 	path   string
 	host   string

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// state is what a later process needs to know of a plane. It is the first file
-// in the folder, and what tells such a folder from any other.
+// state has the facts that a later process needs about a plane. It is the first file in the folder,
+// and distinguishes the folder from others.
 type state struct {
 	Port  int    `json:"port"`
 	Tools string `json:"tools"`

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// programs are what a plane with workloads consists of, with a simulated or a real node.
+// programs returns the names of the programs of a plane with workloads, with a simulated or a real
+// node.
 func programs(real bool) []string {
 	control := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	if real {

@@ -29,11 +29,11 @@ type kubectls struct {
 	closed          bool
 }
 
-// commandsEach is how many commands a process runs. Each leaves 1.6 MB behind, in what
-// kubectl caches for its own life, and the memory is wanted for files.
+// commandsEach is the number of commands that one process runs. Each command leaves 1.6 MB in
+// kubectl's caches until the process ends; that memory is needed for the cache of files.
 const commandsEach = 200
 
-// Output is what a run of kubectl printed and how it ended.
+// Output has the output of a run of kubectl and its exit code.
 type Output struct {
 	Stdout, Stderr string
 	ExitCode       int

@@ -332,7 +332,7 @@ func isContained(process string) bool {
 	return err == nil && strings.Contains(string(cgroups), "/"+os.Getenv(isolated)+"/")
 }
 
-// volumes is how many volumes there are of each access mode.
+// volumes is the number of volumes of each access mode.
 const volumes = 4
 
 // Volume is the folder of a volume of a real node.

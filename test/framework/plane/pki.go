@@ -27,7 +27,7 @@ const serviceIP = "10.96.0.1"
 // nodeIP is the address of a real node, in a network namespace of its own.
 const nodeIP = "10.231.0.1"
 
-// pki is what the programs of one plane use to recognise each other.
+// pki has the keys and certificates of the programs of one plane.
 type pki struct {
 	dir        string
 	ca         *authority // signs kube-apiserver's certificate and all clients'

@@ -56,9 +56,9 @@ type Options struct {
 	// instance "--emulated-version=1.34".
 	APIServerArgs []string
 
-	// Processors is how many processors each program uses at the same time, and each
-	// kubectl; 0 is all. With one, many planes beside each other take an eighth less of the
-	// processors: a program that has several looks on all of them for work.
+	// Processors is the number of processors that each program and each kubectl uses at the same
+	// time; 0 is all. With 1, several planes take an eighth less processor time: a program with
+	// several processors looks for work on each of them.
 	Processors int
 
 	// Progress, when set, is told in a few words what happens.
@@ -210,7 +210,7 @@ func (p *Plane) Stop() error {
 // Dir is the folder of the plane: *.log of each program, audit.log, pki.
 func (p *Plane) Dir() string { return p.dir }
 
-// Address is where programs beside the plane listen: Pods of a real node reach it.
+// Address is the address for programs beside the plane. Pods of a real node can reach it.
 func (p *Plane) Address() string {
 	if p.options.Node != "" {
 		return nodeIP

@@ -27,7 +27,7 @@ type launch struct {
 	path      string
 	args      []string
 	detached  bool
-	// processors is how many the program uses at the same time; 0 is all.
+	// processors is the number of processors that the program uses at the same time; 0 is all.
 	processors int
 	// env are more variables, as NAME=value.
 	env []string

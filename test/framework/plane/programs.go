@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// poll is how often a starting program is asked whether it is ready. Foreign
-// programs announce nothing, so asking is the only way. On a machine under load a
-// start takes half a minute, and to answer keeps it from that.
+// poll is the interval of readiness checks of a starting program. Other projects' programs announce
+// nothing, so polling is the only way. On a machine under load a start takes half a minute, and
+// each check delays it further.
 const poll = 75 * time.Millisecond
 
 // auditPolicy records who asked for what, once per request when it is answered

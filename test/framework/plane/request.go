@@ -94,7 +94,7 @@ func Not(filter Filter) Filter {
 	return func(r Request) bool { return !filter(r) }
 }
 
-// auditEvent is what we read of an event of audit.k8s.io/v1.
+// auditEvent has the fields that are used of an event of audit.k8s.io/v1.
 type auditEvent struct {
 	AuditID    string `json:"auditID"`
 	Stage      string `json:"stage"`

@@ -17,7 +17,7 @@ import (
 
 // Console is a console that somebody has opened.
 type Console struct {
-	// Address is what the command prints: Origin, and behind it Key.
+	// Address is the address that the command prints: Origin, followed by Key.
 	Address, Origin, Key string
 	// Stop ends it, as an interruption does.
 	Stop func()

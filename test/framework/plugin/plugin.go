@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// Output is what a run printed and how it ended.
+// Output has the output of a run and its exit code.
 type Output struct {
 	Line           string
 	Stdout, Stderr string
@@ -35,15 +35,15 @@ func (o Output) String() string {
 type User struct {
 	// Kubeconfig of the cluster.
 	Kubeconfig string
-	// Answer is what they type when they are asked. Without one there is no terminal.
+	// Answer is the text that users type at a prompt. Without one there is no terminal.
 	Answer string
-	// Input is what they type instead, when it is no text.
+	// Input replaces Answer, for input that is no text.
 	Input io.Reader
 	// Folder that the program is in.
 	Folder string
 }
 
-// Yes is what somebody types who answers yes to every question.
+// Yes is the input of a user who answers yes to every question.
 type Yes struct{}
 
 // Read implements io.Reader.
@@ -86,7 +86,7 @@ func (u User) input() io.Reader {
 	return strings.NewReader(u.Answer + "\n")
 }
 
-// split is how a shell splits a line of words and double quotes.
+// split splits a line of words and double quotes as a shell does.
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -73,7 +73,7 @@ func (c *Container) isolate(config *rest.Config, args []string, mounts []mount, 
 	return nil
 }
 
-// userOf is who the container runs as.
+// userOf returns the uid of the user that the container runs as.
 func userOf(pod *corev1.Pod, wanted int64) (int64, error) {
 	user := wanted
 	context := ptr.Deref(pod.Spec.SecurityContext, corev1.PodSecurityContext{})

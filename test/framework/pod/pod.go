@@ -34,7 +34,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// accountPath is where a container finds the token of its ServiceAccount.
+// accountPath is the path of the token of its ServiceAccount in a container.
 const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Options say how to run it.

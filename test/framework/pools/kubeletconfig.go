@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kubeletConfigs are what MachineConfigs are made of.
+// kubeletConfigs is the resource whose objects become MachineConfigs.
 func kubeletConfigs() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "kubeletconfigs"}
 }

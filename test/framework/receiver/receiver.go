@@ -134,7 +134,7 @@ func Secret(namespace, name, url, key string, roots []byte) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, labels: {%s: \"true\"}}, stringData: {%s}}", namespace, name, notify.ReceiverLabel, data)
 }
 
-// Answer is what requests are answered from now on, also those that wait. 0 has them wait.
+// Answer sets the status of all later answers, also to requests that wait. With 0, requests wait.
 func (r *Receiver) Answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// probePeriod is how often the balancer asks whether a replica is ready, and
-	// probeTimeout how long it waits for the answer.
+	// probePeriod is the interval of the balancer's readiness probes, and probeTimeout bounds the
+	// wait for the answer.
 	probePeriod  = 200 * time.Millisecond
 	probeTimeout = time.Second
 )

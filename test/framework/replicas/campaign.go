@@ -44,9 +44,9 @@ type campaign struct {
 	plan    Plan
 	random  *rand.Rand
 	journal *journal
-	// failovers are how long each took; silence is the longest time without an
-	// acknowledged write straight to the Service, but for faults that have to bring
-	// it; stale are writes of replicas that had lost the lease.
+	// failovers are the durations of the failovers. silence is the longest time without an
+	// acknowledged write straight to the Service, apart from faults that cause one. stale counts
+	// writes of replicas that had lost the lease.
 	failovers []time.Duration
 	silence   time.Duration
 	stale     int
@@ -106,8 +106,8 @@ func (c *campaign) watch(t testing.TB, ctx context.Context, running *sync.WaitGr
 	return saw
 }
 
-// answerTimeout is how long a client waits for an answer. Servers that work with little of
-// a machine still answer within six times as long as others.
+// answerTimeout bounds the wait of a client for an answer. Servers with a small part of a machine
+// need up to six times as long as others.
 func (c *campaign) answerTimeout() time.Duration {
 	if c.plan.Timed {
 		return requestTimeout
@@ -163,7 +163,7 @@ func (c *campaign) trouble(t testing.TB) {
 	}
 }
 
-// verdict is what came of it.
+// verdict compares the journal and the watchers with the store.
 func (c *campaign) verdict(t testing.TB, saw []*watcher) {
 	t.Helper()
 	c.set.whole(t)

@@ -214,7 +214,7 @@ func (c *campaign) anyReplica() *replica {
 	return c.set.replicas[c.random.IntN(Replicas)]
 }
 
-// during is how long a fault lasts, more or less.
+// during returns a random duration of a fault, near the given one.
 func (c *campaign) during(around time.Duration) time.Duration {
 	if c.plan.Short {
 		around /= 3

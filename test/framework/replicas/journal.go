@@ -12,11 +12,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 )
 
-// journalAnnotation is what writers edit: the number of the edit.
+// journalAnnotation is the annotation that writers edit. Its value is the number of the edit.
 const journalAnnotation = "example.com/journal"
 
-// journal is what writers asked for, noted before they ask, and what they were told,
-// noted after. It outlives all processes, and is what the store is judged by.
+// journal has the requests of writers, recorded before they are sent, and the answers, recorded
+// after. It outlives all processes. The content of the store is compared with it.
 type journal struct {
 	mu      sync.Mutex
 	entries map[string]*entry // by name of the revision
@@ -28,13 +28,13 @@ type journal struct {
 	wrong     []string
 	// failed are requests that were not answered, in words.
 	failed []string
-	// last is when a write was acknowledged last, gaps the longest time between two, by
-	// the way that they came.
+	// last is the time of the last acknowledged write, and gaps the longest time between two, for
+	// each way to the API.
 	last map[way]time.Time
 	gaps map[way]time.Duration
 }
 
-// entry is what is known of a revision.
+// entry has the known facts about a revision.
 type entry struct {
 	name    string
 	created bool
@@ -95,7 +95,7 @@ func (j *journal) violation(format string, args ...any) {
 	j.wrong = append(j.wrong, fmt.Sprintf(format, args...))
 }
 
-// acknowledged is how many writes were, so far.
+// acknowledged returns the number of acknowledged writes so far.
 func (j *journal) acknowledged() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -54,7 +54,7 @@ func newLink(t testing.TB, target string, from net.IP) *Link {
 	return l
 }
 
-// Address is where the link begins.
+// Address is the address of the near end of the link.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
 // Cut ends all connections and refuses new ones.

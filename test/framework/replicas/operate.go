@@ -53,7 +53,7 @@ func (s *Set) Await(t testing.TB, index int, text string) {
 	s.replicas[index].Await(t, text)
 }
 
-// Log is what the process of a replica has printed so far.
+// Log returns the output of the process of a replica so far.
 func (s *Set) Log(index int) string { return s.replicas[index].Log() }
 
 // Source is the address that the host sees of a replica, empty where all have the same.

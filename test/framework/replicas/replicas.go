@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	// Replicas is how many there are, of Penstock and of etcd.
+	// Replicas is the number of replicas, of Penstock and of etcd.
 	Replicas = 3
 
 	systemNamespace, leaseName = "penstock-system", "penstock-controllers"

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// seen is what somebody who watches has seen.
+// seen has the events that a watcher has received.
 type seen struct {
 	name string
 	mu   sync.Mutex
@@ -16,7 +16,7 @@ type seen struct {
 	// those that there was any event of; gone those that there was a deletion of.
 	versions    map[ack]bool
 	names, gone map[string]bool
-	// gaps are what was listed and not watched; present what was there at the last
+	// gaps are objects that were listed, but not watched. present has the objects of the last
 	// listing.
 	gaps    []gap
 	present map[string]bool

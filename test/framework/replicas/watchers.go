@@ -13,8 +13,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// watchSeconds is how long a watch is asked for, and watchTimeout when it is given up:
-// one to a process that is frozen ends by nothing else.
+// watchSeconds is the requested duration of a watch. watchTimeout ends the watch in the client:
+// nothing else ends a watch of a frozen process.
 const (
 	watchSeconds = 15
 	watchTimeout = (watchSeconds + 5) * time.Second

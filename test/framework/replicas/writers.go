@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// requestTimeout is how long a client waits for an answer on a machine of its own. A
-	// later answer is none.
+	// requestTimeout bounds the wait of a client for an answer, on a machine of its own. Later
+	// answers do not count.
 	requestTimeout = 8 * time.Second
 	// writePause is the longest pause between two writes of a client, usually.
 	writePause = 200 * time.Millisecond
@@ -72,7 +72,7 @@ type writer struct {
 	edits  int
 }
 
-// way is how a client gets to the API.
+// way is a way from a client to the API.
 type way string
 
 const (

@@ -21,7 +21,7 @@ import (
 	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 )
 
-// Cluster is what is compared.
+// Cluster has the clients of the cluster that is compared.
 type Cluster struct {
 	Revisions typed.ClusterExtensionRevisionInterface
 	Objects   dynamic.Interface

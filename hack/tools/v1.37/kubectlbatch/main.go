@@ -43,7 +43,7 @@ type request struct {
 	Waits bool
 }
 
-// answer is what it printed and how it ended.
+// answer has the output of a command and its exit code.
 type answer struct {
 	Stdout, Stderr []byte
 	ExitCode       int

@@ -14,7 +14,7 @@ import (
 // parse the whole document of a group takes three quarters of the time of the command.
 type onlyPatches struct{ next http.RoundTripper }
 
-// document is what is left of one.
+// document is the reduced form of an OpenAPI document.
 type document struct {
 	OpenAPI    string          `json:"openapi"`
 	Info       json.RawMessage `json:"info,omitempty"`

@@ -2,7 +2,7 @@
 // other: one line of JSON for each order, and one for its answer.
 package order
 
-// Verb is what is to be done with releases.
+// Verb is the action on releases.
 type Verb string
 
 // Verbs of orders.
@@ -19,8 +19,8 @@ const (
 type Order struct {
 	Verb     Verb      `json:"verb"`
 	Releases []Release `json:"releases"`
-	// Workers is how many releases, or for a loop how many objects, are worked on
-	// at a time.
+	// Workers is the number of releases, or for a loop of objects, that are handled at the same
+	// time.
 	Workers int `json:"workers"`
 	// CAFile and AuthFile are what a client of the charts' registry needs. They are empty when no
 	// release names a chart.
@@ -40,7 +40,7 @@ type Release struct {
 
 // Answer says how it went.
 type Answer struct {
-	// Millis is how long it took, without reading the files.
+	// Millis is the duration, without reading the files.
 	Millis float64 `json:"millis"`
 	Error  string  `json:"error,omitempty"`
 }

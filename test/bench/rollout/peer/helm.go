@@ -37,7 +37,7 @@ const timeout = 5 * time.Minute
 // workloads.
 type helm struct {
 	config *rest.Config
-	// served is what is known of the kinds that are served, for all actions.
+	// served caches discovery for all actions.
 	served discovery.CachedDiscoveryInterface
 	mapper meta.RESTMapper
 	// installed are the releases that there are.
@@ -77,7 +77,7 @@ func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
 	}, nil
 }
 
-// configuration is what Helm needs for one action, or several of one release.
+// configuration returns the configuration of Helm for one or several actions on one release.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration()
 	if err := configuration.Init(&getter{helm: h, namespace: namespace}, namespace, "secrets"); err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// operatorWorkers is how many custom resources are looked at at a time.
+// operatorWorkers is the number of custom resources that are reconciled at the same time.
 const operatorWorkers = 2
 
 // operator turns each Central into a release as helm-operator does, with Helm's SDK. A pass asks
