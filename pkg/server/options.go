@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// DefaultNamespace is where everything of this process lives in the host.
+	// DefaultNamespace is the namespace of all objects of this process in the host.
 	DefaultNamespace = registration.DefaultNamespace
 	defaultPort      = 8443
 	minQuota         = "64Mi"
@@ -39,22 +39,20 @@ const (
 	// a string with its quotes escaped, and YAML is indented.
 	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
 
-	// maxPatchCopies is how much the operations copy of one JSON patch may add, in bytes:
-	// an answer may quote all of it. Labels and annotations have less.
+	// maxPatchCopies bounds the bytes that copy operations of one JSON patch add: an error message
+	// may quote all of them. Labels and annotations have lower limits.
 	maxPatchCopies = 256 << 10
 
-	// deletionWorkers is how many revisions a request to delete all of some deletes
-	// at a time. Each is a write, and a question to the host about the author's
-	// rights.
+	// deletionWorkers is the number of revisions that a request to delete a collection deletes at
+	// the same time. Each deletion is a write, and asks the host for the rights of the author.
 	deletionWorkers = 8
 
-	// watchGrace is how long open watches may take to end when the process
-	// stops. Without it the server waits a minute for them; they end at once
-	// when told to.
+	// watchGrace bounds the time for open watches to end when the process stops. Without it the
+	// server waits a minute for them, although they end at once on request.
 	watchGrace = 2 * time.Second
 )
 
-// DefaultRegisterHost is where the host finds this process when nobody says otherwise.
+// DefaultRegisterHost is the name by which the host reaches this process.
 const DefaultRegisterHost = "localhost"
 
 // Options are the user's settings for a server.
@@ -75,8 +73,8 @@ type Options struct {
 	// DataQuota is the size of the embedded etcd's database at which it takes
 	// no more writes.
 	DataQuota resource.QuantityValue
-	// SnapshotDir is where snapshots of the embedded store are put every
-	// SnapshotInterval, of which the newest SnapshotKeep stay. Empty takes none.
+	// SnapshotDir is the folder of snapshots of the embedded store. One is taken every
+	// SnapshotInterval, and the newest SnapshotKeep stay. Without a folder none is taken.
 	SnapshotDir      string
 	SnapshotInterval time.Duration
 	SnapshotKeep     int
@@ -114,9 +112,8 @@ type Options struct {
 	Companions []Companion
 	// Profiles are the profiles of plans.
 	Profiles []profile.Profile
-	// Catalogs is where the catalogs are whose packages are served. Its filler runs in
-	// every replica, and says when it is complete; until then requests for packages are
-	// answered with 503. Nil serves none.
+	// Catalogs has the catalogs whose packages are served. Its filler runs in every replica, and
+	// reports when it is complete. Until then requests for packages get 503. Nil serves none.
 	Catalogs *inventory.Inventory
 	// RenderPackage makes manifests of the package of a version, for the plan of an upgrade of the cluster.
 	// Nil serves no such plan.

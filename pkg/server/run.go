@@ -26,11 +26,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// readyPoll is how often a starting server looks whether it is ready. It asks
-// itself, not the host, and stops when it is.
+// readyPoll is the interval of a starting server's own readiness checks. They do not ask the host,
+// and end once it is ready.
 const readyPoll = 50 * time.Millisecond
 
-// undecidedRetry is how often to try again while degraded for want of an answer.
+// undecidedRetry is the wait between attempts of a server that is degraded because an answer is
+// missing.
 const undecidedRetry = 5 * time.Second
 
 // Run serves until ctx ends, and returns nil then.

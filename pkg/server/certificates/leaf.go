@@ -26,9 +26,9 @@ const (
 	validity = 7 * 24 * time.Hour
 	// backdate makes a leaf valid for peers whose clock is behind ours.
 	backdate = time.Hour
-	// retry is how long to wait after a failure to renew, and at least between
-	// two renewals: a leaf cannot outlive its authority, so near that one's end
-	// new leaves would come faster and faster and help nobody.
+	// retry is the wait after a failed renewal, and the shortest time between two renewals. A leaf
+	// cannot outlive its authority, so near the end of the authority renewals would follow each
+	// other ever faster, without use.
 	retry = time.Minute
 )
 

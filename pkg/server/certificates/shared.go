@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// renewBefore is how long before its end an authority is succeeded by another.
+	// renewBefore is the time before the end of an authority at which another one replaces it.
 	renewBefore = 365 * 24 * time.Hour
-	// lookAgain is how often to look whether that time has come, or whether a
-	// former authority can be forgotten.
+	// lookAgain is the interval of checks whether an authority must be replaced, or a former one
+	// can be forgotten.
 	lookAgain = 12 * time.Hour
-	// refreshRetry is how long to wait after a failure.
+	// refreshRetry is the wait after a failure.
 	refreshRetry = 5 * time.Second
 )
 

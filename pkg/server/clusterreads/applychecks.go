@@ -255,7 +255,7 @@ func (c *clusterTypes) readIndex(ctx context.Context) error {
 	return nil
 }
 
-// pathOf is where a group version is served.
+// pathOf returns the path of a group version below the server's address.
 func pathOf(version schema.GroupVersion) string {
 	if version.Group == "" {
 		return "api/" + version.Version

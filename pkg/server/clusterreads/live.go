@@ -51,7 +51,7 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 	return liveAnywhere{Reads: r, here: made}, err
 }
 
-// cluster is how one cluster is read.
+// cluster has the clients for reads of one cluster.
 type cluster struct {
 	config *rest.Config
 	// rights says what users may see there; who looks for them, and role is what gives

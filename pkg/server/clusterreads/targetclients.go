@@ -92,7 +92,7 @@ func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, err
 	return found, nil
 }
 
-// errReplaced is why nothing goes by what a Secret was before.
+// errReplaced ends the clients of a Secret's former kubeconfig.
 var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
 
 // keep keeps a client in place of the one before.

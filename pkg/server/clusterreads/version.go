@@ -37,7 +37,7 @@ func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (c
 	return clusterversion.ParseKubernetes(clusterversion.Effective(answer))
 }
 
-// wayTo is how a cluster is reached for a caller.
+// wayTo returns the configuration with which a caller's request reaches a cluster.
 func (r *Reads) wayTo(ctx context.Context, caller user.Info, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), nil

@@ -24,10 +24,10 @@ const (
 	// longOutage is after how long without the embedded etcd clients wait too long
 	// before they look for it again: then everything is begun anew.
 	longOutage = 10 * time.Second
-	// outageLook is how often it is asked whether it runs.
+	// outageLook is the interval of checks whether it runs.
 	outageLook = 2 * time.Second
-	// hangPatience is how long an embedded etcd may leave questions unanswered while
-	// this process stops, hangLook how often it is asked. With the end of etcd that is a
+	// hangPatience is the time after which an embedded etcd without answers counts as hung, while
+	// this process stops. hangLook is the interval of checks. Both, with the end of etcd, take a
 	// third of the 30 s that a Pod has.
 	hangPatience = 5 * time.Second
 	hangLook     = 500 * time.Millisecond

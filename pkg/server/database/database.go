@@ -26,8 +26,8 @@ type Database struct {
 	Embedded *etcd.Process
 }
 
-// Prefix is where everything of ours is in etcd. Group and resource follow it by
-// themselves in what the generic API server keeps.
+// Prefix is the prefix of all our keys in etcd. The generic API server appends group and resource
+// to the prefix of its own keys.
 const Prefix = "/penstock"
 
 // Config says which etcd.

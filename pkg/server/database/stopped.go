@@ -60,5 +60,5 @@ func startStopped(ctx context.Context, dataDir string) (*etcd.Server, error) {
 // Discard removes the store of a data directory, which is empty and which nobody serves.
 func Discard(dataDir string) error { return os.RemoveAll(storeDir(dataDir)) }
 
-// storeDir is where the etcd of a data directory keeps its files.
+// storeDir returns the folder of etcd's files in a data directory.
 func storeDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }

@@ -297,5 +297,5 @@ func WriteDefinitions(w io.Writer) error {
 	return nil
 }
 
-// servicePort is where the Service of a deployment listens.
+// servicePort is the port of the Service of a deployment.
 const servicePort = 443

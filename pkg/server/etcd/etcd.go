@@ -34,14 +34,14 @@ const (
 	// WatchList wait for the next progress notification.
 	progressNotify = 5 * time.Second
 
-	// keptFiles is how many files of its write-ahead log etcd keeps that it does not need
-	// any more, which are its largest on a small volume, and how many snapshots of raft.
+	// keptFiles is the number of files of the write-ahead log, and of snapshots of raft, that etcd
+	// keeps without need. On a small volume these files are its largest.
 	keptFiles = 2
 
 	readyTimeout = time.Minute
 
-	// filesPatience is how long a start waits for an etcd without a parent to end,
-	// filesLook how often it looks. Mostly that takes milliseconds.
+	// filesPatience bounds the wait of a start for the end of an etcd whose parent is gone.
+	// filesLook is the interval of checks. Mostly the wait takes milliseconds.
 	filesPatience = 5 * time.Second
 	filesLook     = 20 * time.Millisecond
 
@@ -161,10 +161,10 @@ func (s *Server) embedConfig(dir string, config Config) *embed.Config {
 	return c
 }
 
-// dataDir is where etcd has its files in a data directory.
+// dataDir returns the folder of etcd's files in a data directory.
 func dataDir(dir string) string { return filepath.Join(dir, "etcd") }
 
-// Endpoint is where clients connect to.
+// Endpoint returns the address for clients.
 func (s *Server) Endpoint() string {
 	return s.endpoint
 }
@@ -261,8 +261,8 @@ func InUse(err error) bool {
 	return errors.As(err, &used)
 }
 
-// EndpointOf is where the etcd that another process runs on a data directory answers. Only
-// its user can connect.
+// EndpointOf returns the address of the etcd that another process runs on a data directory. Only
+// the user of that process can connect.
 func EndpointOf(dataDir string) (string, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil {

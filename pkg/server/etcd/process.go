@@ -25,12 +25,12 @@ const (
 	retryLeast   = time.Second
 	retryMost    = 8 * time.Second
 	retrySettled = time.Minute
-	// stopTimeout is how long an etcd may take to end in good order. It loses nothing
-	// when it is killed, and a Pod has 30 s for all of its end.
+	// stopTimeout bounds the time for a graceful end of etcd. etcd loses nothing when it is killed,
+	// and a Pod has 30 s to end.
 	stopTimeout = 5 * time.Second
-	// startPatience is how long a start waits for etcd before it goes on without.
+	// startPatience bounds the wait of a start for etcd. After it the start continues without etcd.
 	startPatience = 15 * time.Second
-	// tailBytes is how much is kept of what a process that ends says of it.
+	// tailBytes bounds the kept output of a process that ends.
 	tailBytes = 8 << 10
 )
 
@@ -48,9 +48,9 @@ type Process struct {
 
 	mu   sync.Mutex
 	lock *fileutil.LockedFile
-	// down is why there is no etcd, nil while there is.
+	// down is the reason for which there is no etcd; nil while it runs.
 	down error
-	// since is when it came to be as it is.
+	// since is the time of the last change of down.
 	since time.Time
 	// store is the directory that it had when it answered first.
 	store os.FileInfo
@@ -94,7 +94,7 @@ func StartProcess(ctx context.Context, config Config, command ...string) (*Proce
 	}
 }
 
-// Endpoint is where clients connect to.
+// Endpoint returns the address for clients.
 func (p *Process) Endpoint() string { return p.endpoint }
 
 // Down says since when there is no etcd, and why; nil while there is.

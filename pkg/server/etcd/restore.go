@@ -21,7 +21,7 @@ import (
 // recovery.
 const revisionBump = 1_000_000_000
 
-// stagingDir is where a data directory is restored in, until it is complete.
+// stagingDir is the folder in which a data directory is restored, until it is complete.
 const stagingDir = "restoring"
 
 // Restore makes the database of a data directory, which must not have one, of a

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// everything is what a current host offers to a process with all rights.
+// everything returns the findings on a current host for a process with all rights.
 func everything() findings {
 	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[authz.Right]bool{}}
 	for _, right := range delegated() {

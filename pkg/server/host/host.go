@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// hostRetry is how often an unreachable host is tried at start, and
-	// hostComplain how often we say so.
+	// hostRetry is the wait between attempts to reach the host at start, and hostComplain the
+	// interval of log lines about it.
 	hostRetry    = time.Second
 	hostComplain = 15 * time.Second
-	// defaultCredentialsPatience is how long a host may refuse our credentials at start.
+	// defaultCredentialsPatience bounds the time for which the host may refuse our credentials at
+	// start.
 	defaultCredentialsPatience = time.Minute
 
 	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
@@ -36,7 +37,7 @@ type Host struct {
 	version string
 	// skew of this machine's clock against the host's.
 	skew *clockSkew
-	// credentialsPatience is how long the host may refuse our credentials at start.
+	// credentialsPatience bounds the time for which the host may refuse our credentials at start.
 	credentialsPatience time.Duration
 }
 

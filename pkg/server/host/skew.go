@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// skewLimit is how far clocks may differ before we say so: the host's answers
-	// tell its time in whole seconds, and may have been under way.
+	// skewLimit is the difference of clocks that is reported. The host's answers have whole
+	// seconds, and the time of their way.
 	skewLimit = time.Minute
-	// skewComplain is how often we say so.
+	// skewComplain is the interval of these reports.
 	skewComplain = 10 * time.Minute
 )
 

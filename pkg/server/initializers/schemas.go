@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// servePoll is how often it is asked whether this process serves already.
+// servePoll is the interval of checks whether this process serves already.
 const servePoll = 50 * time.Millisecond
 
 // ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of our kinds,

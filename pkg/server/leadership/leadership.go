@@ -20,12 +20,12 @@ const (
 	// LeaseName is the Lease that the replica holds whose controllers run.
 	LeaseName = "penstock-controllers"
 
-	// termBackoff is how long to wait after a term that failed.
+	// termBackoff is the wait after a failed term.
 	termBackoff = 2 * time.Second
 )
 
-// Times are how long a lease lasts and how often it is renewed: every
-// RetryPeriod, which is a write to the host's etcd.
+// Times are the duration of a lease, and the interval of its renewals, RetryPeriod. Each renewal is
+// a write to the host's etcd.
 type Times struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// Liveness is where controllers say how one can see that they hang. A failing
-// check makes /livez fail, and so has the process restarted.
+// Liveness has the checks that detect hanging controllers. A failing check fails /livez, so the
+// process is restarted.
 type Liveness struct {
 	mu     sync.Mutex
 	checks map[string]func() error

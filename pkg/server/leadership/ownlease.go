@@ -21,7 +21,7 @@ type ownLease struct {
 	writes *ownWrites
 }
 
-// storePrefix is how identities of embedded stores begin.
+// storePrefix is the prefix of the identities of embedded stores.
 const storePrefix = "store_"
 
 // StoreIdentity is the identity of the process that serves an embedded store.

@@ -25,8 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// termGrace is how long controllers may take to finish what they are at when
-// the term ends.
+// termGrace bounds the time in which controllers finish their work at the end of the term.
 const termGrace = 5 * time.Second
 
 // Controller is a loop that runs where this replica is the leader.
@@ -71,7 +70,7 @@ type Term struct {
 	Skew func() time.Duration
 	// Redactor hides what is not to be in messages, events and logs.
 	Redactor *redact.Redactor
-	// Liveness is where a loop says how one can see that it hangs.
+	// Liveness takes the checks that detect a hanging loop.
 	Liveness *Liveness
 	// Metrics takes metrics of the term; nobody sees them when it has ended.
 	Metrics prometheus.Registerer

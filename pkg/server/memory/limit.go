@@ -23,12 +23,11 @@ const (
 )
 
 const (
-	// goPercent is how much of what the container may have is for what Go counts. The
-	// kernel counts more: the memory that it has itself for the processes, and the pages of
-	// files that are in use at the moment.
+	// goPercent is the part of the container's memory that Go may count. The kernel counts more:
+	// its own memory for the processes, and the pages of files in use.
 	goPercent = 85
-	// storePercent is how much of that is the embedded etcd's. With 5,000 revisions it has
-	// a fifth of the heap and stacks of both.
+	// storePercent is the part of that for the embedded etcd. With 5,000 revisions it has a fifth
+	// of the heap and stacks of both processes.
 	storePercent = 20
 )
 

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// interval is how often is looked whether there is memory to give back.
+	// interval is the interval of checks whether memory can be returned.
 	interval = 5 * time.Second
-	// quietBytes is how much is allocated in an interval in which nothing happens
-	// but watches, leases and probes.
+	// quietBytes bounds the allocations of an interval that has nothing but watches, leases and
+	// probes.
 	quietBytes = 8 << 20
 	// leastSpare is the least gain of a collection, in bytes, also as a part of the memory in use:
 	// a collection looks at all of that. A server that does nothing makes so much garbage in 20 s,

@@ -13,14 +13,13 @@ type Process struct {
 	// Leading reports whether controllers run here, Full whether the store takes no writes,
 	// Degraded whether it is one that must not be served. Both are required.
 	Leading, Full, Degraded func() bool
-	// Unreadable is how many records of the store cannot be read, by kind. It is
-	// required.
+	// Unreadable returns the number of unreadable records of the store, by kind. It is required.
 	Unreadable func() map[string]int
-	// Volume is how many bytes are free where the store is, and must be; ok is false
-	// where that is not known. It is required.
+	// Volume returns the numbers of bytes that are free on the volume of the store, and that must
+	// be free. ok is false if they are unknown. It is required.
 	Volume func() (free, reserve uint64, ok bool)
-	// Refusals is how many creates exceeded a share of the store, by whose share. It is
-	// required.
+	// Refusals returns the number of creates that exceeded a share of the store, by the owner of
+	// the share. It is required.
 	Refusals func() map[string]int
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are

@@ -49,7 +49,7 @@ const (
 	versionPriority      = 90
 
 	availableTimeout = 30 * time.Second
-	// registerRetry is how long to wait after a registration that failed.
+	// registerRetry is the wait after a failed registration.
 	registerRetry = 15 * time.Second
 )
 
@@ -142,7 +142,7 @@ func (r *Registration) register(ctx context.Context) error {
 	return r.applyWebhooks(ctx)
 }
 
-// DefaultNamespace is where everything of Penstock lives in the host.
+// DefaultNamespace is the namespace of all objects of Penstock in the host.
 const DefaultNamespace = "penstock-system"
 
 // Versions are the group versions that are served and registered.

@@ -28,8 +28,8 @@ const (
 	// object.
 	keepRetry    = 250 * time.Millisecond
 	keepRetryMax = time.Minute
-	// settle is how long every kube-apiserver may take to learn of a bundle. A
-	// leaf of a new authority is shown only after it.
+	// settle is the time after which every kube-apiserver knows a new bundle. A leaf of a new
+	// authority is served only after it.
 	settle = 10 * time.Second
 )
 
@@ -46,7 +46,7 @@ type Keeper struct {
 
 	queue workqueue.TypedRateLimitingInterface[string]
 	mu    sync.Mutex
-	// written is how we left the objects.
+	// written has the objects as this process has written them last.
 	written map[string]writtenObject
 }
 

@@ -29,7 +29,7 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current credential
-	// renew is when to ask for another one.
+	// renew is the time at which another token is requested.
 	renew time.Time
 }
 

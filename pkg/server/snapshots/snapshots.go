@@ -27,8 +27,7 @@ const (
 	DefaultInterval = time.Hour
 	MinInterval     = time.Minute
 	DefaultKeep     = 24
-	// retry is how long to wait after a failure, if the interval is not
-	// shorter.
+	// retry is the wait after a failure, unless the interval is shorter.
 	retry = time.Minute
 	// timeout bounds one. A disk that takes longer is no place for it.
 	timeout = 10 * time.Minute
@@ -77,7 +76,7 @@ func (s *Snapshots) Run(ctx context.Context) {
 	}
 }
 
-// due is how long the next snapshot has time.
+// due returns the time until the next snapshot.
 func (s *Snapshots) due(now time.Time) (time.Duration, error) {
 	names, err := s.list()
 	if err != nil || len(names) == 0 {

@@ -14,7 +14,7 @@ import (
 
 // DownError says that the embedded etcd does not run.
 type DownError struct {
-	// Reason is why it has ended, as it said.
+	// Reason is the error with which it ended.
 	Reason error
 }
 

@@ -24,16 +24,16 @@ const (
 	// does not answer would otherwise keep this process from serving discovery,
 	// and with it every namespace in the cluster from being deleted.
 	decideTimeout = 10 * time.Second
-	// hostRetry is how long to wait for a host that is busy.
+	// hostRetry is the wait for a host that is busy.
 	hostRetry = time.Second
 )
 
 // Decision is the meaning of the store's identity for this run.
 type Decision struct {
-	// Degraded is why nothing is served and what to do about it, or empty.
+	// Degraded is the reason for which nothing is served, with a remedy; empty for none.
 	Degraded string
-	// Again tries to decide once more, and is set when it is not known yet what
-	// the store is; nil otherwise. No error means that there is a decision.
+	// Again repeats the decision about the store. It is set while the state of the store is
+	// unknown, nil otherwise. Without an error the decision is made.
 	Again func(ctx context.Context) error
 	// Identity of the store; zero when degraded.
 	Identity identity.Identity

@@ -20,8 +20,8 @@ const (
 	// WitnessName is the ConfigMap in which the host remembers our store.
 	WitnessName = "penstock-store"
 
-	// lookInterval is how often our own etcd is asked how far it has come. That
-	// costs the host nothing.
+	// lookInterval is the interval of asking our own etcd for its revision. That costs the host
+	// nothing.
 	lookInterval = time.Second
 	// The mark is raised when nothing was written for markQuiet, so that the
 	// host is left alone as soon as nothing happens, and every markInterval
@@ -175,7 +175,8 @@ type pace struct {
 	// raised is the mark, at when it was raised or tried last.
 	raised int64
 	at     time.Time
-	// seen is how far the store had come, since when it has not moved.
+	// seen is the revision of the store at the last look, and since the time at which it stopped
+	// changing.
 	seen  int64
 	since time.Time
 	// failing is true after a failure, complained when it was told.

@@ -24,21 +24,22 @@ import (
 )
 
 const (
-	// spaceLook is how often etcd is asked whether it is full. A member answers that
-	// from memory; listing the alarms would write to its log.
+	// spaceLook is the interval of asking etcd whether it is full. A member answers that from
+	// memory; a list of alarms would write to its log.
 	spaceLook = 2 * time.Second
-	// spaceAgain is when to ask again that which was not answered.
+	// spaceAgain is the wait before a question without an answer is repeated.
 	spaceAgain = time.Second
 	// spaceTimeout bounds one question, spaceReclaim the making of room.
 	spaceTimeout = 2 * time.Second
 	spaceReclaim = 5 * time.Minute
-	// spaceRetry is how long to wait after room was made and it was not enough.
-	// It is shorter while deletions go on.
+	// spaceRetry is the wait after space was reclaimed, but not enough. spentRetry is the shorter
+	// one, for the time of deletions.
 	spaceRetry = time.Minute
 	spentRetry = 15 * time.Second
-	// tidyLeast is how many bytes of its file etcd must have free, besides half of the
-	// file, to be worth a defragmentation; tidyMost is how many may be in use, which etcd
-	// copies while it answers nobody; and tidyAgain is how often at most.
+	// tidyLeast is the number of free bytes of the file from which a defragmentation is worth it;
+	// at least half of the file must be free too. tidyMost bounds the bytes in use, which etcd
+	// copies without answering anybody. tidyAgain is the shortest time between two
+	// defragmentations.
 	tidyLeast = 32 << 20
 	tidyMost  = 256 << 20
 	tidyAgain = 10 * time.Minute
@@ -68,8 +69,8 @@ type Health struct {
 	// quota is the database size at which the embedded etcd refuses additions; 0 for an
 	// external etcd.
 	quota int64
-	// free is how many bytes are free below the quota, and scarce whether that is less than half
-	// of it.
+	// free is the number of free bytes below the quota. scarce is true if that is less than half of
+	// the quota.
 	free   atomic.Int64
 	scarce atomic.Bool
 	// answer is the answer to writes while etcd is full.
@@ -89,7 +90,7 @@ type Options struct {
 	// Down says why the embedded etcd does not run, nil while it does; nil for an etcd
 	// elsewhere.
 	Down func() error
-	// Volume is where the embedded etcd has its data, nil for an etcd elsewhere.
+	// Volume is the volume of the embedded etcd's data; nil for an external etcd.
 	Volume Volume
 	// Quota is the size in bytes of its database from which on nothing is added to the
 	// embedded etcd, which takes Reserved of it; 0 for an etcd elsewhere.
@@ -130,8 +131,8 @@ func (h *Health) Full() bool { return h.full.Load() }
 // OverQuota is true while etcd takes no writes, or ours nothing that adds to it.
 func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 
-// Room is how many bytes are free below the quota, as of the last look, and whether that is less than
-// half of the quota. Where no quota is known there is enough.
+// Room returns the number of free bytes below the quota, as of the last look, and whether it is
+// less than half of the quota. Without a known quota, space is not scarce.
 func (h *Health) Room() (free int64, scarce bool) { return h.free.Load(), h.scarce.Load() }
 
 // noteRoom notes what Room says.
@@ -165,7 +166,7 @@ func (h *Health) Run(ctx context.Context) {
 func (h *Health) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("store")
 	ctx = klog.NewContext(ctx, log)
-	// made is when room was made last, by whether an alarm had to be lifted.
+	// made has the last times at which space was reclaimed, with and without an alarm to lift.
 	made := map[bool]time.Time{}
 	var tidied time.Time
 	var revision int64
@@ -289,7 +290,7 @@ func (h *Health) spent(status *pb.StatusResponse) bool {
 	return h.quota > 0 && status.DbSize >= h.quota
 }
 
-// retryOf is how long to wait after room was made and it was not enough.
+// retryOf returns the wait after space was reclaimed, but not enough.
 func retryOf(full bool) time.Duration {
 	if full {
 		return spaceRetry

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// unreachableAfter is how many questions in a row an etcd elsewhere leaves unanswered
-	// before this replica counts as cut off from it: 1 to 7 s after it is.
+	// unreachableAfter is the number of consecutive questions without an answer after which this
+	// replica counts as cut off from an external etcd: 1 to 7 s after the loss.
 	unreachableAfter = 2
-	// reachLook is how often somebody who waits for etcd looks.
+	// reachLook is the interval of checks by requests that wait for etcd.
 	reachLook = 200 * time.Millisecond
-	// retrySeconds is when to ask again who was not answered for that: other
-	// replicas might not be cut off.
+	// retrySeconds is the value of Retry-After for requests that this replica cannot answer: other
+	// replicas may reach etcd.
 	retrySeconds = 1
 )
 

@@ -23,12 +23,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
-// volumeLook is how often the volume of the data directory is looked at for the ballast.
-// Nothing tells when others fill it.
+// volumeLook is the interval of checks of the data directory's volume. No event tells when other
+// programs fill it.
 const volumeLook = 2 * time.Second
 
-// bytesPerByte is how many bytes on the volume one byte of a request may take: in the
-// write-ahead log, and in the database.
+// bytesPerByte is the number of bytes on the volume for one byte of a request: in the write-ahead
+// log, and in the database.
 const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil one, of an
@@ -108,7 +108,8 @@ func quantity(bytes uint64) string {
 	return resource.NewQuantity(int64(bytes/mib*mib), resource.BinarySI).String()
 }
 
-// sizes are how many bytes are free, and must be; ok is false where nobody knows.
+// sizes returns the numbers of bytes that are free and that must be free. ok is false if they are
+// unknown.
 func (s *space) sizes() (free, reserve uint64, ok bool) {
 	if s == nil {
 		return 0, 0, false

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// lookInterval is how often the kubeconfig is read; retryFirst is how long to
-	// wait for the next try to reach the cluster, doubling up to retryMax.
+	// lookInterval is the interval of reading the kubeconfig. retryFirst is the wait before the
+	// second attempt to reach the cluster; each further wait is twice as long, up to retryMax.
 	lookInterval = 2 * time.Second
 	retryFirst   = time.Second
 	retryMax     = 10 * time.Second
@@ -45,7 +45,7 @@ type Cluster struct {
 	// checkTarget records which cluster the inventories are about.
 	checkTarget func(ctx context.Context, cluster string, forget bool) error
 	link        *kubeconfig.Link
-	// interval is how often the file is read.
+	// interval is the interval of reading the file.
 	interval time.Duration
 }
 

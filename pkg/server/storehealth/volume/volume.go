@@ -26,8 +26,8 @@ const (
 type Usage struct {
 	// Free is the space that this process may still use, Size all of it, in bytes.
 	Free, Size uint64
-	// FreeFiles is how many files can still be made of all Files; Files is 0 where a file
-	// system has no such limit.
+	// FreeFiles is the number of files that can still be created, of Files in all. Files is 0 for a
+	// file system without such a limit.
 	Files, FreeFiles uint64
 }
 
@@ -38,10 +38,10 @@ const LeastFiles = 16
 // LacksFiles reports whether the volume is short of inodes, which bytes that are free do not show.
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
-// Reserve is how much must be free before anything is added to the store.
+// Reserve returns the number of bytes that must be free before the store takes more content.
 func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), maxReserve) }
 
-// ballast is how large the file is that is kept for times without room.
+// ballast returns the size of the file that is deleted when space runs out.
 func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), maxBallast) }
 
 // Volume is the volume of a directory.
