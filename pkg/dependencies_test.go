@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDependencies checks that docs/reference/dependencies.md has a row with a reason for each module
+// TestDependencies checks that docs/reference/dependencies.md has an item with a reason for each module
 // that go.mod requires directly, in order, and no other.
 func TestDependencies(t *testing.T) {
 	var required []string
@@ -21,8 +21,8 @@ func TestDependencies(t *testing.T) {
 	slices.Sort(required)
 	page, _, _ := strings.Cut(read(t, "..", "docs/reference/dependencies.md"), "\n## ")
 	var listed []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\S+)` \\| (\\S.*) \\|$").FindAllStringSubmatch(page, -1) {
-		listed = append(listed, row[1])
+	for _, item := range regexp.MustCompile("(?m)^- `(\\S+)`: (\\S.*)$").FindAllStringSubmatch(page, -1) {
+		listed = append(listed, item[1])
 	}
 	if len(required) < 20 {
 		t.Fatalf("go.mod requires %d modules directly", len(required))
