@@ -396,6 +396,8 @@ func rows(steps map[string]step) string {
 		}
 		return strings.Join(out, "<br>")
 	}
+	actor := strings.NewReplacer("an administrator of the cluster", "cluster administrator", "an administrator of Penstock", "Penstock administrator",
+		" of the revisions", "", " of the extension", "", " of plans", "", "the author", "author", "an approver", "approver")
 	shared, order := map[string][]string{}, []string{}
 	for _, reason := range slices.Sorted(maps.Keys(steps)) {
 		s := steps[reason]
@@ -409,7 +411,7 @@ func rows(steps map[string]step) string {
 				do += "<br>*ClusterExtension:* " + s.catalog.do
 			}
 		}
-		answer := fmt.Sprintf("%s | %s | %s | %s", s.signal, s.who, do, code(commands...))
+		answer := fmt.Sprintf("%s | %s | %s | %s", s.signal, actor.Replace(string(s.who)), do, code(commands...))
 		if shared[answer] == nil {
 			order = append(order, answer)
 		}
