@@ -32,8 +32,8 @@ import (
 const FieldManager = "penstock-catalogs"
 
 const (
-	// workers is how many catalogs are looked at at a time; how many images are pulled is
-	// for the store of images to bound.
+	// workers is the number of catalogs that are reconciled at the same time. The store of images
+	// bounds the pulls.
 	workers = 4
 	// retryFirst and retryMost bound the time between two attempts.
 	retryFirst = 5 * time.Second
@@ -72,8 +72,8 @@ type Options struct {
 	// SeesLeases is true if the leases of catalogd can be watched. When not, nothing is written:
 	// there may be one.
 	SeesLeases bool
-	// CatalogdNamespaces are where a lease of catalogd counts. Elsewhere users who may create
-	// leases could stop us with one.
+	// CatalogdNamespaces are the namespaces in which a lease of catalogd counts. In other
+	// namespaces users who may create leases could stop us with one.
 	CatalogdNamespaces []string
 	// TakeOver lets this process write ClusterCatalogs of a catalogd that does not hold its
 	// lease any more.
@@ -292,7 +292,7 @@ func (c *Controller) close() {
 	}
 }
 
-// pause is how long to wait after so many failures, different on each replica.
+// pause returns the wait after a number of failures. It differs on each replica.
 func pause(failures int) time.Duration {
 	wait := retryFirst
 	for range min(failures, 16) - 1 {

@@ -30,7 +30,7 @@ type PullSecrets struct {
 	Global types.NamespacedName
 	// Path is a file in the format of docker's config.json, "" for none.
 	Path string
-	// Dir is where the file for a pull is made.
+	// Dir is the folder of the credentials file of a pull.
 	Dir string
 	// Clock is the system's when it is nil.
 	Clock clock.PassiveClock
@@ -38,12 +38,12 @@ type PullSecrets struct {
 	// mu is held while they are read: a caller that asks meanwhile is given the same.
 	mu    sync.Mutex
 	known *auths
-	// until is when known is read again.
+	// until is the time at which known is read again.
 	until time.Time
 }
 
-// knownFor is how long credentials that were read without an error are used again. Many
-// extensions that are installed together would otherwise cost as many requests each.
+// knownFor is the time for which credentials are used again that were read without an error.
+// Otherwise many extensions that are installed together would cost as many requests each.
 const knownFor = 2 * time.Second
 
 var _ Credentials = &PullSecrets{}

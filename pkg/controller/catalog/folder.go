@@ -13,11 +13,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 )
 
-// maxProcesses is how many processes may share a folder.
+// maxProcesses bounds the processes that share a folder.
 const maxProcesses = 64
 
-// Folder is where catalogs are on disk. Several processes may share one: images are common,
-// so that each digest is downloaded once; indexes and contents are each process' own.
+// Folder is the folder of catalogs on disk. Several processes can share it. They share images, so
+// each digest is downloaded once; each process has its own indexes and contents.
 type Folder struct {
 	Images   *image.Store
 	Indexes  *index.Store

@@ -38,7 +38,7 @@ type known struct {
 	// failures are those in a row, and retry when to try again; zero for never.
 	failures int
 	retry    time.Time
-	// polled is when the image was asked for.
+	// polled is the time of the last request for the image.
 	polled time.Time
 	// attempts count for metrics.
 	succeeded, failed int

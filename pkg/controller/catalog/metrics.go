@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// most is how many catalogs have series of their own.
+// most bounds the catalogs that have metric series of their own.
 const most = 100
 
 var _ prometheus.Collector = &Controller{}

@@ -132,8 +132,8 @@ func (c *Controller) replace(ctx context.Context, catalog *clustercatalog.Catalo
 	}
 }
 
-// unpackedAt is when a content was taken from its image. Clients ask whether it has changed
-// since: another content is never older than the one before.
+// unpackedAt returns the time at which a content was unpacked from its image. Clients compare it to
+// detect changes: a new content always has a later time than the one before.
 func (c *Controller) unpackedAt(k *known, made *made) time.Time {
 	if k.digest() == digestOf(made.ref) && !k.unpacked.IsZero() {
 		return k.unpacked
@@ -183,7 +183,7 @@ func (c *Controller) due(catalog *clustercatalog.Catalog, k *known) bool {
 	return catalog.Poll() > 0 && !now.Before(k.polled.Add(catalog.Poll()))
 }
 
-// nextLook is when to look again although nothing has changed.
+// nextLook returns the wait before the next pass without an event.
 func (c *Controller) nextLook(catalog *clustercatalog.Catalog, k *known) time.Duration {
 	now := c.Clock.Now()
 	switch {

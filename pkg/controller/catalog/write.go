@@ -52,7 +52,7 @@ func (c *Controller) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return nil
 }
 
-// baseOf is where a catalog is served, "" when nobody listens.
+// baseOf returns the address at which a catalog is served, "" if no server listens.
 func (c *Controller) baseOf(name string) string {
 	if c.Base == "" {
 		return ""

@@ -42,7 +42,7 @@ type Rollbacks interface {
 	Rollback(ctx context.Context, name string, rollback *olmv1alpha1.RevisionRollback, options metav1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
 }
 
-// refusal is why a revision is not rolled back by itself; nil for no reason.
+// refusal is the reason why a revision is not rolled back automatically; nil for none.
 type refusal struct{ reason, message string }
 
 // fallBack rolls the newest revision back when its rollout has failed and it asks

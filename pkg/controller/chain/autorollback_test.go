@@ -50,7 +50,7 @@ func (m *mortal) write(do func() error) error {
 	return err
 }
 
-// backend is what is left when a process dies.
+// backend has the state that survives the death of a process.
 type backend struct {
 	api   client.WithWatch
 	heads *store.Heads
@@ -71,7 +71,7 @@ type process struct {
 	// asked counts requests for a rollback; refusing is what they get.
 	asked    int
 	refusing error
-	// behind is what its cache holds, nil for what is stored.
+	// behind has the content of an outdated cache; nil for the stored content.
 	behind []olmv1alpha1.ClusterExtensionRevision
 	// metrics answers MetricChecks, and complete is true when the newest revision is rolled out.
 	metrics  Metrics

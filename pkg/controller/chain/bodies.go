@@ -22,7 +22,7 @@ type Packs interface {
 // few of the others.
 const (
 	openSmall, openLarge = 64, 4
-	// smallPack is how many bytes the manifests of a small pack have at most.
+	// smallPack bounds the manifests of a small pack, in bytes.
 	smallPack = 256 << 10
 )
 

@@ -24,13 +24,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// workers is how many chains are reconciled at the same time. The writes of all
-// of them share one limiter (see package targetclient).
+// workers is the number of chains that are reconciled at the same time. Their writes share one
+// limiter (see package targetclient).
 const workers = 8
 
-// compiledLayers is how many compiled revisions are kept: those of chains to which
-// something happens. One of 60 objects is 15 KB. Others are compiled when their next
-// pass comes, which takes less than the pass.
+// compiledLayers bounds the compiled revisions that are kept: those of chains with recent events.
+// One of 60 objects has 15 KB. Others are compiled at the next pass of their chain, which takes
+// less time than the pass itself.
 const compiledLayers = 256
 
 // Options of the controller. All are required, but for Passes.
@@ -43,8 +43,7 @@ type Options struct {
 	Engine *rollout.Engine
 	// Targets leads to the clusters that chains name.
 	Targets Targets
-	// Events is where people are told; they are stored in the host cluster. It knows
-	// the kinds of our own API.
+	// Events records events for users, in the host cluster. It knows the kinds of our own API.
 	Events      record.EventRecorder
 	Packs       Packs
 	Heads       Heads

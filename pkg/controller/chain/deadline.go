@@ -78,7 +78,7 @@ func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.
 	return available.LastTransitionTime.Add(time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second), true
 }
 
-// next is when to look again although nothing happened.
+// next returns the wait before the next pass without an event.
 func (s *scope) next() time.Duration {
 	after := s.report.RequeueAfter
 	if s.stale {

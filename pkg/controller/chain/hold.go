@@ -32,7 +32,7 @@ type Owners interface {
 type ownerHold struct {
 	hold  *store.Hold
 	owner metav1.OwnerReference
-	// released is why the hold ended in this pass, "" when it did not.
+	// released is the reason for which the hold ended in this pass; "" if it did not.
 	released string
 }
 

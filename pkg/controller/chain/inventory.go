@@ -26,8 +26,8 @@ type ledger struct {
 	chain       string
 	revision    int64
 	inventory   rollout.Inventory
-	// cluster is where the objects are, see store.Inventory. A change of it is saved with
-	// the objects that it is about.
+	// cluster identifies the cluster of the objects, see store.Inventory. A change of it is saved
+	// together with the objects in question.
 	cluster string
 }
 

@@ -24,8 +24,8 @@ type memory struct {
 	written store.Row
 	// numbered is true when the revision's number is known to be used.
 	numbered bool
-	// again is when a rollback that was refused may be asked for again, and wait
-	// how long that took to come.
+	// again is the time of the next attempt at a rollback that was refused, and wait the time
+	// before it.
 	again time.Time
 	wait  time.Duration
 	// unknownSince is since when the answers of watches have been on their way; zero

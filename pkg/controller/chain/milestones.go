@@ -23,8 +23,8 @@ const (
 	// maxMilestones bounds the different events of a revision that are remembered, and so
 	// those within repeatAfter. Ends are told beyond that.
 	maxMilestones = 20
-	// stuckAfter is how long a revision is not available before the cause is an event: it
-	// may go by itself.
+	// stuckAfter is the time without availability after which an event tells the cause: a shorter
+	// failure can end by itself.
 	stuckAfter = time.Minute
 )
 
@@ -192,7 +192,7 @@ func explained(phases []olmv1alpha1.PhaseStatus) *olmv1alpha1.ObjectFailure {
 	return nil
 }
 
-// told is when events of a revision were told, by reason and key.
+// told has the times of a revision's events, by reason and key.
 type told map[string]time.Time
 
 // fresh is true for an event that was not told lately, and notes it.

@@ -40,8 +40,8 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 // identity and the field names. The few causes that a chain has fit into the other half of status.
 const failureBytes = 512
 
-// maxFailures is how many failing objects each phase may list so that status
-// stays within its limit whatever the messages are.
+// maxFailures bounds the failing objects in the status of each phase, so that status stays within
+// its limit for any messages.
 func maxFailures(phases []rollout.PhaseReport) int {
 	failing := 0
 	for _, phase := range phases {

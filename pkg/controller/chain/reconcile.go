@@ -18,11 +18,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// freezeRetry is when to look again while it is not known whether the cluster is
-// frozen, which is so for a moment after a start.
+// freezeRetry is the wait while it is unknown whether the cluster is frozen. That is so for a
+// moment after a start.
 const freezeRetry = 100 * time.Millisecond
 
-// staleRetry is when to look again after a revision changed during a pass.
+// staleRetry is the wait after a revision changed during a pass.
 const staleRetry = time.Second
 
 // reconciler reconciles one chain at a time for each key; the key's name is the
@@ -49,14 +49,14 @@ type scope struct {
 	invalid map[string]error
 	held    ownerHold
 	report  rollout.Report
-	// began is when the pass did.
+	// began is the time at which the pass began.
 	began time.Time
 	// judged is the time by which status judges deadlines.
 	judged time.Time
-	// freeze is why nothing may be written; nil when it may.
+	// freeze is the reason why nothing may be written; nil for none.
 	freeze *rollout.Freeze
-	// cluster is where the chain is rolled out, and targetErr why that is not known or not
-	// to be reached: nothing is done then.
+	// cluster is the cluster of the chain. targetErr is the reason why it is unknown or
+	// unreachable: nothing is done then.
 	cluster   target.Cluster
 	targetErr error
 	// manifests has the manifests, and inverted, for each layer, the objects that

@@ -34,7 +34,7 @@ import (
 type confirmed struct {
 	rows   map[int64]store.Row
 	writes int
-	// succeeded is what the head says of the chain.
+	// succeeded is true if the head of the chain says so.
 	succeeded bool
 	head      store.Head
 	broken    error

@@ -30,7 +30,7 @@ func shareOf(layer *rollout.LayerReport, newer []string) share {
 	return s
 }
 
-// own is how many objects the layer answers for.
+// own returns the number of objects for which the layer is responsible.
 func (s share) own() int { return s.objects - s.superseded - s.pending }
 
 // none is true when the layer answers for none of its objects.

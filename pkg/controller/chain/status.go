@@ -85,17 +85,17 @@ type finding struct {
 	next *olmv1alpha1.ClusterExtensionRevision
 	// chainHeld is the hold of the chain's owner, reported on the newest revision.
 	chainHeld ownerHold
-	// freeze is why nothing may be written, nil when it may.
+	// freeze is the reason why nothing may be written; nil for none.
 	freeze *rollout.Freeze
 	// inverted are objects that wait for a later install level.
 	inverted []release.Inversion
 	// measured are the last answers of MetricChecks.
 	measured []olmv1alpha1.MetricMeasurement
-	// invalid is why the revision cannot be compiled.
+	// invalid is the reason why the revision cannot be compiled.
 	invalid error
-	// targetErr is why nothing is known of the cluster, and nothing done.
+	// targetErr is the reason why the cluster is unknown, so that nothing is done.
 	targetErr error
-	// began is when the pass did.
+	// began is the time at which the pass began.
 	began time.Time
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// syncGrace is how long the first answers of watches are waited for before status
-// says that they are missing.
+// syncGrace is the time for the first answers of watches. After it status says that they are
+// missing.
 const syncGrace = time.Minute
 
 // inSyncGrace is true for a revision whose status speaks of its present generation, while

@@ -102,7 +102,7 @@ type Controller struct {
 	kinds cache.SharedIndexInformer
 	// running are the ChartKinds that are served, by name.
 	running map[string]*served
-	// renders is how often the charts of ChartKinds were rendered, by name.
+	// renders counts the renderings of the charts of ChartKinds, by name.
 	renders map[string]int
 }
 
@@ -200,10 +200,10 @@ func (c *Controller) servedBy(name string) *served {
 type Counts struct {
 	// Name is that of the ChartKind.
 	Name string
-	// States are how many of its custom resources have which reason of Progressing, empty for
-	// none.
+	// States counts its custom resources by the reason of Progressing, which is empty before there
+	// is one.
 	States map[string]int
-	// Renders is how often its chart was rendered.
+	// Renders is the number of times that its chart was rendered.
 	Renders int
 }
 

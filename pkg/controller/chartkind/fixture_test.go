@@ -73,7 +73,7 @@ type plane struct {
 	// signed are the records of charts by their references.
 	signed map[string]*signer.Record
 
-	// account is what a ServiceAccount has in place of host.
+	// account is the client of a ServiceAccount, in place of host.
 	account dynamic.Interface
 	// stop ends the controller that runs.
 	stop func()
@@ -93,7 +93,7 @@ type plane struct {
 	renders int
 	// lacks are the names of users who cannot do anything.
 	lacks map[string]bool
-	// forbidden is whether statuses cannot be written.
+	// forbidden is true if statuses cannot be written.
 	forbidden bool
 }
 
@@ -481,7 +481,7 @@ func (p *plane) lamp(name string, size int64) {
 	})
 }
 
-// deployment is what the chart makes for a Lamp, as its controller has it.
+// deployment sets the Deployment that the chart makes for a Lamp, as its controller would.
 func (p *plane) deployment(name, available string) {
 	p.Helper()
 	p.store(deployments, "Deployment", name, func(object *unstructured.Unstructured) {

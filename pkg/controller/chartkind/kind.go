@@ -256,7 +256,7 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 	return err
 }
 
-// leaveAfter is how long a ChartKind that is being deleted waits for the rights of its
+// leaveAfter is the time for which a ChartKind that is being deleted waits for the rights of its
 // ServiceAccount. Then the engine releases its custom resources.
 const leaveAfter = 2 * time.Minute
 

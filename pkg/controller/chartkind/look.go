@@ -89,8 +89,8 @@ func (s *served) noteTold(key, resourceVersion string, conditions []metav1.Condi
 	s.told[key] = told{resourceVersion, conditions}
 }
 
-// firstLook is how long the workloads may be unknown after a leader has begun, before that is
-// told.
+// firstLook is the time after the beginning of a term before status says that workloads are
+// unknown.
 const firstLook = 30 * time.Second
 
 // waitsForWorkloads puts a look off while the workloads are not known yet: of each custom resource
@@ -107,8 +107,8 @@ func (s *served) waitsForWorkloads(key string) bool {
 	return true
 }
 
-// settle is how long a change of a workload may be unknown to its controller before that is
-// told.
+// settle is the time in which a change of a workload may be unknown to its controller before status
+// says so.
 const settle = 2 * time.Second
 
 // waitsForSettling puts a look off that would say of a custom resource that is ready that it is

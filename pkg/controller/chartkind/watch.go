@@ -43,9 +43,9 @@ type served struct {
 	// definition is the uid of the CustomResourceDefinition.
 	definition types.UID
 	stop       func()
-	// refused is whether the cluster has refused a request, and nobody has looked why.
+	// refused is true if the cluster has refused a request, and the reason is not yet known.
 	refused atomic.Bool
-	// begun is since when it is served.
+	// begun is the time since which it is served.
 	begun time.Time
 
 	// passes are the custom resources of which a revision is to be made, and looks those whose
@@ -279,7 +279,7 @@ func findMetadata(informer cache.SharedIndexInformer, namespace, name string) *m
 	return nil
 }
 
-// namespaceOf is where the objects of a custom resource are.
+// namespaceOf returns the namespace of the objects of a custom resource.
 func (s *served) namespaceOf(resource *unstructured.Unstructured) string {
 	if s.spec.Namespace != "" {
 		return s.spec.Namespace

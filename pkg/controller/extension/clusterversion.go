@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// versionAgain is when an extension gets another pass whose bundle waits for a newer cluster: a pass
-// asks the cluster for its version. Nothing can be watched that tells it.
+// versionAgain is the interval of passes of an extension whose bundle waits for a newer cluster. A
+// pass asks the cluster for its version: it cannot be watched.
 const versionAgain = 10 * time.Minute
 
 // Versions knows the versions of clusters, by the name of their target.
@@ -30,7 +30,7 @@ type Versions interface {
 type clusterIs struct {
 	// version is nil when it is not known, or when it does not matter.
 	version *clusterversion.Kubernetes
-	// waits is why a bundle that needs a version is not installed now.
+	// waits is the reason why a bundle that needs a version is not installed now.
 	waits *maker.Outcome
 }
 
@@ -59,8 +59,8 @@ func (s *scope) clusterVersion(ctx context.Context) clusterIs {
 	return clusterIs{waits: stop(status.Pending, "the version of the cluster is not known yet", "")}
 }
 
-// mayChoose is why a bundle is not installed whose cluster has a version that is not known, nil for
-// any other.
+// mayChoose returns the reason why a bundle is not installed in a cluster whose version is unknown;
+// nil for none.
 func (s *scope) mayChoose(answer *resolve.Resolution) *maker.Outcome {
 	if installed, _ := s.installedBundle(); s.cluster.waits == nil || installed == answer.Bundle.Name || !resolve.NeedsKubernetes(answer.Bundle) {
 		return nil

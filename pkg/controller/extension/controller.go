@@ -33,8 +33,8 @@ import (
 // FieldManager writes revisions and the status of ClusterExtensions.
 const FieldManager = "penstock-extensions"
 
-// workers is how many extensions are looked at at a time; how many images are unpacked is
-// for the store of images to bound.
+// workers is the number of extensions that are reconciled at the same time. The store of images
+// bounds the pulls.
 const workers = 8
 
 // Manifests reads the manifests of a revision, in the order of rollout.
@@ -86,7 +86,8 @@ type Options struct {
 	// RecentRights is asked whether somebody may create revisions, for each image that is pulled:
 	// that something is allowed it may say some seconds after it was.
 	RecentRights maker.Rights
-	// OperatorControllerNamespaces are where a lease of OLM's operator-controller counts.
+	// OperatorControllerNamespaces are the namespaces in which a lease of OLM's operator-controller
+	// counts.
 	OperatorControllerNamespaces []string
 	// Target names the cluster of extensions that name none, empty for the host.
 	Target    string
@@ -126,7 +127,7 @@ type Options struct {
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
 	// gone; nil for nobody.
 	Looked func(*extension.Extension)
-	// Events is where people are told.
+	// Events records events for users.
 	Events  record.EventRecorder
 	Metrics func(all func() []*unstructured.Unstructured) (Metrics, error)
 	Clock   clock.WithTicker
@@ -153,7 +154,7 @@ type Controller struct {
 	requiring map[string][]string
 	// followed are the objects that extensions take values from.
 	followed map[valueObject]*followed
-	// edited is when the first of the edits of such objects was that an extension has not followed yet.
+	// edited has the time of the first edit of such objects that an extension has not used yet.
 	edited map[string]time.Time
 	// following is for the watches of these objects.
 	following sync.WaitGroup

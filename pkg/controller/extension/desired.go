@@ -216,8 +216,8 @@ func (s *scope) installedBundle() (name, version string) {
 	return installed.Annotations[olmv1alpha1.BundleAnnotation], installed.Annotations[olmv1alpha1.VersionAnnotation]
 }
 
-// unresolved is why the catalogs have no answer. Without any catalog, what is installed goes
-// on as it is, when it is what is asked for.
+// unresolved returns the outcome when the catalogs have no answer. Without any catalog, installed
+// content stays as it is, if it is the requested one.
 func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome {
 	asked := slices.DeleteFunc(slices.Clone(catalogs), func(one resolve.Catalog) bool {
 		return one.Unavailable || !selects(s.extension.Spec.Source.Catalog.Selector, one.Labels)

@@ -49,7 +49,7 @@ import (
 
 var began = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
-// errDied is what a process sees of a write after which it is gone.
+// errDied is the error of a process's write after which it is dead.
 var errDied = errors.New("the process was killed by the test")
 
 // plane is a host and our API without a cluster. It outlives the processes that run on it.
@@ -77,7 +77,7 @@ type plane struct {
 	heads    map[string]*chain.Head
 	head     *chain.Head
 	creating func(*olmv1alpha1.ClusterExtensionRevision)
-	// made are who made which revision, and version counts writes.
+	// made has the author of each revision, and version counts writes.
 	made    map[string]string
 	version int
 	// denied are users who may create nothing, and impersonators those who may impersonate.
@@ -85,7 +85,7 @@ type plane struct {
 	// lacks are verbs that nobody has.
 	lacks  map[string]bool
 	images map[string]fs.FS
-	// signed is who signed the images.
+	// signed has the signers of the images.
 	signed map[string]*signer.Record
 	// pulls and reviews count images and questions about rights.
 	pulls   counter
@@ -93,7 +93,7 @@ type plane struct {
 	pullErr error
 	// live is the definition that the cluster has; nil for none.
 	live *apiextensionsv1.CustomResourceDefinition
-	// left is how many writes the process has before it dies; negative for as many as it likes.
+	// left is the number of writes before the process dies; negative for no limit.
 	left int
 	died chan struct{}
 	// resolved is called when a pass has asked the catalogs; it may be nil.
@@ -102,8 +102,8 @@ type plane struct {
 	asked counter
 	// created counts extensions.
 	created int
-	// byHelm is whether the next process has the gate off, and releases is what Helm keeps; nil
-	// where there is none.
+	// byHelm is true if the next process has the gate off. releases has Helm's releases; nil for
+	// none.
 	byHelm, keepReleases bool
 	releases             *releases
 	windows              *windows
@@ -113,7 +113,7 @@ type plane struct {
 	kubernetes string
 	// served are kinds of the cluster besides those of every cluster.
 	served []string
-	// choice is what a stamp says of it, and notes are those of every diff.
+	// choice is the choice in the stamp, and notes are those of every diff.
 	choice *author.Choice
 	notes  []olmv1alpha1.DiffNote
 	// exact has writes of annotations leave the generation, as the host does.

@@ -35,7 +35,7 @@ type releases struct {
 	asked               int
 	last                helmapplier.Wanted
 	err                 error
-	// failing is why Helm cannot apply.
+	// failing is the error with which Helm cannot apply.
 	failing error
 	frozen  *rollout.Freeze
 }
@@ -368,8 +368,8 @@ func TestOtherGate(t *testing.T) {
 	}
 }
 
-// isHelms is whether Helm has the objects of the newest revision, and isEngines whether the
-// engine has, or is about to.
+// isHelms reports whether Helm has the objects of the newest revision. isEngines reports whether
+// the engine has them, or is about to.
 func (p *plane) isHelms() bool {
 	return rev.IsHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)]) && strings.Contains(p.message("Ready"), "Helm release")
 }
@@ -423,7 +423,7 @@ func TestAdoptOutcomes(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*releases)
-		// says is what Ready does; without it, a revision is made with these objects.
+		// says is the value of Ready; without it, a revision with these objects is made.
 		says    string
 		objects string
 	}{

@@ -29,7 +29,7 @@ func installedByEngine(t *testing.T) *plane {
 	return p
 }
 
-// settledByHelm is whether Helm has all that is asked for.
+// settledByHelm reports whether Helm has all of the requested content.
 func (p *plane) settledByHelm() bool {
 	return p.isHelms() && p.condition("Installed") == "True/Succeeded" && p.condition("Progressing") == "True/Succeeded"
 }
@@ -56,7 +56,7 @@ func (r *releases) object(revision, name string) {
 	r.keep(revision, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"lamps"}}`, name))
 }
 
-// has is whether the deployed revision of the release has an object.
+// has reports whether the deployed revision of the release has an object.
 func (r *releases) has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -277,7 +277,7 @@ func TestNoReleases(t *testing.T) {
 	}
 }
 
-// isHanded is whether a revision was handed to Helm, and the engine has given its objects up.
+// isHanded reports whether a revision was handed to Helm, and the engine has released its objects.
 func (p *plane) isHanded(name string) bool {
 	r := p.revisions[name]
 	return r != nil && rev.IsHanded(r) && metav1.GetControllerOf(r) != nil

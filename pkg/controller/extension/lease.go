@@ -71,7 +71,7 @@ func (c *Controller) forgetLeftAlone(name string) {
 // eventLeftAlone is the reason of that event.
 const eventLeftAlone = "LeftAlone"
 
-// other is whether OLM's operator-controller is there.
+// other tells whether OLM's operator-controller runs.
 type other int
 
 const (

@@ -68,14 +68,14 @@ func newEstate(t *testing.T, size int, seed uint64) *estate {
 	return e
 }
 
-// of is what an extension requires.
+// of returns the requirements of an extension.
 func (e *estate) of(name string) map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.requires[name]
 }
 
-// annotation is what an extension requires, as users write it.
+// annotation returns the requirements of an extension, as users write them.
 func (e *estate) annotation(name string) string {
 	var all []string
 	for other, of := range e.of(name) {

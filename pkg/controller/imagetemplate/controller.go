@@ -27,12 +27,12 @@ import (
 const FieldManager = "penstock-image-templates"
 
 const (
-	// workers is how many objects are looked at at a time.
+	// workers is the number of objects that are reconciled at the same time.
 	workers = 4
 	// retryFirst and retryMost bound the time between attempts that fail.
 	retryFirst, retryMost = time.Second, time.Minute
-	// retryDenied is when to ask again for rights that an author does not have, and for kinds
-	// that no definition announces: nothing tells when that changes.
+	// retryDenied is the wait before asking again for rights that an author lacks, and for kinds
+	// that no definition announces: no event tells when that changes.
 	retryDenied = 2 * time.Minute
 )
 
@@ -89,8 +89,9 @@ type Controller struct {
 	mu sync.Mutex
 	// informers have the objects of kinds that the cluster has, by definition.
 	informers map[string]cache.SharedIndexInformer
-	// settled is how an object was left. It is looked at again when it is another, or
-	// unsettled: when something that it needs is.
+	// settled has the state of each object after its last pass. An object gets another pass when
+	// its state differs. It also gets one when it is in unsettled, because something that it needs
+	// has changed.
 	settled   map[key]string
 	unsettled map[key]bool
 	// behind are the resource versions of objects that were written over: the watch brings

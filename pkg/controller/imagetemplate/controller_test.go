@@ -178,7 +178,7 @@ func (h *host) live() *unstructured.Unstructured {
 	return found
 }
 
-// writes is how many there were.
+// writes returns the number of writes.
 func (h *host) writes() (count int) {
 	for _, one := range h.catalogs.Actions() {
 		if one.GetVerb() != "list" && one.GetVerb() != "watch" && one.GetVerb() != "get" {

@@ -30,7 +30,7 @@ const (
 	stateLeft state = "LeftToOLM"
 )
 
-// States are how many objects of a kind have their template in a state.
+// States counts objects by kind and state of their template.
 func (c *Controller) States() map[struct{ Kind, State string }]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ type scope struct {
 	key    key
 	kind   annotated.Kind
 	object *unstructured.Unstructured
-	// again is when to look again although nothing has changed; 0 is never.
+	// again is the wait before a pass without an event; 0 is never.
 	again time.Duration
 	// unknown is set when a value is not known now, and what is there holds.
 	unknown error

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// versionEvery is how often the cluster is asked for its version, at most, and only while a
-// template needs it. Nothing can be watched that tells it.
+// versionEvery is the shortest time between two questions for the cluster's version. They are asked
+// only while a template needs it: it cannot be watched.
 const versionEvery = time.Minute
 
 // versions knows the version of the cluster.
@@ -25,7 +25,7 @@ type versions struct {
 	mu sync.Mutex
 	// inUse is true if a template needs it.
 	inUse bool
-	// asked is when it was asked for last, and answered when there was an answer.
+	// asked is the time of the last question, and answered that of the last answer.
 	asked, answered time.Time
 	// git is the last answer.
 	git string

@@ -52,7 +52,7 @@ type Rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// Store is how revisions are read and written. All fields are required.
+// Store reads and writes revisions. All fields are required.
 type Store struct {
 	// Informer is that of revisions.
 	Informer interface {

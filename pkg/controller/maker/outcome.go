@@ -8,7 +8,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Reason is how a pass ended. Front ends have reasons of their own besides these.
+// Reason is the result of a pass in one word. Front ends have reasons of their own besides these.
 type Reason string
 
 // Reasons of the maker.
@@ -37,7 +37,7 @@ const (
 	Failed Reason = "Failed"
 )
 
-// Outcome is how a pass ended, and why.
+// Outcome is the result of a pass, with its reason.
 type Outcome struct {
 	Reason Reason
 	// Message and Why are for people: what happened, and what helps.

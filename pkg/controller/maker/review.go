@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// mostNotes is how many notes the reason of a proposal has in words, and longestNote bounds each
-// of them, in bytes.
+// mostNotes bounds the notes that the reason of a proposal has in words, and longestNote each of
+// them, in bytes.
 const (
 	maxNotes    = 3
 	longestNote = 240

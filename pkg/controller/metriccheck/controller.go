@@ -33,9 +33,9 @@ import (
 )
 
 const (
-	// workers is how many queries are under way at a time.
+	// workers is the number of queries that run at the same time.
 	workers = 4
-	// remembered is how many answers are kept until a status has them.
+	// remembered bounds the answers that are kept until a status has them.
 	remembered = 1024
 	// longestMessage bounds the message of a measurement, in bytes.
 	longestMessage = 512
@@ -61,7 +61,7 @@ type Subject struct {
 	Revision  types.UID
 	// Namespaces are those of its workloads.
 	Namespaces []string
-	// Since is when all its objects became Available.
+	// Since is the time at which all its objects became Available.
 	Since time.Time
 	// Checks are the names of MetricChecks.
 	Checks []string

@@ -12,10 +12,10 @@ import (
 type Charts struct {
 	// Name is that of the ChartKind.
 	Name string
-	// States are how many of its custom resources are in a state: the reason of Progressing,
-	// empty when there is none yet.
+	// States counts its custom resources by the reason of Progressing, which is empty before there
+	// is one.
 	States map[string]int
-	// Renders is how often its chart was rendered in this term.
+	// Renders is the number of times that its chart was rendered in this term.
 	Renders int
 }
 

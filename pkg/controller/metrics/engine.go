@@ -20,8 +20,8 @@ const (
 	otherValue                       = "other"
 	// unknownManager is for changes that managedFields do not tell.
 	unknownManager = "unknown"
-	// maxFights is how many repaired objects are remembered with the manager
-	// who had changed them.
+	// maxFights bounds the repaired objects that are remembered, each with the manager that had
+	// changed it.
 	maxFights = 1000
 )
 

@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// noon is when tests begin.
+// noon is the time at which tests begin.
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // fixture is a term whose cache holds revisions.

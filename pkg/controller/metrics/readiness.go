@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// readinessFresh is how long an answer is shown before the next scrape has it computed again.
+	// readinessFresh is the age from which the next scrape has an answer computed again.
 	readinessFresh = 15 * time.Minute
-	// readinessRetry is how long a failure counts.
+	// readinessRetry is the time for which a failure is not tried again.
 	readinessRetry = time.Minute
 	// readinessTimeout bounds one answer.
 	readinessTimeout = time.Minute

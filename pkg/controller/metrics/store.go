@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 
-// mostExtensions is how many extensions have a series of their own for their size; the
-// others share one, which no extension can be called.
+// mostExtensions bounds the extensions that have a series of their own for their size. The others
+// share one series, whose name no extension can have.
 const (
 	maxExtensions   = 100
 	otherExtensions = "(other)"

@@ -8,7 +8,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Templates are how many objects of a kind have the template of their image in a state.
+// Templates counts objects by kind and state of their image's template.
 type Templates map[struct{ Kind, State string }]int
 
 // AddTemplates registers the metrics of templates of images for a term. All returns what is

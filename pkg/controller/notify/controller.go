@@ -33,12 +33,12 @@ import (
 )
 
 const (
-	// MaxReceivers is how many receivers are served, the first ones by name.
+	// MaxReceivers bounds the receivers that are served: the first ones by name.
 	MaxReceivers = 10
 	// retryFirst and retryMost bound the time between two attempts.
 	retryFirst, retryMost = time.Second, 5 * time.Minute
-	// settle is how long a receiver waits for more before the first attempt: what happens
-	// together is sent together.
+	// settle is the wait of a receiver for more entries before the first attempt, so that
+	// simultaneous facts are sent together.
 	settle = 2 * time.Second
 )
 
@@ -245,8 +245,8 @@ func (c *Controller) setRecording(is bool, since time.Time) {
 	c.recording, c.since = is, since
 }
 
-// Pending is how many entries a receiver has not taken, and since when attempts fail; zero when the
-// last one did not.
+// Pending is the number of entries that a receiver has not taken, and the time since which attempts
+// fail: zero after a success.
 type Pending struct {
 	Receiver     string
 	Entries      int

@@ -32,8 +32,8 @@ type receiver struct {
 	secret  *corev1.Secret
 	to      notify.Receiver
 	invalid error
-	// failed is why the last attempt failed, and failing is when the first one did since one
-	// succeeded.
+	// failed is the error of the last attempt. failing is the time of the first failure since the
+	// last success.
 	failed  string
 	failing time.Time
 }

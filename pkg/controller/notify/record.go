@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// repeatAfter is how long a fact that ended and came back is not recorded again.
+	// repeatAfter is the time in which a fact that ended and came back is not recorded again.
 	repeatAfter = time.Hour
-	// forgetAfter is when the marks of a ClusterExtension are forgotten when a process begins.
+	// forgetAfter is the age at which a starting process forgets the marks of a ClusterExtension.
 	forgetAfter = 30 * 24 * time.Hour
 )
 

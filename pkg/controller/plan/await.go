@@ -50,7 +50,7 @@ func (s *scope) await(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	return nil
 }
 
-// writtenAt is when an item was written, or had its turn.
+// writtenAt returns the time at which an item was written, or else had its turn.
 func writtenAt(item v1alpha1.PlanItem) time.Time {
 	for _, at := range []*metav1.Time{item.AppliedAt, item.StartedAt} {
 		if at != nil {
@@ -111,8 +111,8 @@ func (s *scope) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	return live
 }
 
-// pauseNoted is how often the time of a pause is noted in status while it lasts: the
-// next leader must not take it for time in which something was done.
+// pauseNoted is the interval at which status records the time of a pause. So the next leader does
+// not count the pause as time of work.
 const pauseNoted = 5 * time.Minute
 
 // pause takes the time in which what is waited for is paused.

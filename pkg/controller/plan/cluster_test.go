@@ -50,8 +50,7 @@ type cluster struct {
 	missing map[schema.GroupKind]bool
 	// blind watches answer nothing, and ignorant facts neither.
 	blind, ignorant bool
-	// frozen is what watches go on showing, of the objects in it; nil stands for one
-	// that is not there.
+	// frozen has the objects that watches keep showing; nil stands for a missing object.
 	frozen map[manifest.ID]*unstructured.Unstructured
 	// down answers no request.
 	down bool

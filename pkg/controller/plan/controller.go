@@ -89,7 +89,7 @@ type Options struct {
 	Rights   Rights
 	// Freezes stop a run.
 	Freezes Freezes
-	// Events is where people are told. It knows the kinds of our own API.
+	// Events records events for users. It knows the kinds of our own API.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock
 	// Skew is by how much Clock is ahead of the clock of the host.
@@ -155,7 +155,7 @@ type memory struct {
 	work string
 	// allowed is the run whose approver was found to have the rights.
 	allowed int64
-	// pausedSince is when a wait was found to be paused.
+	// pausedSince is the time at which a wait was found to be paused.
 	pausedSince time.Time
 	// complaint is the error that status showed last, since complained.
 	complaint  string

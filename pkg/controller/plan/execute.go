@@ -141,8 +141,8 @@ func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 	return true, nil
 }
 
-// unknownFreeze is when to ask again whether the cluster is frozen while that cannot be
-// told: nobody tells when it can.
+// unknownFreeze is the interval of questions whether the cluster is frozen, while the answer is
+// unknown: no event tells of it.
 const unknownFreeze = 2 * time.Second
 
 // frozen reports whether nothing may be written, and has status say so. Nothing is waited for

@@ -22,7 +22,7 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// export is what a repository gets of a plan, by target.
+// export returns the export of a plan for a repository, by target.
 func (l *lab) export(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	found, err := l.storage.Export.Get(ctx, "a", &metav1.GetOptions{})
 	if err != nil {

@@ -167,7 +167,7 @@ func TestRestoredStore(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		snapshot, want v1alpha1.Phase
-		// since is what happens between the snapshot and the restore.
+		// since has the acts between the snapshot and the restore.
 		since func(l *lab)
 		runs  int
 	}{

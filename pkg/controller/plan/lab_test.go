@@ -46,11 +46,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// errCrash is what everything answers once the process is dead.
+// errCrash is the answer to every call once the process is dead.
 var errCrash = errors.New("the process was killed by the test")
 
-// fuse is how many writes are left until the process dies; it is of every place that
-// a pass writes to. The zero value never burns.
+// fuse counts the writes until the process dies, to all places that a pass writes to. The zero
+// value never ends the process.
 type fuse struct {
 	mu          sync.Mutex
 	armed, gone bool
@@ -126,7 +126,7 @@ type lab struct {
 	skew time.Duration
 	// definitions of profiles that users define.
 	definitions map[string]*v1alpha1.ConfigurationProfileDefinition
-	// outage is what etcd answers the loop.
+	// outage is etcd's error for the loop.
 	outage error
 	// stored is told of every status that the loop stores.
 	stored func(plan *v1alpha1.ConfigurationPlan)
@@ -537,7 +537,7 @@ func (l *lab) remove(name string) error {
 	return err
 }
 
-// history is what was done by a plan of a name, the newest first.
+// history returns the runs of plans of a name, the newest first.
 func (l *lab) history(name string) []v1alpha1.PlanRun {
 	l.t.Helper()
 	found, err := l.storage.History.Get(as("reader"), name, &metav1.GetOptions{})
@@ -619,7 +619,7 @@ func (l *lab) is(name string, phase v1alpha1.Phase, texts ...string) *v1alpha1.C
 	return plan
 }
 
-// claimed is who has the profile.
+// claimed returns the plan that holds the profile.
 func (l *lab) claimed() string {
 	holder, err := l.claims.Holder(context.Background(), governance.ClaimKey(string(v1alpha1.ProfileLoadAwareRebalancing)))
 	l.must(err)

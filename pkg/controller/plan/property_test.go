@@ -187,7 +187,7 @@ func (n *novel) grants(name string, before v1alpha1.ConfigurationPlanStatus) {
 	}
 }
 
-// deeds are what may happen, by name. Most fail at times, as they should.
+// deeds returns the possible acts, by name. Most of them fail at times, as they should.
 func (n *novel) deeds() map[string]func(name string) {
 	toggle := func(flag *bool) func(string) {
 		return func(string) { n.cluster.mu.Lock(); *flag = !*flag; n.cluster.mu.Unlock() }
@@ -323,7 +323,7 @@ func (n *novel) heal() {
 	n.settle()
 }
 
-// night is when the next window of a plan opens that waits for it.
+// night moves the clock to the next window of a plan that waits for it.
 func (n *novel) night(name string) {
 	if window := n.plan(name).Status.Window; window != nil && window.OpensAt.After(n.clock.Now()) {
 		n.clock.SetTime(window.OpensAt.Time)
@@ -375,8 +375,8 @@ func (n *novel) atRest() {
 	}
 }
 
-// likely is what somebody would do who wants to get on: without that most sequences stay
-// where nothing can go wrong.
+// likely returns the act of a user who wants to continue. Without such acts most sequences stay in
+// states where nothing can go wrong.
 func (n *novel) likely(name string) string {
 	if n.outage != nil || n.cluster.ignorant || n.cluster.blind || n.cluster.down || n.cluster.refuse != nil || len(n.lacks) > 0 || n.cluster.missing[descheduler().GroupKind()] {
 		return "all well"

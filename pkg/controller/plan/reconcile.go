@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// maxSteps is how many phases a plan may go through in one pass.
+// maxSteps bounds the phases that a plan goes through in one pass.
 const maxSteps = 10
 
 // scope is the state of one pass over one plan.

@@ -60,7 +60,7 @@ func TestSwappedAfterReview(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
-		// approve is what the reviewer sends, having read a plan that is another one by now.
+		// approve sends the reviewer's approval of a plan that has changed since it was read.
 		approve func(l *lab, read *v1alpha1.ConfigurationPlan) error
 		refused bool
 	}{

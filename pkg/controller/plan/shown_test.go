@@ -69,7 +69,7 @@ func dressed(dice *rand.Rand, live *unstructured.Unstructured) {
 	}
 }
 
-// targets are what a profile makes of a cluster without any of them.
+// targetsIn returns the targets that a profile creates in a cluster without any of them.
 func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstructured {
 	t.Helper()
 	facts, err := l.cluster.Facts()

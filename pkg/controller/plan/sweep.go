@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// sweepRetry is when the store is asked again that did not answer.
+// sweepRetry is the wait before the store is asked again that did not answer.
 const sweepRetry = 5 * time.Second
 
 // sweep has every name looked at, once at the start of a term, that holds a profile or

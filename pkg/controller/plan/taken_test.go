@@ -19,7 +19,7 @@ func TestTakenSinceReview(t *testing.T) {
 		// owned tells whether somebody had the value at review.
 		owned  bool
 		action spec
-		// then is what somebody else applies after that.
+		// then is the content that another client applies after that.
 		then  map[string]any
 		phase v1alpha1.Phase
 		says  []string

@@ -60,9 +60,9 @@ const (
 	reasonNotGranted = "NotGranted"
 )
 
-// sweepRetry is how long to wait after it could not be told which identities there are, at
-// first, and sweepRetryMost later: with another cluster as target, the host need not have the
-// engine's identity, which is asked by.
+// sweepRetry is the first wait after the identities could not be listed, and sweepRetryMost the
+// longest one. With another cluster as target, the host need not have the engine's identity, which
+// the request uses.
 const (
 	sweepRetry     = 10 * time.Second
 	sweepRetryMost = time.Hour

@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// pulls is how many images are pulled at a time. A pull waits for a registry.
+	// pulls is the number of images that are pulled at the same time. A pull mostly waits for a
+	// registry.
 	pulls = 16
-	// leastRenders is how many charts are rendered at a time on a machine with one processor.
+	// leastRenders is the number of charts that are rendered at the same time on a machine with one
+	// processor.
 	leastRenders = 2
 )
 

@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 )
 
-// Keep is how many archived revisions of a chain are kept.
+// Keep is the number of archived revisions that each chain keeps.
 const Keep = 5
 
 // Add registers the controller with a manager.

@@ -29,9 +29,9 @@ const (
 )
 
 const (
-	// heldFor is how long a beginning is held back. Events have times in whole seconds, and
-	// a user who watches them cannot do anything in two: a beginning has nothing to tell then that
-	// the end does not tell.
+	// heldFor is the delay of an event about the beginning of a rollout. Events have times in whole
+	// seconds. A rollout that ends within two seconds needs no event about its beginning: the event
+	// about its end says more.
 	heldFor = 2 * time.Second
 	// maxHeld bounds the revisions of which something is held: beyond that, it is written at
 	// once. It is the length of client-go's queue of events.
@@ -39,8 +39,8 @@ const (
 	// writtenWithin bounds a write, and endedWithin all writes when the process ends or loses
 	// its lease. Controllers have 5 s for that.
 	writtenWithin, endedWithin = 30 * time.Second, 3 * time.Second
-	// againAfter is when a write is tried again that was not answered, and mostTries how often:
-	// as client-go does.
+	// againAfter is the wait before a write without an answer is repeated, and maxTries bounds the
+	// attempts, as in client-go.
 	againAfter, maxTries = 10 * time.Second, 12
 )
 

@@ -26,23 +26,23 @@ const (
 	// firstCollection and firstCheck are how long after the beginning of a term.
 	firstCollection = 10 * time.Second
 	firstCheck      = 10 * time.Minute
-	// firstRaised is how long after the beginning of a term nothing is collected when this
+	// firstRaised is the time without collections after the beginning of a term in which this
 	// process has raised the format of the store. In a rolling update, replicas of an earlier
-	// Penstock go on meanwhile, and what one of them is about to refer to is not known.
+	// Penstock still run, and may be about to refer to any content.
 	firstRaised = 10 * time.Minute
-	// checkInterval is how often the whole store is checked.
+	// checkInterval is the interval of checks of the whole store.
 	checkInterval = 24 * time.Hour
 	// quiet is for how long nothing must have been deleted before a collection, and
 	// patience for how long deletions may put it off. A client that has just read that a
 	// revision is there can read its manifests meanwhile.
 	quiet    = 10 * time.Second
 	patience = time.Minute
-	// further is when a collection goes on that has written as much as one may: in that time,
-	// an embedded etcd as large as its quota forgets what was overwritten and deleted.
+	// further is the wait of a collection that has written as much as it may at once. In that time,
+	// an embedded etcd as large as its quota forgets overwritten and deleted values.
 	further = 20 * time.Second
-	// retry is when something that failed is tried again.
+	// retry is the wait after a failure.
 	retry = 5 * time.Minute
-	// bytesPerSecond is how fast a check reads.
+	// bytesPerSecond bounds the reads of a check.
 	bytesPerSecond = 2 << 20
 )
 
@@ -102,7 +102,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		notBefore = start.Add(firstRaised)
 	}
 	collectAt, checkAt := notBefore, start.Add(firstCheck)
-	// since is when the first deletion was that no collection has followed yet.
+	// since is the time of the first deletion since the last collection.
 	var since time.Time
 	collector := l.Collector()
 	began := false
@@ -164,8 +164,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// againAfter is when a collection that failed is tried again. A full etcd may take deletions
-// again in a moment, and what waits for room waits for the collection.
+// againAfter returns the wait after a failed collection. A full etcd may accept deletions again in
+// a moment, and writes that wait for space wait for the collection.
 func againAfter(err error) time.Duration {
 	if store.IsFull(err) {
 		return further
@@ -221,7 +221,7 @@ func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err e
 	return leftOver, nil
 }
 
-// maxLogged is how many problems a check logs; penstock fsck prints all of them.
+// maxLogged bounds the problems that a check logs; penstock fsck prints all of them.
 const maxLogged = 10
 
 // pace waits so that a check reads no faster than it may.

@@ -22,9 +22,10 @@ type diary struct {
 	entries []string
 	// fail fails the next of it once.
 	fail map[string]error
-	// putOff is how many packs the next collection puts off; the one behind it ten less.
+	// putOff is the number of packs that the next collection puts off; the one after it puts off
+	// ten less.
 	putOff int
-	// report is what checks find.
+	// report is the result of checks.
 	report fsck.Report
 }
 
