@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
@@ -23,6 +24,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 	// mostAnswer bounds an answer that is no stream, in bytes. Lists are of Penstock's own objects.
 	mostAnswer = 64 << 20
+	// mostEvent bounds one event of a watch in JSON, in bytes. It is client-go's own bound, which holds
+	// for other encodings only: its JSON decoder first reads an event whole.
+	mostEvent = 16 << 20
 )
 
 // errNowhere is why requests fail before the link leads anywhere.
@@ -108,8 +112,12 @@ func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	response, err := now.transport.RoundTrip(sent)
-	if err == nil && sent.URL.Query().Get("watch") != "true" {
+	switch {
+	case err != nil:
+	case sent.URL.Query().Get("watch") != "true":
 		response.Body = &bounded{response.Body, mostAnswer}
+	case !strings.HasPrefix(response.Header.Get("Content-Type"), runtime.ContentTypeProtobuf):
+		response.Body = &events{ReadCloser: response.Body}
 	}
 	return response, err
 }
@@ -125,6 +133,42 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
 		return 0, fmt.Errorf("the target cluster answers with more than %d MiB", mostAnswer>>20)
+	}
+	return n, err
+}
+
+// events is the body of a watch in JSON. Clients read each event whole into memory.
+type events struct {
+	io.ReadCloser
+	// size of what was read since the last event ended.
+	size int
+	// depth of open objects and lists; inText and escaped are about the last byte.
+	depth           int
+	inText, escaped bool
+}
+
+// Read fails within an event that is too large.
+func (e *events) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	for _, b := range p[:n] {
+		e.size++
+		switch {
+		case e.escaped:
+			e.escaped = false
+		case e.inText:
+			e.escaped, e.inText = b == '\\', b != '"'
+		case b == '"':
+			e.inText = true
+		case b == '{', b == '[':
+			e.depth++
+		case b == '}', b == ']':
+			if e.depth--; e.depth == 0 {
+				e.size = 0
+			}
+		}
+		if e.size > mostEvent {
+			return 0, fmt.Errorf("the target cluster sends an event of more than %d MiB", mostEvent>>20)
+		}
 	}
 	return n, err
 }

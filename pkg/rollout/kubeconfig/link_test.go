@@ -140,6 +140,59 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestHostileWatch: the events of a watch can be many, and a cluster that never ends one gets a bounded part of
+// memory.
+func TestHostileWatch(t *testing.T) {
+	const count = 17
+	large := fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"text":"\"%s"}}}`+"\n", strings.Repeat("{[", 1<<19))
+	for name, begin := range map[string]string{"blanks": "", "text": `{"type":"ADDED","object":{"kind":"`} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				for range count {
+					_, _ = io.WriteString(w, large)
+				}
+				_, _ = io.WriteString(w, begin)
+				for piece := []byte(strings.Repeat(" ", 1<<18)); sent.Load() < 1<<30; {
+					n, err := w.Write(piece)
+					if sent.Add(int64(n)); err != nil {
+						return
+					}
+				}
+			}))
+			t.Cleanup(server.Close)
+			link := NewLink()
+			if err := link.Lead(&rest.Config{Host: server.URL}); err != nil {
+				t.Fatal(err)
+			}
+			client, err := rest.UnversionedRESTClientFor(&rest.Config{
+				Host: link.Config().Host, Transport: link, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			watch, err := client.Get().AbsPath("/many").Param("watch", "true").Watch(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(watch.Stop)
+			added, last := 0, ""
+			for event := range watch.ResultChan() {
+				if last = fmt.Sprint(event.Object); event.Type == "ADDED" {
+					added++
+				}
+			}
+			if added != count || !strings.Contains(last, "an event of more than 16 MiB") {
+				t.Errorf("%d events, want %d, and the last one is %.300s", added, count, last)
+			}
+			if sent := sent.Load(); sent > 4*mostEvent {
+				t.Errorf("%d MiB of the last event were read", sent>>20)
+			}
+		})
+	}
+}
+
 // certificate is that of a server, in PEM.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
