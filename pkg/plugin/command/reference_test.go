@@ -109,9 +109,9 @@ func TestNamedCommands(t *testing.T) {
 }
 
 // mark is where the generated part of the reference begins.
-const mark = "<!-- UPDATE=1 go test ./pkg/plugin/command writes the following rows. -->\n"
+const mark = "<!-- UPDATE=1 go test ./pkg/plugin/command writes the following list. -->\n"
 
-// TestReference: docs/reference/plugin.md has a row for every command. The help of a command has its flags.
+// TestReference: docs/reference/plugin.md has an item for every command. The help of a command has its flags.
 func TestReference(t *testing.T) {
 	const path = "../../../docs/reference/plugin.md"
 	page, err := os.ReadFile(path)
@@ -123,7 +123,7 @@ func TestReference(t *testing.T) {
 	if !found || !closed {
 		t.Fatalf("%s has no mark with rows", path)
 	}
-	rows := []string{"| command | purpose |", "|---|---|"}
+	var rows []string
 	each(plugin(t), func(command *cobra.Command) { rows = append(rows, row(command)) })
 	want := strings.Join(rows, "\n")
 	if have == want {
@@ -140,5 +140,5 @@ func TestReference(t *testing.T) {
 // row of a command: its arguments and its purpose.
 func row(command *cobra.Command) string {
 	usage := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(command.UseLine()), "kubectl penstock "), " [flags]")
-	return fmt.Sprintf("| `%s` | %s |", strings.ReplaceAll(usage, "|", "\\|"), command.Short)
+	return fmt.Sprintf("- `%s`: %s", usage, command.Short)
 }

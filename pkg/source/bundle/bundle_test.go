@@ -508,15 +508,15 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestValidatorsAreDocumented: the table of docs/reference/bundles.md is the one of the code.
+// TestValidatorsAreDocumented: the list of docs/reference/bundles.md is that of the code.
 func TestValidatorsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "bundles.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range validators() {
-		if row := fmt.Sprintf("| `%s` | %s |\n", one.name, one.rule); !strings.Contains(string(page), row) {
-			t.Errorf("docs/reference/bundles.md has no row %s", row)
+		if item := fmt.Sprintf("- `%s`: %s\n", one.name, one.rule); !strings.Contains(string(page), item) {
+			t.Errorf("docs/reference/bundles.md has no item %s", item)
 		}
 	}
 	if n := len(validators()); n != 13 {
