@@ -62,23 +62,23 @@ type Reason struct {
 // Reasons returns all reasons, in the order of the page.
 func Reasons() []Reason {
 	return []Reason{
-		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, whose content is deleted too. Info for roles and bindings, because other notes name the lost rights. Info for a ConfigMap or Secret that a new one replaces: it has the same keys, and the same name up to a digest or number at the end"},
+		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim. Info for roles and bindings, and for a ConfigMap or Secret that a new one replaces: it has the same keys, and the same name up to a digest or number at the end"},
 		{RightsGained, true, "each right that a role gives; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles, admission and APIServices, and for rules such as `*/token` that include one of these"},
 		{RightsLost, false, "rights that a role no longer gives"},
-		{SubjectsGained, true, "a subject that is bound to a role. Info when the role is new in the revision, because the notes on the role name its rights"},
+		{SubjectsGained, true, "a subject that is bound to a role. Info when the role is new in the revision"},
 		{SubjectsLost, false, "a subject that is no longer bound to a role"},
 		{Privilege, true, "pods gain the network, processes, files or ports of their node, capabilities, root, or another ServiceAccount; pods lose a setting that prevents these; a new workload runs as a ServiceAccount that no pod had"},
 		{VersionLost, true, "a version of a definition is removed or no longer served, or its kind changes"},
-		{FieldRemoved, true, "the schema of a definition no longer has a field: its content is dropped. Info below `.status`"},
+		{FieldRemoved, true, "the schema of a definition no longer has a field. Info below `.status`"},
 		{Narrowed, true, "the schema of a definition refuses what it accepted. Info below `.status`"},
 		{StorageVersion, false, "another version of a definition is stored, or versions are converted in another way; Info for a new version"},
 		{Image, true, "the old and the new image of a container or of a `RELATED_IMAGE_…` variable. A Warning when the repository changes, or when a new container, variable or workload has an image of a new repository"},
-		{Signer, true, "the image of the next revision lacks a signer of the previous one, by the annotation `penstock.dev/verified`. It is Critical and about no object"},
+		{Signer, true, "the image of the next revision lacks a signer of the previous one. Critical"},
 		{Webhook, true, "a new webhook; a webhook that sees more requests, has another address, or now makes requests fail when it is down; a new or changed admission policy or binding; an APIService that is new or has another address"},
 		{Immutable, false, "the API server refuses the change: the object must be deleted and created"},
 		{Restart, false, "the pod template changed. A Warning with `strategy: Recreate`"},
 		{Replicas, false, "the manifest no longer has `replicas`, so a number other than 1 becomes 1"},
 		{APIVersion, false, "the manifest is written in another version"},
-		{Incomplete, true, "objects were not compared, or notes are omitted. It always holds, whatever the list says"},
+		{Incomplete, true, "objects were not compared, or notes are omitted. It always holds"},
 	}
 }
