@@ -28,7 +28,7 @@ func Print() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, row.On, row.To, row.When)
 	}
-	b.WriteString("\nAny other event in a phase is an error of the program: it is reported and changes nothing.\n\n" +
+	b.WriteString("\n" +
 		"A plan holds its profile while it is ")
 	var active []string
 	for _, phase := range Phases() {
