@@ -51,7 +51,9 @@ type Spec struct {
 	// ClusterSelector chooses clusters by the labels of their Secrets.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
 	Template        Template             `json:"template"`
-	Strategy        Strategy             `json:"strategy,omitempty,omitzero"`
+	// Overrides change the template for some clusters, one after the other.
+	Overrides []Override `json:"overrides,omitempty"`
+	Strategy  Strategy   `json:"strategy,omitempty,omitzero"`
 	// Paused lets no cluster begin.
 	Paused bool `json:"paused,omitempty"`
 	// RolloutHistoryLimit is how many ended rollouts are kept.
@@ -70,6 +72,18 @@ type Template struct {
 type TemplateMetadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Override changes the ClusterExtension of the clusters that ClusterSelector or ClusterNames names.
+type Override struct {
+	// ClusterSelector chooses clusters by the labels of their Secrets; nil for ClusterNames.
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+	// ClusterNames are names of Secrets.
+	ClusterNames []string `json:"clusterNames,omitempty"`
+	// Config is merged into config.inline of the template, as a JSON merge patch (RFC 7386).
+	Config map[string]any `json:"config,omitempty"`
+	// Version replaces the version of the catalog source of the template.
+	Version string `json:"version,omitempty"`
 }
 
 // Strategy is how a change reaches the clusters.

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -20,6 +22,8 @@ import (
 const (
 	// MaxWaves bounds the waves of a set.
 	MaxWaves = 32
+	// MaxOverrides bounds the overrides of a set.
+	MaxOverrides = 64
 	// MaxSeconds bounds the soak time of a wave and the deadline of a cluster: 30 days.
 	MaxSeconds = 30 * 24 * 60 * 60
 )
@@ -33,6 +37,7 @@ func Validate(set *Set) field.ErrorList {
 	path := field.NewPath("spec")
 	errs = append(errs, selector(&set.Spec.ClusterSelector, path.Child("clusterSelector"), false)...)
 	errs = append(errs, template(&set.Spec.Template, path.Child("template"))...)
+	errs = append(errs, overrides(&set.Spec, path.Child("overrides"))...)
 	return append(errs, strategy(&set.Spec.Strategy, path.Child("strategy"))...)
 }
 
@@ -58,6 +63,40 @@ func template(t *Template, path *field.Path) field.ErrorList {
 	if len(errs) == 0 {
 		_, faults := extension.ParsePolicy(t.Metadata.Annotations)
 		errs = append(errs, faults...)
+	}
+	return errs
+}
+
+func overrides(s *Spec, path *field.Path) field.ErrorList {
+	if len(s.Overrides) > MaxOverrides {
+		return field.ErrorList{field.TooMany(path, len(s.Overrides), MaxOverrides)}
+	}
+	var errs field.ErrorList
+	kind, _, _ := unstructured.NestedString(s.Template.Spec, "source", "sourceType")
+	for i := range s.Overrides {
+		one, path := &s.Overrides[i], path.Index(i)
+		switch {
+		case (one.ClusterSelector == nil) == (len(one.ClusterNames) == 0):
+			errs = append(errs, field.Required(path, "must have exactly one of clusterSelector and clusterNames"))
+		case one.ClusterSelector != nil:
+			errs = append(errs, selector(one.ClusterSelector, path.Child("clusterSelector"), false)...)
+		}
+		for j, name := range one.ClusterNames {
+			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+				errs = append(errs, field.Invalid(path.Child("clusterNames").Index(j), name, "must be the name of a Secret: "+strings.Join(problems, "; ")))
+			}
+		}
+		if len(one.Config) == 0 && one.Version == "" {
+			errs = append(errs, field.Required(path, "must have config or version"))
+		}
+		if one.Version == "" {
+			continue
+		}
+		if kind != extension.SourceCatalog {
+			errs = append(errs, field.Forbidden(path.Child("version"), fmt.Sprintf("only a template with the source %s has a version, found %s", extension.SourceCatalog, kind)))
+		} else if _, err := semver.NewConstraint(one.Version); err != nil {
+			errs = append(errs, field.Invalid(path.Child("version"), one.Version, "must be a version or a range of versions, such as 1.2.3 or 1.x"))
+		}
 	}
 	return errs
 }

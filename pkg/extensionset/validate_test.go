@@ -1,9 +1,12 @@
 package extensionset
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -63,6 +66,74 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestOverrides: each fault of an override is named with its field.
+func TestOverrides(t *testing.T) {
+	for name, tc := range map[string]struct{ override, source, want string }{
+		"Names":           {"{clusterNames: [edge-1], config: {replicas: 3}}", "", ""},
+		"Labels":          {"{clusterSelector: {matchLabels: {site: small}}, version: 1.2.x}", "Catalog", ""},
+		"NoClusters":      {"{config: {replicas: 3}}", "", "spec.overrides[0]: Required value: must have exactly one of clusterSelector and clusterNames"},
+		"NoNames":         {"{clusterNames: [], config: {replicas: 3}}", "", "spec.overrides[0]: Required value: must have exactly one of clusterSelector and clusterNames"},
+		"Both":            {"{clusterNames: [edge-1], clusterSelector: {matchLabels: {a: b}}, config: {replicas: 3}}", "", "spec.overrides[0]: Required value: must have exactly one of clusterSelector and clusterNames"},
+		"EveryCluster":    {"{clusterSelector: {}, config: {replicas: 3}}", "", "spec.overrides[0].clusterSelector: Required"},
+		"NoSecret":        {"{clusterNames: [Edge_1], config: {replicas: 3}}", "", `spec.overrides[0].clusterNames[0]: Invalid value: "Edge_1"`},
+		"Nothing":         {"{clusterNames: [edge-1]}", "", "spec.overrides[0]: Required value: must have config or version"},
+		"NoVersion":       {"{clusterNames: [edge-1], version: newest}", "Catalog", `spec.overrides[0].version: Invalid value: "newest"`},
+		"VersionOfImages": {"{clusterNames: [edge-1], version: 1.x}", "Image", "spec.overrides[0].version: Forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := read(t, "clusterSelector: {matchLabels: {tier: edge}}", "clusterSelector: {matchLabels: {tier: edge}}\n  overrides: ["+tc.override+"]")
+			set.Spec.Template.Spec["source"] = map[string]any{"sourceType": cmp.Or(tc.source, "Image")}
+			got := Validate(set).ToAggregate()
+			if tc.want == "" && got != nil || tc.want != "" && (got == nil || !strings.Contains(got.Error(), tc.want)) {
+				t.Errorf("%v, want %s", got, tc.want)
+			}
+		})
+	}
+	many := read(t, "", "")
+	many.Spec.Overrides = make([]Override, MaxOverrides+1)
+	if got := Validate(many).ToAggregate(); got == nil || !strings.Contains(got.Error(), "spec.overrides: Too many") {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestChildOverrides: every override of a cluster applies, in its order, and none of another cluster.
+func TestChildOverrides(t *testing.T) {
+	small := &metav1.LabelSelector{MatchLabels: map[string]string{"site": "small"}}
+	set := read(t, "", "")
+	set.Spec.Template.Spec = map[string]any{
+		"source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "argocd", "version": "1.x"}},
+		"config": map[string]any{"configType": "Inline", "inline": map[string]any{"replicas": 3.0, "cache": map[string]any{"size": 5.0, "disk": true}}},
+	}
+	set.Spec.Overrides = []Override{
+		{ClusterSelector: small, Version: "1.2.x", Config: map[string]any{"replicas": 1.0, "cache": map[string]any{"disk": nil}}},
+		{ClusterNames: []string{"edge-1", "edge-2"}, Config: map[string]any{"replicas": 2.0, "debug": true}},
+		{ClusterNames: []string{"edge-3"}, Config: map[string]any{"replicas": nil, "cache": nil}},
+	}
+	for cluster, tc := range map[string]struct {
+		site, version string
+		config        any
+	}{
+		"edge-0": {"large", "1.x", map[string]any{"replicas": 3.0, "cache": map[string]any{"size": 5.0, "disk": true}}},
+		"edge-1": {"large", "1.x", map[string]any{"replicas": 2.0, "debug": true, "cache": map[string]any{"size": 5.0, "disk": true}}},
+		"edge-2": {"small", "1.2.x", map[string]any{"replicas": 2.0, "debug": true, "cache": map[string]any{"size": 5.0}}},
+		"edge-3": {"large", "1.x", nil},
+		"edge-4": {"small", "1.2.x", map[string]any{"replicas": 1.0, "cache": map[string]any{"size": 5.0}}},
+	} {
+		child, err := set.Child(cluster, map[string]string{"site": tc.site})
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, _, _ := unstructured.NestedString(child.Object, "spec", "source", "catalog", "version")
+		config, _, _ := unstructured.NestedFieldNoCopy(child.Object, "spec", "config", "inline")
+		if diff := gocmp.Diff(tc.config, config); diff != "" || version != tc.version {
+			t.Errorf("%s: version %s, config %s", cluster, version, diff)
+		}
+		if _, found, _ := unstructured.NestedMap(child.Object, "spec", "config"); found != (config != nil) {
+			t.Errorf("%s has an empty configuration", cluster)
+		}
 	}
 }
 

@@ -483,7 +483,7 @@ func (w *world) act() {
 func (w *world) rollOut(name string, one *member, child *unstructured.Unstructured) {
 	annotations := child.GetAnnotations()
 	one.done = annotations[ext.RolloutAnnotation]
-	image, _, _ := unstructured.NestedString(child.Object, "spec", "source", "image", "ref")
+	image := asked(child)
 	if got := w.content(image, one.more+one.changed); got != annotations[ext.ContentAnnotation] {
 		w.refuse(child, fmt.Sprintf("rollout %s approved the content %s, and the image becomes %s", one.done, annotations[ext.ContentAnnotation], got))
 		return
@@ -506,6 +506,15 @@ func (w *world) rollOut(name string, one *member, child *unstructured.Unstructur
 	default:
 		w.condition(revision, olmv1alpha1.ConditionSucceeded, true)
 	}
+}
+
+// asked is the image that a child asks for, with its configuration.
+func asked(child *unstructured.Unstructured) string {
+	image, _, _ := unstructured.NestedString(child.Object, "spec", "source", "image", "ref")
+	if inline, found, _ := unstructured.NestedMap(child.Object, "spec", "config", "inline"); found {
+		return fmt.Sprint(image, " ", inline)
+	}
+	return image
 }
 
 // newest is the newest revision of a chain, nil for none.
@@ -573,7 +582,7 @@ func (e extensions) Children(set string) (children []*unstructured.Unstructured,
 func (e extensions) Preview(_ context.Context, child *unstructured.Unstructured, _ user.Info) (*extension.Preview, *maker.Outcome) {
 	e.previews++
 	cluster := child.GetAnnotations()[ext.TargetAnnotation]
-	image, _, _ := unstructured.NestedString(child.Object, "spec", "source", "image", "ref")
+	image := asked(child)
 	return &extension.Preview{Child: child, Version: image, Before: e.has(cluster), After: e.content(image, e.clusters[cluster].more)}, nil
 }
 

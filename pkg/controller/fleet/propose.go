@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,6 +41,7 @@ const (
 	reasonUnreachable = "Unreachable"
 	reasonSame        = "SameCluster"
 	reasonNoWave      = "NoWave"
+	reasonNotSelected = "NotSelected"
 )
 
 // Reasons of sets for which no rollout is proposed.
@@ -288,11 +290,19 @@ func (p *pass) placeIn(rollout *olmv1alpha1.ClusterExtensionRollout, cluster str
 	return at, found
 }
 
-// preview returns the change that a cluster would see. An answer stays until the set, its author,
-// the catalogs or the revisions of the child change. A refusal is asked again after a while: rights
+// preview returns the change that a cluster would see. An answer stays until the ClusterExtension that
+// the set asks for there, the author, the catalogs or the revisions of the child change. A refusal is asked again after a while: rights
 // and clusters change.
 func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alpha1.ClusterExtensionRevision) (preview, error) {
-	key := fmt.Sprintf("%s %q %q %q %v", p.digest, p.stamp.User, p.stamp.UID, p.stamp.Groups, p.Catalogs.Snapshot().Version())
+	child, err := p.set.Child(cluster, p.clusters[cluster].Labels)
+	if err != nil {
+		return preview{}, err
+	}
+	asked, err := json.Marshal(child.Object)
+	if err != nil {
+		return preview{}, fmt.Errorf("encoding ClusterExtension %s: %w", child.GetName(), err)
+	}
+	key := fmt.Sprintf("%x %q %q %q %v", sha256.Sum256(asked), p.stamp.User, p.stamp.UID, p.stamp.Groups, p.Catalogs.Snapshot().Version())
 	for i := range revisions {
 		key += fmt.Sprintf(" %s/%d", revisions[i].UID, revisions[i].Generation)
 	}
@@ -303,7 +313,7 @@ func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alp
 		return known, nil
 	}
 	made := preview{key: key, at: p.Clock.Now()}
-	made.found, made.stopped = p.Extensions.Preview(ctx, p.set.Child(cluster), p.stamp.Info())
+	made.found, made.stopped = p.Extensions.Preview(ctx, child, p.stamp.Info())
 	if ctx.Err() != nil {
 		return preview{}, ctx.Err()
 	}

@@ -154,6 +154,13 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 			p.clusters[secret.Name] = secret
 		}
 	}
+	for i, override := range set.Spec.Overrides {
+		for _, cluster := range override.ClusterNames {
+			if p.clusters[cluster] == nil {
+				p.except(cluster, reasonNotSelected, fmt.Sprintf("overrides[%d] names it, and the set does not select it", i))
+			}
+		}
+	}
 	for _, one := range known.rollouts {
 		if one.Spec.Set.Name != name {
 			continue

@@ -419,6 +419,49 @@ func TestScenarios(t *testing.T) {
 				w.Errorf("the groups are %+v", groups)
 			}
 		},
+		"an override makes a group, and approving one digest does not approve the other": func(w *world) {
+			override := func(replicas int64) {
+				w.apply("app:2", canary()...)
+				w.changeSet("alice", func(set *unstructured.Unstructured) {
+					set.Object["spec"].(map[string]any)["overrides"] = []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{"site": "small"}}, "config": map[string]any{"replicas": replicas}}}
+				})
+			}
+			w.secret("c", "ring=1", "site=small")
+			override(1)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			groups, shown := w.rollout("edge-2").Spec.Groups, w.rollout("edge-2").Status.Digest
+			if len(groups) != 2 || !slices.Equal(groups[0].Clusters, []string{"a", "b"}) || !slices.Equal(groups[1].Clusters, []string{"c"}) {
+				w.Fatalf("the groups are %+v", groups)
+			}
+			if strings.Contains(string(groups[0].Extension.Raw), "replicas") || !strings.Contains(string(groups[1].Extension.Raw), `"inline":{"replicas":1}`) {
+				w.Errorf("the extensions are %s and %s", groups[0].Extension.Raw, groups[1].Extension.Raw)
+			}
+			override(2)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-3 ReviewRequired") })
+			if err := w.decide("edge-3", func(plan *fleet.Plan, progress fleet.Progress, _ fleet.Situation) (fleet.Progress, error) {
+				return plan.Approve(progress, shown)
+			}); err == nil {
+				w.Error("the digest of another override approves it")
+			}
+			w.approve("edge-3")
+			w.becomes("edge-3 Completed: a Succeeded, b Succeeded, c Succeeded")
+			if got := w.has("a") + w.has("c"); got != "app:2app:2 map[replicas:2]" {
+				w.Errorf("the clusters have %s", got)
+			}
+			// A label chooses another override, and the set stays as it is.
+			w.secret("b", "ring=1", "site=small")
+			w.becomes("edge-4 ReviewRequired: b Pending")
+		},
+		"a cluster that an override names, and the set does not select, is named": func(w *world) {
+			w.changeSet("alice", func(set *unstructured.Unstructured) {
+				set.Object["spec"].(map[string]any)["overrides"] = []any{map[string]any{"clusterNames": []any{"d"}, "config": map[string]any{"replicas": int64(1)}}}
+			})
+			w.let(10 * time.Second)
+			is := w.set().Status
+			if len(is.Exceptions) != 1 || is.Exceptions[0].Cluster != "d" || is.Exceptions[0].Reason != reasonNotSelected || !meta.IsStatusConditionTrue(is.Conditions, "Ready") {
+				w.Errorf("the status is %+v", is)
+			}
+		},
 		"a cluster that the author cannot use is looked at by nobody": func(w *world) {
 			w.denied["mine"] = true
 			one := w.join("mine", "ring=0")

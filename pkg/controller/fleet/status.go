@@ -45,6 +45,9 @@ func (p *pass) writeStatus(ctx context.Context) error {
 			status.Exceptions = append(status.Exceptions, p.exceptions[name])
 		}
 	}
+	// A cluster that the set does not select is none that it fails to serve.
+	excepted := maps.Clone(p.exceptions)
+	maps.DeleteFunc(excepted, func(cluster string, _ extensionset.Exception) bool { return p.clusters[cluster] == nil })
 	phase, message := "Completed", "every cluster has the newest content"
 	if newest := p.newest(); newest != nil && !newest.Status.Ended {
 		status.Rollout, status.Phase = newest.Name, newest.Status.Phase
@@ -61,8 +64,8 @@ func (p *pass) writeStatus(ctx context.Context) error {
 		phase, message, stalled = p.stopped, p.stoppedMessage, true
 	case p.refused != nil:
 		phase, message, stalled = "WriteRefused", text.Clip(p.refused.Error(), longestRefusal), true
-	case len(p.exceptions) > 0 && (phase == "Completed" || phase == ""):
-		phase, message, stalled = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(p.exceptions), len(p.clusters)), true
+	case len(excepted) > 0 && (phase == "Completed" || phase == ""):
+		phase, message, stalled = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(excepted), len(p.clusters)), true
 	}
 	if phase == "" {
 		phase = "Pending"
