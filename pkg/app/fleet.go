@@ -1,9 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/client-go/dynamic"
@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/extension"
 	"github.com/penstock-project/penstock/pkg/controller/fleet"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
+	"github.com/penstock-project/penstock/pkg/extensionrollout"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
@@ -67,11 +68,10 @@ func fleetsOf(rollouts []*olmv1alpha1.ClusterExtensionRollout) []metrics.Fleet {
 	var all []metrics.Fleet
 	for _, one := range rollouts {
 		of := metrics.Fleet{Set: one.Spec.Set.Name, States: map[string]int{}}
-		of.States["Pending"] = len(one.Spec.Clusters) - len(one.Status.Clusters)
-		for _, cluster := range one.Status.Clusters {
-			of.States[cluster.State]++
+		at := extensionrollout.Progress(&one.Status).Clusters
+		for _, cluster := range one.Spec.Clusters {
+			of.States[cmp.Or(string(at[cluster.Name].State), "Pending")]++
 		}
-		maps.DeleteFunc(of.States, func(_ string, count int) bool { return count == 0 })
 		for _, wait := range one.Status.Waits {
 			if !slices.Contains(of.Waits, wait.Reason) {
 				of.Waits = append(of.Waits, wait.Reason)

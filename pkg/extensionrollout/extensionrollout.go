@@ -84,7 +84,10 @@ func Record(status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progr
 func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.ClusterExtensionRolloutStatus, now time.Time) fleet.Situation {
 	s := fleet.Situation{Now: now, MembersKnown: true, Members: map[string]bool{}}
 	for _, cluster := range spec.Clusters {
-		s.Members[cluster.Name] = !slices.Contains(status.Leaving, cluster.Name)
+		s.Members[cluster.Name] = true
+	}
+	for _, name := range status.Leaving {
+		s.Members[name] = false
 	}
 	return s
 }

@@ -31,6 +31,14 @@ const (
 	ApprovalRequired = "Required"
 )
 
+// Policies for ClusterExtensions that the set does not ask for any more.
+const (
+	// PolicyRetain: they stay.
+	PolicyRetain = "Retain"
+	// PolicyDelete: they are deleted.
+	PolicyDelete = "Delete"
+)
+
 // Defaults of a set.
 const (
 	DefaultDeadlineSeconds = 1800
@@ -54,6 +62,9 @@ type Spec struct {
 	// Overrides change the template for some clusters, one after the other.
 	Overrides []Override `json:"overrides,omitempty"`
 	Strategy  Strategy   `json:"strategy,omitempty,omitzero"`
+	// RemovalPolicy is PolicyRetain, the default, or PolicyDelete: for the ClusterExtension of a
+	// cluster that loses the labels.
+	RemovalPolicy string `json:"removalPolicy,omitempty"`
 	// Paused lets no cluster begin.
 	Paused bool `json:"paused,omitempty"`
 	// RolloutHistoryLimit is how many ended rollouts are kept.

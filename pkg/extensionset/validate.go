@@ -38,6 +38,9 @@ func Validate(set *Set) field.ErrorList {
 	errs = append(errs, selector(&set.Spec.ClusterSelector, path.Child("clusterSelector"), false)...)
 	errs = append(errs, template(&set.Spec.Template, path.Child("template"))...)
 	errs = append(errs, overrides(&set.Spec, path.Child("overrides"))...)
+	if policies := []string{PolicyRetain, PolicyDelete}; set.Spec.RemovalPolicy != "" && !slices.Contains(policies, set.Spec.RemovalPolicy) {
+		errs = append(errs, field.NotSupported(path.Child("removalPolicy"), set.Spec.RemovalPolicy, policies))
+	}
 	return append(errs, strategy(&set.Spec.Strategy, path.Child("strategy"))...)
 }
 

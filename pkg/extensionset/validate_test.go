@@ -59,6 +59,7 @@ func TestValidate(t *testing.T) {
 		"Words":       {"maxUnavailable: 10%", "maxUnavailable: many", "must be a number, or a percentage"},
 		"Twice":       {"name: rest", "name: canary", "spec.strategy.waves[1].name: Duplicate"},
 		"NotLast":     {`clusterSelector: {matchLabels: {ring: "0"}}, `, "", "spec.strategy.waves[0].clusterSelector: Required"},
+		"Removal":     {"template:", "removalPolicy: Orphan\n  template:", `spec.removalPolicy: Unsupported value: "Orphan": supported values: "Retain", "Delete"`},
 		"Template":    {"spec: {namespace: argocd, source: {sourceType: Image, image: {ref: example.com/a:1}}}", "spec: {}", "spec.template.spec: Required"},
 	} {
 		t.Run(name, func(t *testing.T) {

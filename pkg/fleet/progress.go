@@ -80,8 +80,8 @@ type Situation struct {
 	// Room is the number of clusters that may begin, beside those of all rollouts that are
 	// changing.
 	Room int
-	// Members are the clusters that the set selects. While MembersKnown is false, no cluster
-	// leaves.
+	// Members says whether the set selects a cluster of the plan, or a cluster beside it that has
+	// the extension of the set. While MembersKnown is false, no cluster leaves.
 	Members      map[string]bool
 	MembersKnown bool
 	// Clusters are observations by name. A cluster without an observation counts as unavailable.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -143,24 +144,43 @@ func (s *step) leave() {
 
 // leaving are the clusters that would leave now.
 func (s *step) leaving() []string {
+	if !s.MembersKnown {
+		return nil
+	}
 	var leaving []string
-	for _, cluster := range s.plan.Clusters {
-		if s.MembersKnown && !s.Members[cluster.Name] && handles(s.progress.at(cluster.Name).State, EventLeave) {
-			leaving = append(leaving, cluster.Name)
+	for _, name := range s.all() {
+		if !s.Members[name] && handles(s.progress.at(name).State, EventLeave) {
+			leaving = append(leaving, name)
 		}
 	}
 	return leaving
 }
 
-// tooMany reports whether more clusters leave together than may without a person.
-func (s *step) tooMany(leaving []string) bool {
-	all := len(leaving)
+// all are the clusters of the plan, and then those beside it that have the extension of the set.
+func (s *step) all() []string {
+	planned := map[string]bool{}
+	var names []string
 	for _, cluster := range s.plan.Clusters {
-		if at := s.progress.at(cluster.Name); at.State == Leaving && s.Now.Sub(at.Since) < leavingTime {
-			all++
+		planned[cluster.Name] = true
+		names = append(names, cluster.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Members)) {
+		if !planned[name] {
+			names = append(names, name)
 		}
 	}
-	return len(leaving) > 0 && all > leavingTogether && all*100 > leavingPercent*len(s.plan.Clusters)
+	return names
+}
+
+// tooMany reports whether more clusters leave together than may without a person.
+func (s *step) tooMany(leaving []string) bool {
+	together, all := len(leaving), s.all()
+	for _, name := range all {
+		if at := s.progress.at(name); at.State == Leaving && s.Now.Sub(at.Since) < leavingTime {
+			together++
+		}
+	}
+	return len(leaving) > 0 && together > leavingTogether && together*100 > leavingPercent*len(all)
 }
 
 // begin lets clusters begin, wave by wave.

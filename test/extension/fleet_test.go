@@ -318,6 +318,71 @@ func waves(w shared) {
 	if got := s.has("a"); got != "2" {
 		s.t.Errorf("the objects of the child went with the set: %q", got)
 	}
+	sizes(s, alice, bob, mayWriteSets+mayCreate+mayDecide+all)
+}
+
+// sizes: clusters with other overrides have other content, in one rollout. A cluster that leaves has its
+// content deleted, once the author of the set could delete it too.
+func sizes(s ship, alice, bob person, rights string) {
+	sizes := s
+	sizes.name += "-sizes"
+	chart := s.pushFiles("charts/"+s.name, map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: sizes\nversion: 1.0.0\n", "values.yaml": "size: 1\ncolour: red\n",
+		"templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: size}\ndata: {size: {{ .Values.size | quote }}, colour: {{ .Values.colour | quote }}}\n",
+	})
+	manifest := func(overrides string) string {
+		return fmt.Sprintf(`
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterExtensionSet
+metadata: {name: %s}
+spec:
+  clusterSelector: {matchLabels: {fleet: %s}}
+  template: {spec: {namespace: %[2]s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {size: 2, colour: green}}}}
+  removalPolicy: Delete
+  overrides: [%s]
+`, sizes.name, s.name, chart, overrides)
+	}
+	for faults, want := range map[string]string{
+		"{config: {size: 3}}":                             "exactly one of clusterSelector and clusterNames",
+		"{clusterNames: [a]}":                             "config or version must be set",
+		"{clusterNames: [a], config: 3}":                  "spec.overrides[0].config",
+		"{clusterNames: [a], version: 1.x}":               "spec.overrides[0].version",
+		"{clusterSelector: {}, config: {size: 3}}":        "spec.overrides[0].clusterSelector",
+		"{clusterNames: [a], config: {size: 3}, b: true}": "spec.overrides[0].b",
+	} {
+		if out := alice.KubectlInput(manifest(faults), "create", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, want) {
+			s.t.Errorf("%s: %s, want %s", faults, out, want)
+		}
+	}
+	s.MustKubectl("-n", "penstock-system", "label", "secret", s.secret("c"), "fleet="+s.name)
+	s.apply(alice, manifest(fmt.Sprintf("{clusterSelector: {matchLabels: {ring: '1'}}, config: {size: 3, colour: null}}, {clusterNames: [%s], config: {size: 4}}", s.secret("b"))))
+	s.t.Cleanup(func() { s.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", sizes.name) })
+	first := sizes.rollout(1, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	if len(first.Spec.Groups) != 3 {
+		s.t.Errorf("the groups are %+v", first.Spec.Groups)
+	}
+	if err := s.approve(bob, first, first.Status.Digest); err != nil {
+		s.t.Fatal(err)
+	}
+	sizes.rollout(1, "every cluster has it", inPhase(fleet.Completed))
+	for target, want := range map[string]string{"a": "2 green", "b": "4 red", "c": "3 red"} {
+		if got := s.targets[target].MustKubectl("-n", s.name, "get", "configmap/size", "-o", "jsonpath={.data.size} {.data.colour}"); got != want {
+			s.t.Errorf("cluster %s has %q, want %q", target, got, want)
+		}
+	}
+
+	child := extensionset.ChildName(sizes.name, s.secret("c"))
+	s.MustKubectl("-n", "penstock-system", "label", "secret", s.secret("c"), "fleet-")
+	s.await(extensionset.Resource, sizes.name, "its author cannot delete the child", func(object *unstructured.Unstructured) (bool, error) {
+		exceptions, _, err := unstructured.NestedSlice(object.Object, "status", "exceptions")
+		return strings.Contains(fmt.Sprint(exceptions), "cannot delete ClusterExtension "+child), err
+	})
+	s.MustKubectl("get", "clusterextension", child)
+	s.grant(alice.name, "User", rights+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensions], verbs: [delete]}\n")
+	s.MustKubectl("label", "clusterextensionset", sizes.name, "pass=again") // it would come within a minute
+	s.awaitGone(extension.Resource, child, "its cluster left")
+	s.targets["c"].MustKubectl("-n", s.name, "wait", "--for=delete", poll.TimeoutFlag, "configmap/size")
+	s.MustKubectl("get", "clusterextension", extensionset.ChildName(sizes.name, s.secret("a")))
 }
 
 // away: a cluster that hangs before its turn holds nobody up, and follows. One that hangs during its

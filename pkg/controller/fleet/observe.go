@@ -126,14 +126,16 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 	approved := progress.Approved == plan.Digest()
 	var names []string
 	for _, cluster := range plan.Clusters {
-		// A Secret that is gone is a cluster that cannot be reached, and one that lost its labels leaves.
-		_, s.Members[cluster.Name] = p.clusters[cluster.Name]
-		if !s.Members[cluster.Name] {
-			secret, err := p.secret(ctx, cluster.Name)
-			s.Members[cluster.Name] = err != nil || secret == nil || p.selects(secret)
-		}
+		s.Members[cluster.Name] = p.isMember(ctx, cluster.Name)
 		if state := progress.Clusters[cluster.Name].State; approved && state != fleet.Skipped && state != fleet.Leaving {
 			names = append(names, cluster.Name)
+		}
+	}
+	children, _ := p.Extensions.Children(p.set.Name)
+	for _, live := range children {
+		cluster, marked := p.served(live)
+		if _, planned := s.Members[cluster]; marked && !planned {
+			s.Members[cluster] = p.isMember(ctx, cluster)
 		}
 	}
 	looks := p.lookAt(ctx, names, lookEvery-time.Second)
@@ -153,6 +155,22 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 		s.Clusters[cluster.Name] = observed
 	}
 	return s, nil
+}
+
+// isMember reports whether the set selects a cluster. A Secret that is gone is a cluster that cannot be
+// reached, and one that lost its labels leaves.
+func (p *pass) isMember(ctx context.Context, cluster string) bool {
+	if p.clusters[cluster] != nil {
+		return true
+	}
+	secret, err := p.secret(ctx, cluster)
+	return err != nil || secret == nil || p.selects(secret)
+}
+
+// served returns the cluster of a child, and whether the child follows rollouts.
+func (p *pass) served(child *unstructured.Unstructured) (cluster string, marked bool) {
+	cluster, ours := strings.CutPrefix(child.GetName(), extensionset.ChildName(p.set.Name, ""))
+	return cluster, ours && child.GetAnnotations()[extension.RolloutAnnotation] != ""
 }
 
 // secret reads a Secret past the watch, whatever its labels. It is nil when there is none.

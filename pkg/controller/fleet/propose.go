@@ -42,6 +42,7 @@ const (
 	reasonSame        = "SameCluster"
 	reasonNoWave      = "NoWave"
 	reasonNotSelected = "NotSelected"
+	reasonLeaving     = "Leaving"
 )
 
 // Reasons of sets for which no rollout is proposed.

@@ -63,7 +63,7 @@ var errUnknown = errors.New("not known yet")
 //  1. The set, its author, the clusters that it selects, and its rollouts.
 //  2. The children of a set that is deleted become extensions of their own.
 //  3. The newest rollout goes on: its progress is stored, and then the children are written.
-//  4. Children of clusters that left may be deleted by their users.
+//  4. Children of clusters that left are deleted, or may be deleted by their users.
 //  5. The next rollout is proposed, when clusters would see a change that nobody approved.
 //  6. The status.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
@@ -185,7 +185,7 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 // specDigest names the spec of a set, but for what changes no rollout.
 func specDigest(set *extensionset.Set) string {
 	spec := set.Spec
-	spec.Paused, spec.RolloutHistoryLimit = false, nil
+	spec.Paused, spec.RolloutHistoryLimit, spec.RemovalPolicy = false, nil, ""
 	content, err := json.Marshal(spec)
 	if err != nil {
 		return "" // it was read from JSON

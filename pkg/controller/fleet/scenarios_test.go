@@ -51,6 +51,24 @@ func (w *world) upgrade(number int, image string, waves ...extensionset.Wave) {
 	w.approve(name)
 }
 
+// removal sets the policy for clusters that leave.
+func (w *world) removal(policy string) {
+	w.Helper()
+	w.changeSet("alice", func(set *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(set.Object, policy, "spec", "removalPolicy")
+	})
+}
+
+// letLeave lets the clusters leave that a rollout shows.
+func (w *world) letLeave(name string) {
+	w.Helper()
+	if err := w.decide(name, func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+		return plan.Resume(progress, s, w.rollout(name).Status.Troubles)
+	}); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // images are what the clusters have, in the order of their names.
 func (w *world) images(clusters ...string) string {
 	var all []string
@@ -332,12 +350,107 @@ func TestScenarios(t *testing.T) {
 			w.secret("b", "fleet=other")
 			w.secret("c", "fleet=other")
 			w.until("it asks", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Halted") })
-			if err := w.decide("edge-1", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
-				return plan.Resume(progress, s, w.rollout("edge-1").Status.Troubles)
-			}); err != nil {
+			w.letLeave("edge-1")
+			w.becomes("edge-1 Completed: a Succeeded, b Leaving, c Leaving")
+		},
+		"with the policy Delete, the child of a cluster that leaves is deleted, in a while one only": func(w *world) {
+			w.removal("Delete")
+			w.secret("c", "ring=1", "fleet=other")
+			w.until("its child is deleted", func() bool { return w.child("c") == nil })
+			if got := w.shown(); got != "edge-1 Completed: a Succeeded, b Succeeded, c Leaving" {
+				w.Error(got)
+			}
+			w.secret("b", "ring=1", "fleet=other")
+			w.until("it asks", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Halted") })
+			w.let(9 * time.Minute)
+			if w.child("b") == nil {
+				w.Error("two children of three are deleted without a question")
+			}
+			w.until("it is long ago that another one left", func() bool { return w.child("b") == nil })
+		},
+		"with the policy Delete, many that leave at once ask first": func(w *world) {
+			w.removal("Delete")
+			w.secret("b", "fleet=other")
+			w.secret("c", "fleet=other")
+			w.until("it asks", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Halted") })
+			w.let(20 * time.Minute)
+			if w.child("b") == nil || w.child("c") == nil {
+				w.Fatal("children are deleted although nobody decided")
+			}
+			w.letLeave("edge-1")
+			w.until("they are deleted", func() bool { return w.child("b") == nil && w.child("c") == nil && w.child("a") != nil })
+		},
+		"with the policy Delete, many that the newest rollout is not about ask first": func(w *world) {
+			w.removal("Delete")
+			w.join("d", "ring=1")
+			w.becomes("edge-2 ReviewRequired: d Pending")
+			w.approve("edge-2")
+			w.becomes("edge-2 Completed: d Succeeded")
+			w.secret("b", "fleet=other")
+			w.secret("c", "fleet=other")
+			w.until("it asks", func() bool { return strings.HasPrefix(w.shown(), "edge-2 Halted") })
+			if got := w.rollout("edge-2").Status.Leaving; !slices.Equal(got, []string{"b", "c"}) {
+				w.Errorf("it asks about %v", got)
+			}
+			w.let(20 * time.Minute)
+			if w.child("b") == nil || w.child("c") == nil {
+				w.Fatal("children are deleted although nobody decided")
+			}
+			w.letLeave("edge-2")
+			w.until("they are deleted", func() bool { return w.child("b") == nil && w.child("c") == nil })
+			if w.child("a") == nil || w.child("d") == nil {
+				w.Error("children are deleted of clusters that the set selects")
+			}
+		},
+		"with the policy Delete, a missing answer, a deleted Secret and an earlier leave delete nothing": func(w *world) {
+			w.secret("b", "fleet=other")
+			w.until("its user can delete it", func() bool { return w.child("b").GetAnnotations()[ext.RolloutAnnotation] == "" })
+			w.removal("Delete")
+			w.blind = true
+			w.let(time.Minute)
+			w.blind = false
+			if err := w.core.Tracker().Delete(secrets(), namespace, "c"); err != nil {
 				w.Fatal(err)
 			}
-			w.becomes("edge-1 Completed: a Succeeded, b Leaving, c Leaving")
+			w.let(20 * time.Minute)
+			for _, name := range []string{"a", "b", "c"} {
+				if w.child(name) == nil {
+					w.Errorf("the child of %s is deleted", name)
+				}
+			}
+		},
+		"with the policy Delete, an author who cannot delete has nothing deleted": func(w *world) {
+			w.removal("Delete")
+			w.denied["edge.c"] = true
+			w.secret("c", "fleet=other")
+			w.until("the set says so", func() bool {
+				found := w.set().Status.Exceptions
+				return len(found) == 1 && found[0].Cluster == "c" && found[0].Reason == reasonDenied && strings.Contains(found[0].Message, "alice")
+			})
+			if w.child("c") == nil {
+				w.Error("it is deleted")
+			}
+			delete(w.denied, "edge.c")
+			w.until("it is deleted once the author can", func() bool { return w.child("c") == nil })
+		},
+		"with the policy Delete, a cluster waits for the next rollout when the last one has ended": func(w *world) {
+			w.removal("Delete")
+			w.apply("app:2", canary()...)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			w.apply("app:1", canary()...)
+			w.removal("Delete")
+			w.until("the rollout has ended", func() bool { return w.rollout("edge-2").Status.Ended })
+			w.secret("c", "fleet=other")
+			w.until("the set says so", func() bool {
+				found := w.set().Status.Exceptions
+				return len(found) == 1 && found[0].Cluster == "c" && found[0].Reason == reasonLeaving
+			})
+			if w.child("c") == nil {
+				w.Error("it is deleted")
+			}
+			w.apply("app:3", canary()...)
+			w.removal("Delete")
+			w.until("it is deleted", func() bool { return w.child("c") == nil })
 		},
 		"no answer about Secrets lets a cluster leave": func(w *world) {
 			w.blind = true

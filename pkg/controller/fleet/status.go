@@ -45,9 +45,10 @@ func (p *pass) writeStatus(ctx context.Context) error {
 			status.Exceptions = append(status.Exceptions, p.exceptions[name])
 		}
 	}
-	// A cluster that the set does not select is none that it fails to serve.
 	excepted := maps.Clone(p.exceptions)
-	maps.DeleteFunc(excepted, func(cluster string, _ extensionset.Exception) bool { return p.clusters[cluster] == nil })
+	maps.DeleteFunc(excepted, func(_ string, one extensionset.Exception) bool {
+		return one.Reason == reasonNotSelected || one.Reason == reasonLeaving // the set need not serve it
+	})
 	phase, message := "Completed", "every cluster has the newest content"
 	if newest := p.newest(); newest != nil && !newest.Status.Ended {
 		status.Rollout, status.Phase = newest.Name, newest.Status.Phase

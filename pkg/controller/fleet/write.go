@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -178,49 +179,93 @@ func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) err
 	return nil
 }
 
-// leaveBehind takes the mark of a rollout from the children of clusters that the set no longer selects:
-// users may delete them then. They stay as they are, and follow again when the set selects them again.
+// leaveBehind ends the service of clusters that the set no longer selects. With the policy Retain it
+// takes the mark of a rollout from their children: users may delete them then. They stay as they are,
+// and follow again when the set selects them again. With the policy Delete it deletes the children of
+// clusters whose leaving the newest rollout has recorded, after it asked about many at once.
 func (p *pass) leaveBehind(ctx context.Context) error {
 	children, known := p.Extensions.Children(p.set.Name)
 	if !known {
 		return nil
 	}
 	for _, live := range children {
-		cluster, ours := strings.CutPrefix(live.GetName(), extensionset.ChildName(p.set.Name, ""))
-		if !ours || p.clusters[cluster] != nil || live.GetAnnotations()[extension.RolloutAnnotation] == "" {
+		cluster, marked := p.served(live)
+		if !marked || p.clusters[cluster] != nil {
 			continue
 		}
 		secret, err := p.secret(ctx, cluster)
-		if err != nil || secret != nil && p.selects(secret) || p.serves(cluster, secret != nil) {
+		if err != nil || secret != nil && p.selects(secret) {
 			continue // a missing answer is no missing Secret
 		}
-		annotations := maps.Clone(live.GetAnnotations())
-		delete(annotations, extension.RolloutAnnotation)
-		if err := p.write(ctx, p.authorOf(live, annotations), live, live.GetName(), live.Object["spec"], nil, annotations); err != nil {
+		state := p.stateOf(cluster)
+		switch {
+		case p.serves(cluster, state, secret != nil):
+		case p.set.Spec.RemovalPolicy != extensionset.PolicyDelete || secret == nil || state == fleet.Skipped:
+			annotations := maps.Clone(live.GetAnnotations())
+			delete(annotations, extension.RolloutAnnotation)
+			err = p.write(ctx, p.authorOf(live, annotations), live, live.GetName(), live.Object["spec"], nil, annotations)
+		case state == fleet.Leaving:
+			err = p.remove(ctx, cluster, live)
+		default:
+			p.except(cluster, reasonLeaving, "no rollout is open that could ask for its removal: the next rollout does")
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// serves reports whether the newest rollout is about a cluster still. Once it is over for a
-// cluster, a Secret that is missing is one that was deleted.
-func (p *pass) serves(cluster string, hasSecret bool) bool {
+// stateOf is the state of a cluster in the newest rollout, empty when that has ended.
+func (p *pass) stateOf(cluster string) fleet.State {
 	active := p.newest()
 	if active == nil || active.Status.Ended {
-		return false
+		return ""
 	}
-	at := slices.IndexFunc(active.Spec.Clusters, func(one olmv1alpha1.RolloutTarget) bool { return one.Name == cluster })
-	if at < 0 {
-		return false
+	if at, found := extensionrollout.Progress(&active.Status).Clusters[cluster]; found {
+		return at.State
 	}
-	switch extensionrollout.Progress(&active.Status).Clusters[cluster].State {
-	case fleet.Leaving, fleet.Skipped:
+	return fleet.Pending
+}
+
+// serves reports whether the newest rollout is about a cluster in a state still. Once it is over for a
+// cluster, a Secret that is missing is one that was deleted.
+func (p *pass) serves(cluster string, state fleet.State, hasSecret bool) bool {
+	switch state {
+	case fleet.Pending:
+		_, planned := p.placeIn(p.newest(), cluster)
+		return hasSecret || planned
+	case "", fleet.Leaving, fleet.Skipped:
 		return false
 	case fleet.Succeeded, fleet.Failed, fleet.RolledBack:
-		return hasSecret || !active.Status.Completed
+		return hasSecret || !p.newest().Status.Completed
 	}
 	return true
+}
+
+// remove deletes a child, if the author of the set could do that too.
+func (p *pass) remove(ctx context.Context, cluster string, live *unstructured.Unstructured) error {
+	if live.GetDeletionTimestamp() != nil || p.stamp == nil {
+		return nil // p.stopped says that nobody answers for it
+	}
+	name, uid, version := live.GetName(), live.GetUID(), live.GetResourceVersion()
+	may, err := p.Rights.May(ctx, p.stamp.Info(), authz.On(extension.Resource, "delete", "", name))
+	if err != nil {
+		return fmt.Errorf("finding out whether %s may delete ClusterExtension %s: %w", p.stamp.User, name, err)
+	}
+	if !may {
+		p.queue.AddAfter(p.set.Name, lookAgain)
+		p.except(cluster, reasonDenied, fmt.Sprintf("%s, who wrote the set, cannot delete ClusterExtension %s", p.stamp.User, name))
+		return nil
+	}
+	err = p.Host.Resource(extension.Resource).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	switch {
+	case apierrors.IsConflict(err):
+		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is behind
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("deleting ClusterExtension %s: %w", name, err)
+	}
+	return nil
 }
 
 // authorOf is the author of a child as it is, nil when that is not known: the author of the set does

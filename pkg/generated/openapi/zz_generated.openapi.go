@@ -5561,7 +5561,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters that are not Pending.",
+							Description: "clusters of the rollout that are not Pending, and clusters beside it that left the set.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5579,7 +5579,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "leaving are clusters of the rollout that the set no longer selects, and that wait for a decision.",
+							Description: "leaving are clusters that the set no longer selects, and that wait for a decision.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -82,7 +82,7 @@ func clusterRights() []reasonedRule {
 		to("MetricChecks: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), metriccheck.DefinitionName),
 		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource), all("list", "watch", "update")),
 		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource+"/status"), all("update")),
-		to("ClusterExtensionSets: the extensions of their clusters", extension.Resource.Group, all(extension.Resource.Resource), all("create", "update")),
+		to("ClusterExtensionSets: the extensions of their clusters", extension.Resource.Group, all(extension.Resource.Resource), all("create", "update", "delete")),
 		to("ClusterExtensionSets: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), extensionset.DefinitionName),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)

@@ -166,13 +166,12 @@ type ClusterExtensionRolloutStatus struct {
 	// completed is true once every wave was done.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
-	// clusters that are not Pending.
+	// clusters of the rollout that are not Pending, and clusters beside it that left the set.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Clusters []RolloutClusterStatus `json:"clusters,omitempty"`
-	// leaving are clusters of the rollout that the set no longer selects, and that wait for a
-	// decision.
+	// leaving are clusters that the set no longer selects, and that wait for a decision.
 	// +optional
 	// +listType=set
 	Leaving []string `json:"leaving,omitempty"`

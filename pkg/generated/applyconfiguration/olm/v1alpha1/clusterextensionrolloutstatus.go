@@ -37,10 +37,9 @@ type ClusterExtensionRolloutStatusApplyConfiguration struct {
 	Ended *bool `json:"ended,omitempty"`
 	// completed is true once every wave was done.
 	Completed *bool `json:"completed,omitempty"`
-	// clusters that are not Pending.
+	// clusters of the rollout that are not Pending, and clusters beside it that left the set.
 	Clusters []RolloutClusterStatusApplyConfiguration `json:"clusters,omitempty"`
-	// leaving are clusters of the rollout that the set no longer selects, and that wait for a
-	// decision.
+	// leaving are clusters that the set no longer selects, and that wait for a decision.
 	Leaving []string `json:"leaving,omitempty"`
 	// conditions are Ready, Progressing and Stalled.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
