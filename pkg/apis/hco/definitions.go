@@ -16,7 +16,7 @@ type ConfigurationProfileDefinition struct {
 	metav1.ObjectMeta
 	// Spec is the profile.
 	Spec ConfigurationProfileDefinitionSpec
-	// Status is what the server made of it.
+	// Status has the server's findings about the definition.
 	Status ConfigurationProfileDefinitionStatus
 }
 
@@ -41,14 +41,14 @@ type ConfigurationProfileDefinitionSpec struct {
 	// Requirements are the CustomResourceDefinitions that the profile looks at, and what
 	// it does with their objects. The profile can have no other.
 	Requirements []DefinitionRequirement
-	// Prerequisites are what else the cluster must have. While one is false, plans wait
-	// in PrerequisiteFailed, and show its message.
+	// Prerequisites are further conditions on the cluster. While one is false, plans wait in
+	// PrerequisiteFailed, and show its message.
 	Prerequisites []DefinitionCheck
 	// Options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type
 	// object, as CustomResourceDefinitions have it, with defaults and descriptions.
 	// Without it there are no options.
 	Options *JSONObject
-	// Validations are what options must fulfil together: expressions over options.
+	// Validations are expressions over several options that must be true.
 	Validations []DefinitionCheck
 	// Variables are expressions with names, such as variables.pools. They may name
 	// variables before them.
@@ -58,7 +58,7 @@ type ConfigurationProfileDefinitionSpec struct {
 	Items []DefinitionItem
 }
 
-// DefinitionAccess is what a profile does with the objects of a requirement.
+// DefinitionAccess is a profile's use of the objects of a requirement.
 type DefinitionAccess string
 
 const (
@@ -79,9 +79,9 @@ type DefinitionRequirement struct {
 	Definition string
 	// Kind that it defines, such as KubeletConfig.
 	Kind string
-	// Access is what the profile does with the objects: Schema, Read or Write. Its
-	// ServiceAccount gets the verbs for that, and the user who writes the definition must have
-	// them in the whole cluster. Default: Schema.
+	// Access is the profile's use of the objects: Schema, Read or Write. Its ServiceAccount gets
+	// the verbs for that, and the user who writes the definition must have them in the whole
+	// cluster. Default: Schema.
 	Access DefinitionAccess
 	// Install says what to install where the definition is missing.
 	Install string
@@ -128,7 +128,7 @@ type DefinitionItem struct {
 	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
 	// which follow from target; where it has them they must be those.
 	Object string
-	// BlastRadius is what the item reaches.
+	// BlastRadius has the nodes that the item affects.
 	BlastRadius *DefinitionBlastRadius
 	// Impact is an expression that makes None, Low, Medium or High. It may name blast,
 	// with pools, nodes, waves and reboot.
@@ -138,8 +138,7 @@ type DefinitionItem struct {
 	// Notes is an expression that makes a list of texts for reviewers. It may name blast.
 	// All readers of plans see them.
 	Notes string
-	// Waits are what the target has to become before the next item has its turn, besides
-	// what its kind is waited for anyway.
+	// Waits are conditions on the target before the next item begins, besides those of its kind.
 	Waits []DefinitionWait
 }
 
@@ -161,7 +160,7 @@ type DefinitionBlastRadius struct {
 	Reboot string
 }
 
-// DefinitionWait is what is waited for.
+// DefinitionWait is one condition on the target.
 type DefinitionWait struct {
 	// Expression is of type bool. Live is the target as it is by then, facts are those of
 	// that time. While it cannot be evaluated, as on a status that is not there yet, it is
@@ -173,7 +172,7 @@ type DefinitionWait struct {
 	MessageExpression string
 }
 
-// ConfigurationProfileDefinitionStatus is what the server made of a definition.
+// ConfigurationProfileDefinitionStatus has the server's findings about a definition.
 type ConfigurationProfileDefinitionStatus struct {
 	// ObservedGeneration is the generation of spec that status speaks of.
 	ObservedGeneration int64
@@ -192,11 +191,11 @@ type PlanDefinition struct {
 	Digest string
 	// Manifest names where it is stored as it was.
 	Manifest string
-	// Requirements are what it declared: kinds, and what is done with their objects.
+	// Requirements are the kinds that it declares, and its use of their objects.
 	Requirements []DeclaredAccess
 }
 
-// DeclaredAccess is what a definition declares of a kind.
+// DeclaredAccess is a definition's use of one kind.
 type DeclaredAccess struct {
 	// Definition is the name of the CustomResourceDefinition.
 	Definition string
@@ -213,19 +212,19 @@ type ProfileEvaluation struct {
 	metav1.TypeMeta
 	// Metadata may be left out.
 	metav1.ObjectMeta
-	// Spec is what is asked.
+	// Spec is the question.
 	Spec ProfileEvaluationSpec
 	// Status is the answer.
 	Status ProfileEvaluationStatus
 }
 
-// ProfileEvaluationSpec is what is asked.
+// ProfileEvaluationSpec is the question.
 type ProfileEvaluationSpec struct {
 	// Options as spec.options.values of a plan has them.
 	Options *JSONObject
 }
 
-// ProfileEvaluationStatus is what a plan would do now.
+// ProfileEvaluationStatus has the effect that a plan would have now.
 type ProfileEvaluationStatus struct {
 	// Digest of the definition.
 	Digest string
@@ -235,23 +234,23 @@ type ProfileEvaluationStatus struct {
 	Missing string
 	// ImpactSeverity is the highest of the items.
 	ImpactSeverity ImpactSeverity
-	// Items are what a plan would do.
+	// Items are the effects of a plan, one for each target.
 	Items []EvaluatedItem
 }
 
-// EvaluatedItem is what a plan would do to one target now.
+// EvaluatedItem is the effect of a plan on one target now.
 type EvaluatedItem struct {
 	// Name of the item.
 	Name string
 	// TargetRef is the object that is configured.
 	TargetRef TargetRef
-	// ImpactSeverity is how much that disturbs.
+	// ImpactSeverity is the disturbance by the action.
 	ImpactSeverity ImpactSeverity
 	// ImpactReason says why.
 	ImpactReason string
-	// BlastRadius is what the item reaches.
+	// BlastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadius
-	// Notes are what a reviewer should know.
+	// Notes are remarks for reviewers.
 	Notes []string
 	// Waits say in words what is waited for after it.
 	Waits []string

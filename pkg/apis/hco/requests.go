@@ -25,18 +25,18 @@ type PlanApprovalRequest struct {
 	metav1.TypeMeta
 	// ObjectMeta may be left out.
 	metav1.ObjectMeta
-	// Spec is what is approved.
+	// Spec names the plan that is approved.
 	Spec PlanApprovalRequestSpec
 	// Status is the approval as it was recorded.
 	Status *PlanApproval
 }
 
-// PlanApprovalRequestSpec is what is approved.
+// PlanApprovalRequestSpec names the plan that is approved.
 type PlanApprovalRequestSpec struct {
 	// PlanHash is status.planHash of the plan that was read. When the plan has
 	// another one by now, nothing is approved: 409 Conflict.
 	PlanHash string
-	// Comment is why, at most 1024 bytes.
+	// Comment is the reason of the approval, at most 1024 bytes.
 	Comment string
 }
 
@@ -59,11 +59,11 @@ type PlanRollbackRequest struct {
 	metav1.TypeMeta
 	// ObjectMeta may be left out.
 	metav1.ObjectMeta
-	// Spec is what to go back to; it may be left out.
+	// Spec names the run to go back to; it may be left out.
 	Spec PlanRollbackRequestSpec
 }
 
-// PlanRollbackRequestSpec is what to go back to.
+// PlanRollbackRequestSpec names the run to go back to.
 type PlanRollbackRequestSpec struct {
 	// Run is the execution to undo; the last one when it is left out.
 	Run int64

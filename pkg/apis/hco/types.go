@@ -14,9 +14,9 @@ type ConfigurationPlan struct {
 	metav1.TypeMeta
 	// ObjectMeta is the standard object metadata.
 	metav1.ObjectMeta
-	// Spec is what is asked for.
+	// Spec is the request.
 	Spec ConfigurationPlanSpec
-	// Status is what was planned and what became of it.
+	// Status has the plan and the state of its execution.
 	Status ConfigurationPlanStatus
 }
 
@@ -46,7 +46,7 @@ const (
 	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
-// Action is what is to be done with a plan.
+// Action decides about a plan.
 type Action string
 
 const (
@@ -58,7 +58,7 @@ const (
 	ActionIgnore Action = "Ignore"
 )
 
-// FailurePolicy is what happens to the rest of a plan when an item fails.
+// FailurePolicy decides about the rest of a plan after an item has failed.
 type FailurePolicy string
 
 const (
@@ -68,7 +68,7 @@ const (
 	FailurePolicyContinue FailurePolicy = "Continue"
 )
 
-// ConflictPolicy is what happens when a plan would take fields from others.
+// ConflictPolicy decides about fields that belong to other field managers.
 type ConflictPolicy string
 
 const (
@@ -78,48 +78,46 @@ const (
 	OnConflictTake ConflictPolicy = "Take"
 )
 
-// ConfigurationPlanSpec is what is asked for.
+// ConfigurationPlanSpec is the request.
 type ConfigurationPlanSpec struct {
-	// Profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
-	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
-	// are.
+	// Profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
+	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
+	// ConfigurationProfileDefinition; kubectl get configprofile lists all that there are.
 	Profile ProfileName
-	// Action is what to do with the plan: DryRun computes it and waits for an
-	// approval, Apply approves and executes it, Ignore does nothing and watches
-	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve. While a plan waits, the write that sets Apply says which one was
-	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// Action decides about the plan: DryRun computes it and waits for an approval, Apply approves
+	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
+	// spec while it is Apply, needs the verb approve. While a plan waits, the write that sets
+	// Apply says which one was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	Action Action
-	// FailurePolicy is what happens when an item fails: Abort leaves the rest
+	// FailurePolicy decides about the other items after one has failed: Abort leaves the rest
 	// Pending, Continue goes on with the next.
 	FailurePolicy FailurePolicy
-	// OnConflict is what happens when fields belong to other field managers and
-	// would get other values: Block shows the plan and whose they are, and executes
-	// nothing; Take takes them.
+	// OnConflict decides about fields that belong to other field managers and would get other
+	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// takes the fields.
 	OnConflict ConflictPolicy
 	// Options of the profile. Only the member of the plan's own profile may be set.
 	Options *PlanOptions
-	// WaitTimeout is how long an item may take to become healthy, such as 2h30m.
-	// Without it there is no limit. The time that a pool is paused does not count.
+	// WaitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
+	// limit. The time that a pool is paused does not count.
 	WaitTimeout *metav1.Duration
 	// ApprovedPlanHash is the only plan that may be executed, as status.planHash
 	// names it. Any other waits in ReviewRequired.
 	ApprovedPlanHash string
-	// ExpiresAfter is how long a computed plan may wait for its approval before it
-	// expires and has to be computed anew. Default: 24h.
+	// ExpiresAfter bounds the time between the computation and the approval of a plan. After it
+	// the plan expires, and is computed again. Default: 24h.
 	ExpiresAfter *metav1.Duration
-	// Window is when the plan may be executed: no item begins outside it, and one that
-	// has begun is not interrupted. It is part of the plan that is approved. Without it
-	// an approved plan begins at once.
+	// Window bounds the execution: no item begins outside the window, and an item that has begun
+	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
+	// begins at once.
 	Window *PlanWindow
 	// Expires is until when the plan may be executed: no item begins at or after that
 	// time, and the plan has to be approved again, with a later time. It is part of the
 	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
 	Expires *metav1.Time
-	// Approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, a user who created the plan, or changed more of spec than action and
-	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	// Approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1, a
+	// user who created the plan, or changed more of spec than action and approvedPlanHash, is
+	// none of them. It can be raised, and not lowered.
 	Approvals int32
 	// Requires are other profiles that have to be in effect: an item of this plan begins
 	// only while a plan of each of them is Completed. At most 8. It is part of the plan
@@ -133,15 +131,15 @@ type ConfigurationPlanSpec struct {
 
 // PlanWindow is a recurring time.
 type PlanWindow struct {
-	// Schedule is when a window opens, as cron has it: minute, hour, day of the month,
-	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
-	// @daily or @hourly.
+	// Schedule has the times at which the window opens, in the format of cron: minute, hour, day
+	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
+	// @weekly, @daily or @hourly.
 	Schedule string
-	// TimeZone is where the schedule is read: a name of the IANA database, such as
+	// TimeZone is the time zone of the schedule: a name of the IANA database, such as
 	// Europe/Berlin. Default: UTC.
 	TimeZone string
-	// Duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch
-	// or overlap are one.
+	// Duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
+	// touch or overlap are one window.
 	Duration metav1.Duration
 }
 
@@ -160,9 +158,9 @@ type PlanOptions struct {
 
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptions struct {
-	// Remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents
-	// power-cycles it, Automatic is FenceAgents where there is a template for it, and
-	// SelfNode elsewhere. Default: Automatic.
+	// Remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
+	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
+	// SelfNode. Default: Automatic.
 	Remediator Remediator
 	// Template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
 	// use. Without it there has to be one, or the one that Self Node Remediation made.
@@ -170,8 +168,8 @@ type NodeHealthRemediationOptions struct {
 	// NodeSelector selects the worker nodes that are checked, by their labels. Control
 	// planes are never among them. Without it all worker nodes are.
 	NodeSelector map[string]string
-	// MinHealthy is how many of these nodes have to be healthy for any of them to be
-	// remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.
+	// MinHealthy is the number of these nodes that must be healthy before any of them is
+	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	MinHealthy *intstr.IntOrString
 	// UnhealthyConditions are the conditions of a node, any of which makes it unhealthy
 	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
@@ -181,7 +179,7 @@ type NodeHealthRemediationOptions struct {
 	IncludeControlPlane *bool
 }
 
-// Remediator is what remediates a node.
+// Remediator is the operator that remediates a node.
 type Remediator string
 
 const (
@@ -208,7 +206,7 @@ type UnhealthyCondition struct {
 	Type string
 	// Status of the condition: True, False or Unknown.
 	Status metav1.ConditionStatus
-	// Duration is how long it has to last, 1s to 24h, such as 5m.
+	// Duration is the least duration of the condition, 1s to 24h, such as 5m.
 	Duration metav1.Duration
 }
 
@@ -216,25 +214,24 @@ type UnhealthyCondition struct {
 type HighDensitySwapOptions struct {
 	// EnableSwap gives worker nodes swap, which reboots them. Default: true.
 	EnableSwap *bool
-	// SwapSource is where worker nodes have their swap: on a Partition that is there, or
-	// in a File that is made. Default: Partition.
+	// SwapSource is the place of the swap of worker nodes: an existing Partition, or a File that
+	// is created. Default: Partition.
 	SwapSource SwapSource
 	// PartitionLabel is the label of the partition (of its entry in the partition table).
 	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
 	PartitionLabel string
-	// FileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
-	// swapSource File. A node where it would leave less than a fifth of the file system
-	// free goes without swap.
+	// FileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
+	// File. A node where it would leave less than a fifth of the file system free goes without
+	// swap.
 	FileSizeMiB *int32
-	// MemoryToRequestRatio is how much memory virtual machines have, in percent of what
-	// is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and
-	// 100 without swap.
+	// MemoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
+	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
 	MemoryToRequestRatio *int32
 	// EnableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
 	EnableKSM *bool
 }
 
-// SwapSource is where nodes have their swap.
+// SwapSource is the place of the swap of nodes.
 type SwapSource string
 
 const (
@@ -255,9 +252,8 @@ type LoadAwareRebalancingOptions struct {
 	// Mode of the descheduler: Automatic evicts, Predictive only says what it would
 	// evict. Default: Automatic.
 	Mode DeschedulerMode
-	// DeviationThresholds is how far from the mean a node may be: Low, Medium,
-	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
-	// AsymmetricLow.
+	// DeviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	DeviationThresholds DeviationThresholds
 	// EvictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
 	// Without it what HyperConverged allows for live migrations counts.
@@ -267,7 +263,7 @@ type LoadAwareRebalancingOptions struct {
 	EvictionLimitNode *int32
 }
 
-// DeschedulerMode is whether the descheduler evicts.
+// DeschedulerMode decides whether the descheduler evicts Pods.
 type DeschedulerMode string
 
 const (
@@ -277,7 +273,7 @@ const (
 	DeschedulerPredictive DeschedulerMode = "Predictive"
 )
 
-// DeviationThresholds is how far from the mean a node may be.
+// DeviationThresholds is the allowed distance of a node from the mean.
 type DeviationThresholds string
 
 const (
@@ -295,7 +291,7 @@ const (
 	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
 )
 
-// Phase is where a plan is.
+// Phase is the phase of a plan.
 type Phase string
 
 const (
@@ -326,9 +322,9 @@ const (
 	PhaseIgnored Phase = "Ignored"
 )
 
-// ConfigurationPlanStatus is what was planned and what became of it.
+// ConfigurationPlanStatus has the plan and the state of its execution.
 type ConfigurationPlanStatus struct {
-	// Phase is where the plan is.
+	// Phase is the phase of the plan.
 	Phase Phase
 	// ObservedGeneration is the generation of spec that status speaks of.
 	ObservedGeneration int64
@@ -342,7 +338,7 @@ type ConfigurationPlanStatus struct {
 	InputsHash string
 	// OperatorVersion is the version of Penstock that computed the plan.
 	OperatorVersion string
-	// DraftedAt is when the plan was computed.
+	// DraftedAt is the time at which the plan was computed.
 	DraftedAt *metav1.Time
 	// Manifests names where the desired state of the items is stored; it is read
 	// at the subresource manifests.
@@ -351,8 +347,8 @@ type ConfigurationPlanStatus struct {
 	Captured string
 	// ImpactSeverity is the highest of the items.
 	ImpactSeverity ImpactSeverity
-	// Diff is what the plan changes, all items together, bounded: fields, and the values
-	// that the plan sets and the targets do not have.
+	// Diff has the changes of all items, bounded: fields, and the values that the plan sets and
+	// the targets do not have.
 	Diff string
 	// Items are the steps of the plan, in their order.
 	Items []PlanItem
@@ -372,22 +368,22 @@ type ConfigurationPlanStatus struct {
 	Message string
 	// Conditions sum the plan up.
 	Conditions []metav1.Condition
-	// Definition is what the plan was computed from, of a profile of your own.
+	// Definition names the definition from which the plan of a user's profile was computed.
 	Definition *PlanDefinition
 }
 
 // PlanWindowStatus is a time in which items of a plan may begin.
 type PlanWindowStatus struct {
-	// OpensAt is when it begins.
+	// OpensAt is the time at which it begins.
 	OpensAt metav1.Time
-	// ClosesAt is when it ends. No item begins then or later. Where one window follows
-	// another without end, it is a time until which it does not end.
+	// ClosesAt is the time at which it ends. No item begins then or later. Where one window
+	// follows another without end, it is a time until which it does not end.
 	ClosesAt metav1.Time
-	// Local is when it begins in the time zone of spec.window, for people.
+	// Local is opensAt in the time zone of spec.window, for people.
 	Local string
 }
 
-// ImpactSeverity is how much an item disturbs.
+// ImpactSeverity is the disturbance by an item.
 type ImpactSeverity string
 
 const (
@@ -401,7 +397,7 @@ const (
 	ImpactHigh ImpactSeverity = "High"
 )
 
-// ItemState is how far an item is.
+// ItemState is the progress of an item.
 type ItemState string
 
 const (
@@ -423,43 +419,43 @@ type PlanItem struct {
 	Name string
 	// TargetRef is the object that is configured.
 	TargetRef TargetRef
-	// Action is what happens to the target: Create, Update, Delete or None.
+	// Action is the action on the target: Create, Update, Delete or None.
 	Action ItemAction
-	// ImpactSeverity is how much the item disturbs.
+	// ImpactSeverity is the disturbance by the item.
 	ImpactSeverity ImpactSeverity
 	// ImpactReason says why.
 	ImpactReason string
-	// BlastRadius is what the item reaches.
+	// BlastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadius
 	// Digest of the desired state.
 	Digest string
 	// Fingerprint of the target as it was found; "absent" when there was none.
 	Fingerprint string
-	// Diff is what changes, bounded: fields, and the values that the plan sets and the
-	// target does not have. The subresource diff has all of it.
+	// Diff has the change, bounded: fields, and the values that the plan sets and the target does
+	// not have. The subresource diff has the whole change.
 	Diff string
 	// Takes are fields of other field managers that would be taken.
 	Takes []TakenFields
-	// Notes are what a reviewer should know.
+	// Notes are remarks for reviewers.
 	Notes []string
-	// State is how far the item is.
+	// State is the progress of the item.
 	State ItemState
 	// Message says what goes on, or why it failed.
 	Message string
-	// StartedAt is when the item's turn came.
+	// StartedAt is the time at which the item began.
 	StartedAt *metav1.Time
 	// Applied is true when the run has written the target.
 	Applied bool
-	// AppliedAt is when the run has written the target.
+	// AppliedAt is the time at which the run wrote the target.
 	AppliedAt *metav1.Time
-	// PausedSeconds is how long what is waited for was paused; it does not count
-	// for waitTimeout.
+	// PausedSeconds is the time for which the objects that the item waits for were paused. It
+	// does not count for waitTimeout.
 	PausedSeconds int64
-	// LastTransitionTime is when state changed last.
+	// LastTransitionTime is the time of the last change of state.
 	LastTransitionTime *metav1.Time
 }
 
-// ItemAction is what happens to a target.
+// ItemAction is the action on a target.
 type ItemAction string
 
 const (
@@ -485,15 +481,15 @@ type TargetRef struct {
 	Name string
 }
 
-// BlastRadius is what an item reaches.
+// BlastRadius has the nodes that an item affects.
 type BlastRadius struct {
 	// Pools are the MachineConfigPools whose nodes get the change.
 	Pools []string
-	// Nodes is how many nodes that are.
+	// Nodes is the number of these nodes.
 	Nodes int64
 	// Reboot tells whether they reboot.
 	Reboot bool
-	// Waves is how many rounds it takes, by the pools' maxUnavailable.
+	// Waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
 	Waves int64
 }
 
@@ -508,7 +504,7 @@ type TakenFields struct {
 	Reclaimed bool
 }
 
-// ApprovalMode is how a plan was approved.
+// ApprovalMode tells by which field a plan was approved.
 type ApprovalMode string
 
 const (
@@ -527,7 +523,7 @@ type PlanApproval struct {
 	UID string
 	// Groups of who approved, at the time.
 	Groups []string
-	// Extra is what the authenticator said besides, such as the scopes of a token.
+	// Extra has further facts from the authenticator, such as the scopes of a token.
 	Extra map[string]ExtraValue
 	// Time of the approval.
 	Time metav1.Time
@@ -540,8 +536,7 @@ type PlanApproval struct {
 	Mode ApprovalMode
 	// Run is the execution that it was used for: it counts once.
 	Run int64
-	// Others are who approved the same plan after that, where spec.approvals asks for
-	// more than one.
+	// Others are the later approvals of the same plan, if spec.approvals asks for more than one.
 	Others []PlanApprover
 }
 
@@ -553,7 +548,7 @@ type PlanApprover struct {
 	UID string
 	// Groups of who approved, at the time.
 	Groups []string
-	// Extra is what the authenticator said besides, such as the scopes of a token.
+	// Extra has further facts from the authenticator, such as the scopes of a token.
 	Extra map[string]ExtraValue
 	// Time of the approval.
 	Time metav1.Time

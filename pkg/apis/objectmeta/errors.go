@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxErrors is how many errors an answer lists: a user who has more of them has one
-	// mistake many times.
+	// maxErrors bounds the errors that an answer lists: more errors are usually one mistake, many
+	// times.
 	maxErrors = 64
 	// maxErrorBytes is the length of a path, a value or an explanation in an error, in
 	// bytes.

@@ -34,5 +34,5 @@ func validateTimes(metadata *metav1.ObjectMeta, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// maxTimeErrors is how many times an answer lists.
+// maxTimeErrors bounds the times that an answer lists.
 const maxTimeErrors = 8

@@ -1,7 +1,7 @@
 package olm
 
-// FailureCause is why an object is not ready, without what containers, registries and
-// schedulers write.
+// FailureCause is the cause for which an object is not ready, without the texts that containers,
+// registries and schedulers write.
 type FailureCause struct {
 	// Reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason string
@@ -13,7 +13,7 @@ type FailureCause struct {
 	ExitCode *int32
 	// Restarts of the container.
 	Restarts int32
-	// Related is what is missing, not bound, used up or refuses, when that is known.
+	// Related is the object that is missing, not bound, used up or refuses, if it is known.
 	Related *ObjectName
 }
 

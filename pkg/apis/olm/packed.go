@@ -34,7 +34,7 @@ const digestSize = 32
 // noDigest is the kind of an absent digest, which has no bytes.
 const noDigest = 0
 
-// digestKinds are how digests begin, by the number of their kind.
+// digestKinds are the prefixes of digests, by the number of their kind.
 func digestKinds() [3]string { return [...]string{noDigest: "", 1: "sha256:", 2: "hmac-sha256:"} }
 
 // shapeOf returns the strings of an entry that its shape has.
@@ -152,7 +152,7 @@ func writeHex(to *strings.Builder, digest string) {
 	}
 }
 
-// Count is how many objects a phase lists, packed or not.
+// Count returns the number of objects in a phase, packed or not.
 func (p *RevisionPhase) Count() int {
 	if p.Packed != nil {
 		return p.Packed.count()

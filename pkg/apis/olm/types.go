@@ -61,9 +61,9 @@ type ClusterExtensionRevision struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
-	// Spec is what to roll out. Its phases never change.
+	// Spec has the content to roll out. Its phases never change.
 	Spec ClusterExtensionRevisionSpec
-	// Status is what was observed.
+	// Status is the observed state.
 	Status ClusterExtensionRevisionStatus
 }
 
@@ -103,15 +103,14 @@ type ClusterExtensionRevisionSpec struct {
 	// CollisionProtection is for all objects whose phase and entry say nothing
 	// else: Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection CollisionProtection
-	// ProgressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
-	// continues after it.
+	// ProgressDeadlineMinutes bounds the time of a rollout before status says Stalled, in
+	// minutes; 0 (the default) is no deadline. The rollout continues after it.
 	ProgressDeadlineMinutes int32
-	// SuccessDelaySeconds is how long all objects must stay Available before Succeeded
-	// turns True and Penstock archives the older revisions, in seconds, at most 86400; 0
-	// (the default) means no delay. When an object fails meanwhile, the delay begins anew
-	// the next time that all objects are Available. The progress deadline does not count
-	// while the delay runs. The delay may change: 0 ends it.
+	// SuccessDelaySeconds is the time for which all objects must stay Available before Succeeded
+	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0
+	// (the default) means no delay. If an object fails meanwhile, the delay begins again once all
+	// objects are Available. The progress deadline does not count while the delay runs. The delay
+	// may change: 0 ends it.
 	SuccessDelaySeconds int32
 	// MetricChecks are names of MetricChecks, at most 8. The revision succeeds after
 	// SuccessDelaySeconds when the last answer of each is Yes. An answer No fails it.
@@ -131,12 +130,11 @@ type ClusterExtensionRevisionSpec struct {
 	// is not applied from then on. Fields that are set through the subresource
 	// scale are left without being listed. Immutable.
 	Yield []YieldRule
-	// TeardownPolicy is what becomes of the objects when this revision is
-	// deleted: Delete (the default) or Orphan. `kubectl delete
-	// --cascade=orphan` sets it.
+	// TeardownPolicy decides about the objects when this revision is deleted: Delete (the
+	// default) or Orphan. `kubectl delete --cascade=orphan` sets it.
 	TeardownPolicy TeardownPolicy
-	// AdoptedTeardownPolicy is what becomes of objects that existed before the
-	// extension, and that no extension had installed: Orphan or Delete.
+	// AdoptedTeardownPolicy decides about objects that existed before the extension, and that no
+	// extension had installed: Orphan or Delete.
 	AdoptedTeardownPolicy TeardownPolicy
 }
 
@@ -318,11 +316,11 @@ const (
 	PhaseStateArchived PhaseState = "Archived"
 )
 
-// ClusterExtensionRevisionStatus is what was observed of a revision.
+// ClusterExtensionRevisionStatus is the observed state of a revision.
 type ClusterExtensionRevisionStatus struct {
 	// ObservedGeneration is the generation that status speaks of.
 	ObservedGeneration int64
-	// RequestedBy is who created the revision. The server stamps it.
+	// RequestedBy is the user who created the revision. The server sets it.
 	RequestedBy *Requester
 	// Conditions are Ready, Available, Progressing, Succeeded, Failing and
 	// Stalled, and where there is something to say, RolledBack and Held.
@@ -349,7 +347,7 @@ type MetricMeasurement struct {
 	Digest string
 }
 
-// MetricVerdict is what a measurement means: Yes, No or Unknown.
+// MetricVerdict is the meaning of a measurement: Yes, No or Unknown.
 type MetricVerdict string
 
 // Requester is the user who asked for a change, as authenticated by kube-apiserver.
@@ -360,38 +358,37 @@ type Requester struct {
 	UID string
 	// Groups of the requester.
 	Groups []string
-	// Extra is what the authenticator said besides.
+	// Extra has further facts from the authenticator.
 	Extra map[string]ExtraValue
 }
 
 // ExtraValue is a list of values of one extra key.
 type ExtraValue []string
 
-// PhaseStatus is how far a phase is.
+// PhaseStatus is the progress of a phase.
 type PhaseStatus struct {
 	// Name of the phase.
 	Name string
 	// State is Pending, Progressing, Available, Failing, Superseded or
 	// Archived.
 	State PhaseState
-	// Objects is how many objects the phase has.
+	// Objects is the number of objects of the phase.
 	Objects int32
-	// Applied is how many of them are in the cluster as this revision wants
-	// them.
+	// Applied is the number of objects that are in the cluster with the content of this revision.
 	Applied int32
-	// Available is how many of those pass their probes.
+	// Available is the number of applied objects that pass their probes.
 	Available int32
-	// Superseded is how many belong to a newer revision by now.
+	// Superseded is the number of objects that belong to a newer revision by now.
 	Superseded int32
 	// Failing lists the objects that hold the phase back, at most 20.
 	Failing []ObjectFailure
-	// FailingOmitted is how many more there are.
+	// FailingOmitted is the number of entries that are left out.
 	FailingOmitted int32
-	// StartedAt is when the rollout of the phase began. It stays, whatever happens
-	// later. Phases that are Pending have none, nor have those of imported revisions.
+	// StartedAt is the time at which the rollout of the phase began. It never changes. Phases
+	// that are Pending have none, nor have those of imported revisions.
 	StartedAt *metav1.Time
-	// AvailableAt is when the phase was Available for the first time. It stays while
-	// objects are repaired, and when the phase is archived.
+	// AvailableAt is the time at which the phase was Available for the first time. It does not
+	// change while objects are repaired, or when the phase is archived.
 	AvailableAt *metav1.Time
 }
 
@@ -410,6 +407,6 @@ type ObjectFailure struct {
 	Reason string
 	// Message for a person.
 	Message string
-	// Cause is why the object is not ready, when that is known.
+	// Cause is the known cause for which the object is not ready.
 	Cause *FailureCause
 }

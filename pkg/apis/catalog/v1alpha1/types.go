@@ -55,7 +55,7 @@ type CatalogPackage struct {
 	// +optional
 	// +listType=atomic
 	Versions []PackageVersion `json:"versions,omitempty"`
-	// versionCount is how many versions there are.
+	// versionCount is the number of versions.
 	VersionCount int32 `json:"versionCount"`
 	// kinds are the kinds that all its versions together bring, at most 200.
 	// +optional
@@ -93,7 +93,7 @@ type PackageCatalog struct {
 	Latest string `json:"latest,omitempty"`
 }
 
-// Deprecation is what a catalog says of something that should not be used.
+// Deprecation is a catalog's message about a deprecated package, channel or version.
 type Deprecation struct {
 	// message says why, and what to do.
 	Message string `json:"message"`
@@ -158,7 +158,7 @@ type CatalogPackageVersions struct {
 	// versions are at most 2000.
 	// +listType=atomic
 	Versions []BundleVersion `json:"versions"`
-	// omitted is how many more there are.
+	// omitted is the number of entries that are left out.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 }
@@ -201,7 +201,7 @@ type BundleVersion struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogPackageGraph is what the channels of a package say of upgrades.
+// CatalogPackageGraph has the upgrades in the channels of a package.
 type CatalogPackageGraph struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name of the package.
@@ -218,7 +218,7 @@ type CatalogPackageGraph struct {
 	// upgrades are all upgrades in one step, at most 30000.
 	// +listType=atomic
 	Upgrades []GraphUpgrade `json:"upgrades"`
-	// omitted is how many more upgrades there are.
+	// omitted is the number of upgrades that are left out.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// installed are the installed versions of the package. It is left out for
@@ -287,7 +287,7 @@ type CatalogPackageIcon struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// catalog that it is from.
 	Catalog string `json:"catalog"`
-	// mediaType is what the catalog says, such as image/svg+xml. Penstock does not
+	// mediaType is the type that the catalog names, such as image/svg+xml. Penstock does not
 	// check the picture: it may contain scripts.
 	MediaType string `json:"mediaType"`
 	// data is the picture.
@@ -337,7 +337,7 @@ type CatalogPackageUpgrades struct {
 	Extensions []ExtensionUpgrades `json:"extensions"`
 }
 
-// ExtensionUpgrades is what an extension has installed, and what there is beyond it.
+// ExtensionUpgrades has the installed version of an extension, and the newer ones.
 type ExtensionUpgrades struct {
 	// extension is the name of the ClusterExtension.
 	Extension string `json:"extension"`
@@ -366,7 +366,7 @@ type ExtensionUpgrades struct {
 	// +optional
 	// +listType=atomic
 	Blocked []BlockedVersion `json:"blocked,omitempty"`
-	// omitted is how many more there are.
+	// omitted is the number of entries that are left out.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// message says why spec allows no version, or why that is not known.

@@ -20,7 +20,7 @@ type ConfigurationProfileDefinition struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is the profile.
 	Spec ConfigurationProfileDefinitionSpec `json:"spec"`
-	// status is what the server reports about it.
+	// status has the server's findings about the definition.
 	// +optional
 	Status ConfigurationProfileDefinitionStatus `json:"status,omitempty"`
 }
@@ -49,8 +49,8 @@ type ConfigurationProfileDefinitionSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Requirements []DefinitionRequirement `json:"requirements"`
-	// prerequisites are what else the cluster must have. While one is false, plans wait
-	// in PrerequisiteFailed, and show its message.
+	// prerequisites are further conditions on the cluster. While one is false, plans wait in
+	// PrerequisiteFailed, and show its message.
 	// +optional
 	// +listType=atomic
 	Prerequisites []DefinitionCheck `json:"prerequisites,omitempty"`
@@ -59,7 +59,7 @@ type ConfigurationProfileDefinitionSpec struct {
 	// Without it there are no options.
 	// +optional
 	Options *JSONObject `json:"options,omitempty"`
-	// validations are what options must fulfil together: expressions over options.
+	// validations are expressions over several options that must be true.
 	// +optional
 	// +listType=atomic
 	Validations []DefinitionCheck `json:"validations,omitempty"`
@@ -76,7 +76,7 @@ type ConfigurationProfileDefinitionSpec struct {
 	Items []DefinitionItem `json:"items"`
 }
 
-// DefinitionAccess is what a profile does with the objects of a requirement.
+// DefinitionAccess is a profile's use of the objects of a requirement.
 // +enum
 type DefinitionAccess string
 
@@ -98,9 +98,9 @@ type DefinitionRequirement struct {
 	Definition string `json:"definition"`
 	// kind that it defines, such as KubeletConfig.
 	Kind string `json:"kind"`
-	// access is what the profile does with the objects: Schema, Read or Write. The
-	// ServiceAccount of the profile gets the verbs for that, and users who write the
-	// definition must have them in the whole cluster. Default: Schema.
+	// access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of
+	// the profile gets the verbs for that, and users who write the definition must have them in
+	// the whole cluster. Default: Schema.
 	// +default="Schema"
 	// +optional
 	Access DefinitionAccess `json:"access,omitempty"`
@@ -155,7 +155,7 @@ type DefinitionItem struct {
 	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
 	// which follow from target; if it has them, they must match target.
 	Object string `json:"object"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	// +optional
 	BlastRadius *DefinitionBlastRadius `json:"blastRadius,omitempty"`
 	// impact is an expression that makes None, Low, Medium or High. It may name blast,
@@ -214,8 +214,7 @@ const (
 	ConditionAccessGranted = "AccessGranted"
 )
 
-// ConfigurationProfileDefinitionStatus is what the server reports about a
-// definition.
+// ConfigurationProfileDefinitionStatus has the server's findings about a definition.
 type ConfigurationProfileDefinitionStatus struct {
 	// observedGeneration is the generation of spec that status describes.
 	// +optional
@@ -240,13 +239,13 @@ type PlanDefinition struct {
 	Digest string `json:"digest"`
 	// manifest names where the definition is stored as it was then.
 	Manifest string `json:"manifest"`
-	// requirements are what it declared: kinds, and what is done with their objects.
+	// requirements are the kinds that it declares, and its use of their objects.
 	// +optional
 	// +listType=atomic
 	Requirements []DeclaredAccess `json:"requirements,omitempty"`
 }
 
-// DeclaredAccess is what a definition declares of a kind.
+// DeclaredAccess is a definition's use of one kind.
 type DeclaredAccess struct {
 	// definition is the name of the CustomResourceDefinition.
 	Definition string `json:"definition"`
@@ -264,7 +263,7 @@ type ProfileEvaluation struct {
 	// metadata may be left out.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked.
+	// spec is the question.
 	// +optional
 	Spec ProfileEvaluationSpec `json:"spec,omitempty"`
 	// status is the answer.
@@ -272,14 +271,14 @@ type ProfileEvaluation struct {
 	Status ProfileEvaluationStatus `json:"status,omitempty"`
 }
 
-// ProfileEvaluationSpec is what is asked.
+// ProfileEvaluationSpec is the question.
 type ProfileEvaluationSpec struct {
 	// options as spec.options.values of a plan has them.
 	// +optional
 	Options *JSONObject `json:"options,omitempty"`
 }
 
-// ProfileEvaluationStatus is what a plan would do now.
+// ProfileEvaluationStatus has the effect that a plan would have now.
 type ProfileEvaluationStatus struct {
 	// digest of the definition.
 	Digest string `json:"digest"`
@@ -292,27 +291,27 @@ type ProfileEvaluationStatus struct {
 	// impactSeverity is the highest severity of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// items are what a plan would do.
+	// items are the effects of a plan, one for each target.
 	// +optional
 	// +listType=atomic
 	Items []EvaluatedItem `json:"items,omitempty"`
 }
 
-// EvaluatedItem is what a plan would do to one target now.
+// EvaluatedItem is the effect of a plan on one target now.
 type EvaluatedItem struct {
 	// name of the item.
 	Name string `json:"name"`
 	// targetRef is the object that is configured.
 	TargetRef TargetRef `json:"targetRef"`
-	// impactSeverity is how much the item disturbs.
+	// impactSeverity is the disturbance by the item.
 	ImpactSeverity ImpactSeverity `json:"impactSeverity"`
 	// impactReason says why.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	// +optional
 	BlastRadius *BlastRadius `json:"blastRadius,omitempty"`
-	// notes are what a reviewer should know.
+	// notes are remarks for reviewers.
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`

@@ -23,7 +23,7 @@ type ConfigurationProfile struct {
 	// +optional
 	// +listType=atomic
 	Options []ProfileOption `json:"options,omitempty"`
-	// status is how the cluster is now.
+	// status is the state of the cluster now.
 	Status ConfigurationProfileStatus `json:"status"`
 }
 
@@ -70,7 +70,7 @@ const (
 	PrerequisiteUnknown PrerequisiteState = "Unknown"
 )
 
-// ConfigurationProfileStatus is how a cluster is with regard to a profile.
+// ConfigurationProfileStatus compares a cluster with a profile.
 type ConfigurationProfileStatus struct {
 	// state tells whether the cluster is as the profile says: Active, Inactive,
 	// Drifted, or Unknown when something could not be read.
@@ -88,7 +88,7 @@ type ConfigurationProfileStatus struct {
 	// prerequisites tell whether the cluster has all that the profile needs: Met,
 	// Missing, or Unknown when that could not be read.
 	Prerequisites PrerequisiteState `json:"prerequisites"`
-	// requirements are what the profile looks at, one by one.
+	// requirements are the conditions of the profile, one by one.
 	// +optional
 	// +listType=atomic
 	Requirements []ProfileRequirement `json:"requirements,omitempty"`
@@ -96,8 +96,8 @@ type ConfigurationProfileStatus struct {
 	// not known.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// items are what a plan would do now, with the options of the plan that holds
-	// the profile, or without options. They are left out while that is not known.
+	// items are the effects of a plan now, with the options of the plan that holds the profile,
+	// or without options. They are left out while they are unknown.
 	// +optional
 	// +listType=atomic
 	Items []ProfileItem `json:"items,omitempty"`
@@ -119,26 +119,26 @@ type ProfileRequirement struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ProfileItem is what a plan would do to one target now.
+// ProfileItem is the effect of a plan on one target now.
 type ProfileItem struct {
 	// name of the item.
 	Name string `json:"name"`
 	// targetRef is the object that is configured.
 	TargetRef TargetRef `json:"targetRef"`
-	// action is what would happen to it: Create, Update or None. It is left out when
-	// the cluster refuses it, or could not be asked; message says why.
+	// action is the action on the target: Create, Update or None. It is left out when the cluster
+	// refuses the action, or could not be asked; message has the reason.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
-	// impactSeverity is how much the action disturbs.
+	// impactSeverity is the disturbance by the action.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// impactReason says why.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	// +optional
 	BlastRadius *BlastRadius `json:"blastRadius,omitempty"`
-	// notes are what a reviewer should know.
+	// notes are remarks for reviewers.
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`

@@ -31,19 +31,19 @@ type PlanApprovalRequest struct {
 	// metadata may be left out.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is approved.
+	// spec names the plan that is approved.
 	Spec PlanApprovalRequestSpec `json:"spec"`
 	// status is the approval as it was recorded.
 	// +optional
 	Status *PlanApproval `json:"status,omitempty"`
 }
 
-// PlanApprovalRequestSpec is what is approved.
+// PlanApprovalRequestSpec names the plan that is approved.
 type PlanApprovalRequestSpec struct {
 	// planHash is status.planHash of the plan that was read. When the plan has another
 	// hash by now, nothing is approved: 409 Conflict.
 	PlanHash string `json:"planHash"`
-	// comment is why, at most 1024 bytes.
+	// comment is the reason of the approval, at most 1024 bytes.
 	// +optional
 	Comment string `json:"comment,omitempty"`
 }
@@ -94,9 +94,9 @@ type PlanRun struct {
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 	// approval names the users who approved it.
 	Approval PlanApproval `json:"approval"`
-	// startedAt is when the execution began.
+	// startedAt is the time at which the execution began.
 	StartedAt metav1.Time `json:"startedAt"`
-	// endedAt is when it ended; absent while it runs.
+	// endedAt is the time at which it ended; absent while it runs.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 	// outcome is the phase in which it ended; absent while it runs.
@@ -114,18 +114,18 @@ type PlanRunItem struct {
 	Name string `json:"name"`
 	// targetRef is the object that was configured.
 	TargetRef TargetRef `json:"targetRef"`
-	// action is what happened to it.
+	// action is the action on the target.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
 	// digest of the desired state.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// state is how far the item got.
+	// state is the last state of the item.
 	State ItemState `json:"state"`
 	// message says more.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// startedAt is when the item's turn came.
+	// startedAt is the time at which the item began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// applied is true when the run has written the target: only then does a rollback
@@ -133,7 +133,7 @@ type PlanRunItem struct {
 	// those, every item that was started counts.
 	// +optional
 	Applied *bool `json:"applied,omitempty"`
-	// endedAt is when its state changed last.
+	// endedAt is the time of the last change of its state.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 }
@@ -148,12 +148,12 @@ type PlanRollbackRequest struct {
 	// metadata may be left out.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what to go back to; it may be left out.
+	// spec names the run to go back to; it may be left out.
 	// +optional
 	Spec PlanRollbackRequestSpec `json:"spec,omitempty"`
 }
 
-// PlanRollbackRequestSpec is what to go back to.
+// PlanRollbackRequestSpec names the run to go back to.
 type PlanRollbackRequestSpec struct {
 	// run is the execution to undo; the last one when it is left out.
 	// +optional
@@ -162,7 +162,7 @@ type PlanRollbackRequestSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanDiff is what a plan would change now.
+// PlanDiff has the changes that a plan would make now.
 type PlanDiff struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the plan's name.
@@ -170,13 +170,13 @@ type PlanDiff struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// planHash names the plan.
 	PlanHash string `json:"planHash"`
-	// items are what it would change, as far as you may read and change the
-	// targets yourself.
+	// items are the changes by item. Targets that you cannot read and change yourself are left
+	// out.
 	// +listType=atomic
 	Items []PlanDiffItem `json:"items"`
 }
 
-// PlanDiffItem is what one item would change now.
+// PlanDiffItem is the change that one item would make now.
 type PlanDiffItem struct {
 	// name of the item.
 	Name string `json:"name"`

@@ -53,7 +53,7 @@ type ConfigurationPlan struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked for.
+	// spec is the request.
 	Spec ConfigurationPlanSpec `json:"spec"`
 	// status is the plan that was computed, and its progress.
 	// +optional
@@ -101,7 +101,7 @@ const (
 	ActionIgnore Action = "Ignore"
 )
 
-// FailurePolicy is what happens to the rest of a plan when an item fails.
+// FailurePolicy decides about the rest of a plan after an item has failed.
 // +enum
 type FailurePolicy string
 
@@ -112,7 +112,7 @@ const (
 	FailurePolicyContinue FailurePolicy = "Continue"
 )
 
-// ConflictPolicy is what happens when a plan would take fields from others.
+// ConflictPolicy decides about fields that belong to other field managers.
 // +enum
 type ConflictPolicy string
 
@@ -125,48 +125,48 @@ const (
 
 // ConfigurationPlanSpec is the requested change.
 type ConfigurationPlanSpec struct {
-	// profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
-	// any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
+	// profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
+	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
+	// ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
 	Profile ProfileName `json:"profile"`
-	// action is what to do with the plan: DryRun computes it and waits for an
-	// approval, Apply approves and executes it, Ignore does nothing and watches
-	// nothing. Setting Apply, and any change of spec while it is Apply, needs the verb
-	// approve. While a plan waits for approval, the write that sets Apply must say
-	// which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// action decides about the plan: DryRun computes it and waits for an approval, Apply approves
+	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
+	// spec while it is Apply, needs the verb approve. While a plan waits for approval, the write
+	// that sets Apply must say which plan was reviewed: by approvedPlanHash, or by
+	// metadata.resourceVersion.
 	// +optional
 	// +default="DryRun"
 	Action Action `json:"action,omitempty"`
-	// failurePolicy is what happens when an item fails: Abort leaves the rest
+	// failurePolicy decides about the other items after one has failed: Abort leaves the rest
 	// Pending, Continue goes on with the next.
 	// +optional
 	// +default="Abort"
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
-	// onConflict is what happens when fields belong to other field managers and would
-	// get other values: Block shows the plan and who has the fields, and executes
-	// nothing; Take takes the fields.
+	// onConflict decides about fields that belong to other field managers and would get other
+	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// takes the fields.
 	// +optional
 	// +default="Block"
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
 	// options of the profile. Only the member of the plan's own profile may be set.
 	// +optional
 	Options *PlanOptions `json:"options,omitempty"`
-	// waitTimeout is how long an item may take to become healthy, such as 2h30m.
-	// Without it there is no limit. The time that a pool is paused does not count.
+	// waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
+	// limit. The time that a pool is paused does not count.
 	// +optional
 	WaitTimeout *metav1.Duration `json:"waitTimeout,omitempty"`
 	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
 	// be executed. Any other plan waits in ReviewRequired.
 	// +optional
 	ApprovedPlanHash string `json:"approvedPlanHash,omitempty"`
-	// expiresAfter is how long a computed plan may wait for its approval before it
-	// expires and has to be computed anew. Default: 24h.
+	// expiresAfter bounds the time between the computation and the approval of a plan. After it
+	// the plan expires, and is computed again. Default: 24h.
 	// +optional
 	// +default="24h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
-	// window is when the plan may be executed: no item begins outside it, and one that
-	// has begun is not interrupted. It is part of the plan that is approved. Without it
-	// an approved plan begins at once.
+	// window bounds the execution: no item begins outside the window, and an item that has begun
+	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
+	// begins at once.
 	// +optional
 	Window *PlanWindow `json:"window,omitempty"`
 	// expires is until when the plan may be executed: no item begins at or after that
@@ -174,9 +174,9 @@ type ConfigurationPlanSpec struct {
 	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, users who created the plan, or changed more of spec than action and
-	// approvedPlanHash, cannot approve it. It can be raised, but not lowered.
+	// approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1,
+	// users who created the plan, or changed more of spec than action and approvedPlanHash,
+	// cannot approve it. It can be raised, but not lowered.
 	// +optional
 	Approvals int32 `json:"approvals,omitempty"`
 	// requires are other profiles that have to be in effect: an item of this plan begins
@@ -195,17 +195,17 @@ type ConfigurationPlanSpec struct {
 
 // PlanWindow is a recurring time.
 type PlanWindow struct {
-	// schedule is when a window opens, as cron has it: minute, hour, day of the month,
-	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
-	// @daily or @hourly.
+	// schedule has the times at which the window opens, in the format of cron: minute, hour, day
+	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
+	// @weekly, @daily or @hourly.
 	Schedule string `json:"schedule"`
-	// timeZone is where the schedule is read: a name of the IANA database, such as
+	// timeZone is the time zone of the schedule: a name of the IANA database, such as
 	// Europe/Berlin. Default: UTC.
 	// +optional
 	// +default="UTC"
 	TimeZone string `json:"timeZone,omitempty"`
-	// duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch
-	// or overlap are one.
+	// duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
+	// touch or overlap are one window.
 	Duration metav1.Duration `json:"duration"`
 }
 
@@ -228,9 +228,9 @@ type PlanOptions struct {
 
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptions struct {
-	// remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents
-	// power-cycles it, Automatic is FenceAgents where there is a template for it, and
-	// SelfNode elsewhere. Default: Automatic.
+	// remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
+	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
+	// SelfNode. Default: Automatic.
 	// +optional
 	Remediator Remediator `json:"remediator,omitempty"`
 	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
@@ -242,8 +242,8 @@ type NodeHealthRemediationOptions struct {
 	// planes are never among them. Without it all worker nodes are.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// minHealthy is how many of these nodes have to be healthy for any of them to be
-	// remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.
+	// minHealthy is the number of these nodes that must be healthy before any of them is
+	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	// +optional
 	MinHealthy *intstr.IntOrString `json:"minHealthy,omitempty"`
 	// unhealthyConditions are the conditions of a node, any of which makes it unhealthy
@@ -257,7 +257,7 @@ type NodeHealthRemediationOptions struct {
 	IncludeControlPlane *bool `json:"includeControlPlane,omitempty"`
 }
 
-// Remediator is what remediates a node.
+// Remediator is the operator that remediates a node.
 // +enum
 type Remediator string
 
@@ -285,7 +285,7 @@ type UnhealthyCondition struct {
 	Type string `json:"type"`
 	// status of the condition: True, False or Unknown.
 	Status metav1.ConditionStatus `json:"status"`
-	// duration is how long it has to last, 1s to 24h, such as 5m.
+	// duration is the least duration of the condition, 1s to 24h, such as 5m.
 	Duration metav1.Duration `json:"duration"`
 }
 
@@ -294,8 +294,8 @@ type HighDensitySwapOptions struct {
 	// enableSwap gives worker nodes swap, which reboots them. Default: true.
 	// +optional
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is where worker nodes have their swap: on an existing Partition, or in
-	// a File that is created. Default: Partition.
+	// swapSource is the place of the swap of worker nodes: an existing Partition, or a File that
+	// is created. Default: Partition.
 	// +optional
 	SwapSource SwapSource `json:"swapSource,omitempty"`
 	// partitionLabel is the label of the partition (of its entry in the partition table).
@@ -303,14 +303,13 @@ type HighDensitySwapOptions struct {
 	// CNV_SWAP.
 	// +optional
 	PartitionLabel string `json:"partitionLabel,omitempty"`
-	// fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
-	// swapSource File. A node where it would leave less than a fifth of the file system
-	// free goes without swap.
+	// fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
+	// File. A node where it would leave less than a fifth of the file system free goes without
+	// swap.
 	// +optional
 	FileSizeMiB *int32 `json:"fileSizeMiB,omitempty"`
-	// memoryToRequestRatio is how much memory virtual machines have, in percent of what
-	// is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and
-	// 100 without swap.
+	// memoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
+	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
 	// +optional
 	MemoryToRequestRatio *int32 `json:"memoryToRequestRatio,omitempty"`
 	// enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
@@ -318,7 +317,7 @@ type HighDensitySwapOptions struct {
 	EnableKSM *bool `json:"enableKSM,omitempty"`
 }
 
-// SwapSource is where nodes have their swap.
+// SwapSource is the place of the swap of nodes.
 // +enum
 type SwapSource string
 
@@ -343,9 +342,8 @@ type LoadAwareRebalancingOptions struct {
 	// evict. Default: Automatic.
 	// +optional
 	Mode DeschedulerMode `json:"mode,omitempty"`
-	// deviationThresholds is how far from the mean a node may be: Low, Medium,
-	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
-	// AsymmetricLow.
+	// deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	// +optional
 	DeviationThresholds DeviationThresholds `json:"deviationThresholds,omitempty"`
 	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
@@ -358,7 +356,7 @@ type LoadAwareRebalancingOptions struct {
 	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
 }
 
-// DeschedulerMode is whether the descheduler evicts.
+// DeschedulerMode decides whether the descheduler evicts Pods.
 // +enum
 type DeschedulerMode string
 
@@ -369,7 +367,7 @@ const (
 	DeschedulerPredictive DeschedulerMode = "Predictive"
 )
 
-// DeviationThresholds is how far from the mean a node may be.
+// DeviationThresholds is the allowed distance of a node from the mean.
 // +enum
 type DeviationThresholds string
 
@@ -462,7 +460,7 @@ type ConfigurationPlanStatus struct {
 	// operatorVersion is the version of Penstock that computed the plan.
 	// +optional
 	OperatorVersion string `json:"operatorVersion,omitempty"`
-	// draftedAt is when the plan was computed.
+	// draftedAt is the time at which the plan was computed.
 	// +optional
 	DraftedAt *metav1.Time `json:"draftedAt,omitempty"`
 	// manifests names where the desired state of the items is stored; it is read
@@ -475,8 +473,8 @@ type ConfigurationPlanStatus struct {
 	// impactSeverity is the highest severity of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff is what the plan changes, all items together, bounded: fields, and the values
-	// that the plan sets and the targets do not have.
+	// diff has the changes of all items, bounded: fields, and the values that the plan sets and
+	// the targets do not have.
 	// +optional
 	Diff string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
@@ -516,16 +514,16 @@ type ConfigurationPlanStatus struct {
 
 // PlanWindowStatus is a time in which items of a plan may begin.
 type PlanWindowStatus struct {
-	// opensAt is when it begins.
+	// opensAt is the time at which it begins.
 	OpensAt metav1.Time `json:"opensAt"`
-	// closesAt is when it ends. No item begins then or later. If windows follow one
+	// closesAt is the time at which it ends. No item begins then or later. If windows follow one
 	// another without a gap, the window is open at least until this time.
 	ClosesAt metav1.Time `json:"closesAt"`
-	// local is when it begins in the time zone of spec.window, for people.
+	// local is opensAt in the time zone of spec.window, for people.
 	Local string `json:"local"`
 }
 
-// ImpactSeverity is how much an item disturbs.
+// ImpactSeverity is the disturbance by an item.
 // +enum
 type ImpactSeverity string
 
@@ -540,7 +538,7 @@ const (
 	ImpactHigh ImpactSeverity = "High"
 )
 
-// ItemState is how far an item is.
+// ItemState is the progress of an item.
 // +enum
 type ItemState string
 
@@ -563,16 +561,16 @@ type PlanItem struct {
 	Name string `json:"name"`
 	// targetRef is the object that is configured.
 	TargetRef TargetRef `json:"targetRef"`
-	// action is what happens to the target: Create, Update, Delete or None.
+	// action is the action on the target: Create, Update, Delete or None.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
-	// impactSeverity is how much the item disturbs.
+	// impactSeverity is the disturbance by the item.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// impactReason says why.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	// +optional
 	BlastRadius *BlastRadius `json:"blastRadius,omitempty"`
 	// digest of the desired state.
@@ -581,44 +579,44 @@ type PlanItem struct {
 	// fingerprint of the target as it was found; "absent" when there was none.
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// diff is what changes, bounded: fields, and the values that the plan sets and the
-	// target does not have. The subresource diff has all of it.
+	// diff has the change, bounded: fields, and the values that the plan sets and the target does
+	// not have. The subresource diff has the whole change.
 	// +optional
 	Diff string `json:"diff,omitempty"`
 	// takes are fields of other field managers that would be taken.
 	// +optional
 	// +listType=atomic
 	Takes []TakenFields `json:"takes,omitempty"`
-	// notes are what a reviewer should know.
+	// notes are remarks for reviewers.
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`
-	// state is how far the item is.
+	// state is the progress of the item.
 	// +optional
 	State ItemState `json:"state,omitempty"`
 	// message says what the item waits for, or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// startedAt is when the item's turn came.
+	// startedAt is the time at which the item began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// applied is true when the run has written the target.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
-	// appliedAt is when the run has written the target. Conditions of the target that are
+	// appliedAt is the time at which the run wrote the target. Conditions of the target that are
 	// older prove nothing about it.
 	// +optional
 	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
-	// pausedSeconds is how long the objects that the item waits for were paused; this
-	// time does not count for waitTimeout.
+	// pausedSeconds is the time for which the objects that the item waits for were paused. It
+	// does not count for waitTimeout.
 	// +optional
 	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
-	// lastTransitionTime is when state changed last.
+	// lastTransitionTime is the time of the last change of state.
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// ItemAction is what happens to a target.
+// ItemAction is the action on a target.
 // +enum
 type ItemAction string
 
@@ -646,19 +644,19 @@ type TargetRef struct {
 	Name string `json:"name"`
 }
 
-// BlastRadius is what an item reaches.
+// BlastRadius has the nodes that an item affects.
 type BlastRadius struct {
 	// pools are the MachineConfigPools whose nodes get the change.
 	// +optional
 	// +listType=atomic
 	Pools []string `json:"pools,omitempty"`
-	// nodes is how many nodes get the change.
+	// nodes is the number of nodes that get the change.
 	// +optional
 	Nodes int64 `json:"nodes,omitempty"`
 	// reboot tells whether they reboot.
 	// +optional
 	Reboot bool `json:"reboot,omitempty"`
-	// waves is how many rounds it takes, by the pools' maxUnavailable.
+	// waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
 	// +optional
 	Waves int64 `json:"waves,omitempty"`
 }
@@ -676,7 +674,7 @@ type TakenFields struct {
 	Reclaimed bool `json:"reclaimed,omitempty"`
 }
 
-// ApprovalMode is how a plan was approved.
+// ApprovalMode tells by which field a plan was approved.
 // +enum
 type ApprovalMode string
 

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// MaxAhead is how far ahead an approval may take effect, and Lifetime how long after that it
-	// still can: groups change, and people leave.
+	// MaxAhead bounds the time until an approval takes effect. Lifetime bounds the time after
+	// that in which it still can: groups change, and people leave.
 	MaxAhead = 31 * 24 * time.Hour
 	Lifetime = 7 * 24 * time.Hour
-	// Skew is how far the clocks of the processes may differ.
+	// Skew bounds the difference between the clocks of the processes.
 	Skew = 5 * time.Minute
 	// maxBytes bounds an encoded approval: claims of a token may be long.
 	maxBytes = 32 << 10
@@ -31,14 +31,14 @@ type Scheduled struct {
 	UID    string              `json:"uid,omitempty"`
 	Groups []string            `json:"groups,omitempty"`
 	Extra  map[string][]string `json:"extra,omitempty"`
-	// At is when the user approved, and NotBefore is the earliest time at which that takes effect.
+	// At is the time of the approval, and NotBefore the earliest time at which it takes effect.
 	At        time.Time `json:"at"`
 	NotBefore time.Time `json:"notBefore"`
 	// Digest names the diff that the user approved, and Generation the spec: not all of its fields are in
 	// the diff.
 	Digest     string `json:"digest"`
 	Generation int64  `json:"generation"`
-	// Ended is when the approval ended without effect, and Why is the cause.
+	// Ended is the time at which the approval ended without effect, and Why the reason.
 	Ended time.Time `json:"ended,omitzero"`
 	Why   string    `json:"why,omitempty"`
 }

@@ -26,7 +26,7 @@ const (
 type NoteSeverity string
 
 const (
-	// NoteCritical is what nobody should overlook.
+	// NoteCritical is the severity of notes that no reviewer should overlook.
 	NoteCritical NoteSeverity = "Critical"
 	// NoteWarning deserves a look.
 	NoteWarning NoteSeverity = "Warning"
@@ -39,10 +39,9 @@ const (
 // +genclient:onlyVerbs=get
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionDiff is what one revision changes against another. It is computed when
-// it is read and stored nowhere. Its name says what is compared: a..b, or a.. for
-// a and the revision after it, ..b for the one before b and b, a..live for the
-// cluster as it is and a.
+// RevisionDiff compares two revisions. It is computed when it is read, and not stored. Its name
+// is the comparison: a..b, or a.. for a and the revision after it, ..b for the one before b and
+// b, a..live for the cluster as it is and a.
 //
 // The content of Secrets is never in it, only whether it changes. Secrets that
 // the reader cannot get are left out and counted in summary.withheld.
@@ -97,16 +96,16 @@ type DiffNote struct {
 
 // DiffSummary counts objects.
 type DiffSummary struct {
-	// added is how many objects are new.
+	// added is the number of new objects.
 	Added int32 `json:"added"`
-	// removed is how many are deleted.
+	// removed is the number of deleted objects.
 	Removed int32 `json:"removed"`
-	// changed is how many have another content.
+	// changed is the number of objects with another content.
 	Changed int32 `json:"changed"`
-	// unchanged is how many are the same.
+	// unchanged is the number of objects that stay the same.
 	Unchanged int32 `json:"unchanged"`
-	// withheld is how many the reader cannot see, changed or not. They are
-	// counted nowhere else.
+	// withheld is the number of objects that the reader cannot see, changed or not. No other
+	// number includes them.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`
 	// fromBytes is the size of the manifests of from, in bytes. Manifests of Secrets
@@ -131,7 +130,7 @@ type DiffSummary struct {
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
 }
 
-// ObjectChange is what happens to one object.
+// ObjectChange is the change of one object.
 type ObjectChange struct {
 	// change is Added, Removed or Changed.
 	Change ChangeType `json:"change"`
@@ -152,13 +151,13 @@ type ObjectChange struct {
 	// +optional
 	// +listType=atomic
 	Fields []FieldChange `json:"fields,omitempty"`
-	// fieldCount is how many fields differ, with those left out.
+	// fieldCount is the number of fields that differ, with those left out.
 	// +optional
 	FieldCount int32 `json:"fieldCount,omitempty"`
-	// linesAdded is how many lines the unified diff adds, with those left out.
+	// linesAdded is the number of lines that the unified diff adds, with those left out.
 	// +optional
 	LinesAdded int32 `json:"linesAdded,omitempty"`
-	// linesRemoved is how many it removes.
+	// linesRemoved is the number of lines that the unified diff removes.
 	// +optional
 	LinesRemoved int32 `json:"linesRemoved,omitempty"`
 	// unified is the difference as a unified diff of YAML, with three lines of

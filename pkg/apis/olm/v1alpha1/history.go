@@ -85,7 +85,7 @@ type RevisionHistoryList struct {
 	Items []RevisionHistory `json:"items"`
 }
 
-// RevisionRecord is what history keeps of one revision.
+// RevisionRecord is the history's row about one revision.
 type RevisionRecord struct {
 	// name of the revision.
 	Name string `json:"name"`
@@ -104,20 +104,20 @@ type RevisionRecord struct {
 	// one was created; absent when it is not known.
 	// +optional
 	Changes *ChangeCounts `json:"changes,omitempty"`
-	// objects is how many it has; absent when it is not known.
+	// objects is the number of its objects; absent when it is unknown.
 	// +optional
 	Objects *int32 `json:"objects,omitempty"`
-	// createdAt is when it was created.
+	// createdAt is the time at which it was created.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
-	// completedAt is when its rollout was complete for the first time.
+	// completedAt is the time at which its rollout was complete for the first time.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
-	// approvedAt is when requestedBy approved a proposal. It is absent for deleted
+	// approvedAt is the time at which requestedBy approved a proposal. It is absent for deleted
 	// revisions, and for revisions that were not proposed.
 	// +optional
 	ApprovedAt *metav1.Time `json:"approvedAt,omitempty"`
-	// deletedAt is when its deletion was asked for.
+	// deletedAt is the time at which its deletion was requested.
 	// +optional
 	DeletedAt *metav1.Time `json:"deletedAt,omitempty"`
 	// requestedBy is the user who created the revision; for a proposal, the user who
@@ -127,7 +127,7 @@ type RevisionRecord struct {
 	// rollbackOf is the revision whose content it brought back.
 	// +optional
 	RollbackOf string `json:"rollbackOf,omitempty"`
-	// cause is why it was created, in words.
+	// cause is the reason of its creation, in words.
 	// +optional
 	Cause string `json:"cause,omitempty"`
 }
@@ -135,11 +135,11 @@ type RevisionRecord struct {
 // ChangeCounts counts objects that one revision changes against another, by
 // their digests.
 type ChangeCounts struct {
-	// added is how many objects are new.
+	// added is the number of new objects.
 	Added int32 `json:"added"`
-	// changed is how many have another content.
+	// changed is the number of objects with another content.
 	Changed int32 `json:"changed"`
-	// removed is how many are deleted.
+	// removed is the number of deleted objects.
 	Removed int32 `json:"removed"`
 }
 

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailureCause is why an object is not ready, without the texts that containers,
+// FailureCause is the cause for which an object is not ready, without the texts that containers,
 // registries and schedulers write.
 type FailureCause struct {
 	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
@@ -76,12 +76,12 @@ type RevisionObjects struct {
 	// objects in the order of rollout, without those that the caller cannot get.
 	// +listType=atomic
 	Objects []RevisionObjectStatus `json:"objects"`
-	// withheld is how many objects the caller cannot get.
+	// withheld is the number of objects that the caller cannot get.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`
 }
 
-// RevisionObjectStatus is how one object of a revision is now.
+// RevisionObjectStatus is the state of one object of a revision now.
 type RevisionObjectStatus struct {
 	// phase of the object.
 	Phase string `json:"phase"`
@@ -102,14 +102,14 @@ type RevisionObjectStatus struct {
 	// message for a person.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// cause is why the object is not ready, when that is known.
+	// cause is the known cause for which the object is not ready.
 	// +optional
 	Cause *FailureCause `json:"cause,omitempty"`
-	// detail is what a container, a registry, the scheduler or a controller wrote about
-	// the cause. Only callers who may list the Pods and Events of the namespace see it.
+	// detail is the text about the cause by a container, a registry, the scheduler or a
+	// controller. Only callers who may list the Pods and Events of the namespace see it.
 	// +optional
 	Detail string `json:"detail,omitempty"`
-	// createdAt is when the object was created, when it is in the cluster.
+	// createdAt is the creation time of the object, if it is in the cluster.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 	// lastRepair is the last time that Penstock brought the object back to its manifest.

@@ -87,7 +87,7 @@ type UpgradeReadiness struct {
 	// +listType=atomic
 	// +optional
 	Findings []UpgradeFinding `json:"findings,omitempty"`
-	// omitted is how many findings are left out, because there are too many.
+	// omitted is the number of findings that are left out, because there are too many.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// extensions are all that the caller may list, by name.
@@ -99,15 +99,15 @@ type UpgradeReadiness struct {
 	// +listType=atomic
 	// +optional
 	Steps []UpgradeStep `json:"steps,omitempty"`
-	// pending is how many packages are not rendered yet; ask again.
+	// pending is the number of packages that are not rendered yet: ask again.
 	// +optional
 	Pending int32 `json:"pending,omitempty"`
 }
 
 // UpgradeStep is the upgrade of one extension.
 type UpgradeStep struct {
-	// order is when it can be done: Before, Either, After or Deadlock. It is empty when no version follows
-	// that the target takes.
+	// order is the order with the cluster's upgrade: Before, Either, After or Deadlock. It is
+	// empty if no next version is suitable for the target.
 	// +optional
 	Order UpgradeOrder `json:"order,omitempty"`
 	// extension to upgrade.
@@ -184,7 +184,7 @@ type UpgradeFinding struct {
 type UpgradeAcknowledgement struct {
 	// by is the user.
 	By string `json:"by"`
-	// at is when.
+	// at is the time of the change.
 	At metav1.Time `json:"at"`
 	// reason is the user's.
 	Reason string `json:"reason"`
@@ -203,7 +203,7 @@ type ExtensionReadiness struct {
 	// severity is that of the worst finding that nobody acknowledges; empty when there is none.
 	// +optional
 	Severity UpgradeSeverity `json:"severity,omitempty"`
-	// findings is how many there are.
+	// findings is the number of findings.
 	// +optional
 	Findings int32 `json:"findings,omitempty"`
 	// statement is which versions the package or chart says that it supports; empty when it says nothing.
@@ -216,7 +216,7 @@ type ExtensionReadiness struct {
 	// does not exclude the target. Its manifests are not looked at.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// order is when next can be installed: Before, Either, After or Deadlock.
+	// order is the order of next with the cluster's upgrade: Before, Either, After or Deadlock.
 	// +optional
 	Order UpgradeOrder `json:"order,omitempty"`
 }

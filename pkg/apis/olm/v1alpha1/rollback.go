@@ -21,9 +21,9 @@ type RevisionRollback struct {
 	Status RevisionRollbackStatus `json:"status,omitempty"`
 }
 
-// RevisionRollbackSpec is how to roll back.
+// RevisionRollbackSpec has the options of a rollback.
 type RevisionRollbackSpec struct {
-	// cause is why, in words, at most 1024 bytes. It becomes the annotation
+	// cause is the reason in words, at most 1024 bytes. It becomes the annotation
 	// kubernetes.io/change-cause of the new revision.
 	// +optional
 	Cause string `json:"cause,omitempty"`
@@ -33,7 +33,7 @@ type RevisionRollbackSpec struct {
 	From string `json:"from,omitempty"`
 }
 
-// RevisionRollbackStatus is what a rollback did.
+// RevisionRollbackStatus is the result of a rollback.
 type RevisionRollbackStatus struct {
 	// revision is the name of the revision that was created, or would be.
 	// +optional
@@ -44,8 +44,8 @@ type RevisionRollbackStatus struct {
 	// from is the newest revision, which the new one takes over from.
 	// +optional
 	From string `json:"from,omitempty"`
-	// diff is what it would change; on dry-run only, and for those who may get
-	// the diffs of both revisions.
+	// diff is the change by the rollback. Only a dry-run has it, for users who may get the diffs
+	// of both revisions.
 	// +optional
 	Diff *RevisionDiff `json:"diff,omitempty"`
 }

@@ -33,7 +33,7 @@ const (
 	// MaxSuccessDelaySeconds is the longest that a rollout may have to stay
 	// Available before it has succeeded, in seconds: a day.
 	MaxSuccessDelaySeconds = 86400
-	// MaxMetricChecks is how many MetricChecks a revision may name.
+	// MaxMetricChecks bounds the MetricChecks of a revision.
 	MaxMetricChecks = 8
 	// MaxProgressionProbes is the number of progression probes of one revision.
 	MaxProgressionProbes = 64
@@ -246,9 +246,9 @@ type ClusterExtensionRevision struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what to roll out. Its phases never change.
+	// spec has the content to roll out. Its phases never change.
 	Spec ClusterExtensionRevisionSpec `json:"spec"`
-	// status is what was observed.
+	// status is the observed state.
 	// +optional
 	Status ClusterExtensionRevisionStatus `json:"status,omitempty"`
 }
@@ -302,16 +302,15 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +default="Prevent"
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
-	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
-	// continues after the deadline.
+	// progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in
+	// minutes; 0 (the default) is no deadline. The rollout continues after the deadline.
 	// +optional
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
-	// successDelaySeconds is how long all objects must stay Available before Succeeded
-	// turns True and Penstock archives the older revisions, in seconds, at most 86400;
-	// 0 (the default) means no delay. When an object fails meanwhile, the delay begins
-	// anew the next time that all objects are Available. The progress deadline does
-	// not count while the delay runs. The delay may change: 0 ends it.
+	// successDelaySeconds is the time for which all objects must stay Available before Succeeded
+	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0
+	// (the default) means no delay. If an object fails meanwhile, the delay begins again once all
+	// objects are Available. The progress deadline does not count while the delay runs. The delay
+	// may change: 0 ends it.
 	// +optional
 	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
 	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
@@ -342,18 +341,16 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +listType=atomic
 	Yield []YieldRule `json:"yield,omitempty"`
-	// teardownPolicy is what becomes of the objects when this revision is
-	// deleted: Delete (the default) or Orphan. `kubectl delete
-	// --cascade=orphan` sets it.
+	// teardownPolicy decides about the objects when this revision is deleted: Delete (the
+	// default) or Orphan. `kubectl delete --cascade=orphan` sets it.
 	// +optional
 	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
-	// adoptedTeardownPolicy is what becomes of objects that existed before the
-	// extension, and that no extension had installed, when they would be deleted:
-	// Orphan (the default) leaves them as they are, Delete deletes them like all
-	// others. For each object, the policy of the revision whose content it has applies.
-	// Objects that Helm, OLM or Penstock had installed do not count as such objects.
-	// The policy may change.
+	// adoptedTeardownPolicy decides about objects that existed before the extension, and that no
+	// extension had installed, when they would be deleted. Orphan (the default) leaves them as
+	// they are, and Delete deletes them like all others. For each object, the policy of the
+	// revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do
+	// not count as such objects. The policy may change.
 	// +optional
 	// +default="Orphan"
 	AdoptedTeardownPolicy TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
@@ -379,8 +376,8 @@ func (r *ClusterExtensionRevision) Target() string {
 	return r.Spec.TargetRef.Name
 }
 
-// DefaultTarget is how rules of RBAC name the cluster of --target-kubeconfig. No Secret
-// of this name is a target: nobody shall have a right to one by that to the other.
+// DefaultTarget is the name of the cluster of --target-kubeconfig in rules of RBAC. No Secret of
+// this name can be a target, because a right to one would be a right to the other.
 const DefaultTarget = "default"
 
 // YieldRule leaves fields of selected objects to others.
@@ -592,7 +589,7 @@ const (
 	PhaseStateArchived PhaseState = "Archived"
 )
 
-// ClusterExtensionRevisionStatus is what was observed of a revision.
+// ClusterExtensionRevisionStatus is the observed state of a revision.
 type ClusterExtensionRevisionStatus struct {
 	// observedGeneration is the generation that status describes.
 	// +optional
@@ -639,7 +636,7 @@ type MetricMeasurement struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// MetricVerdict is what a measurement means.
+// MetricVerdict is the meaning of a measurement.
 type MetricVerdict string
 
 // Verdicts of measurements.
@@ -671,38 +668,37 @@ type Requester struct {
 // ExtraValue is a list of values of one extra key.
 type ExtraValue []string
 
-// PhaseStatus is how far a phase is.
+// PhaseStatus is the progress of a phase.
 type PhaseStatus struct {
 	// name of the phase.
 	Name string `json:"name"`
 	// state is Pending, Progressing, Available, Failing, Superseded or
 	// Archived.
 	State PhaseState `json:"state"`
-	// objects is how many objects the phase has.
+	// objects is the number of objects of the phase.
 	Objects int32 `json:"objects"`
-	// applied is how many of them are in the cluster as this revision wants
-	// them.
+	// applied is the number of objects that are in the cluster with the content of this revision.
 	// +optional
 	Applied int32 `json:"applied,omitempty"`
-	// available is how many of those pass their probes.
+	// available is the number of applied objects that pass their probes.
 	// +optional
 	Available int32 `json:"available,omitempty"`
-	// superseded is how many belong to a newer revision by now.
+	// superseded is the number of objects that belong to a newer revision by now.
 	// +optional
 	Superseded int32 `json:"superseded,omitempty"`
 	// failing lists the objects that hold the phase back, at most 20.
 	// +optional
 	// +listType=atomic
 	Failing []ObjectFailure `json:"failing,omitempty"`
-	// failingOmitted is how many more there are.
+	// failingOmitted is the number of entries that are left out.
 	// +optional
 	FailingOmitted int32 `json:"failingOmitted,omitempty"`
-	// startedAt is when the rollout of the phase began. It stays, whatever happens
-	// later. Pending phases and phases of imported revisions have none.
+	// startedAt is the time at which the rollout of the phase began. It never changes. Pending
+	// phases and phases of imported revisions have none.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// availableAt is when the phase was Available for the first time. It stays while
-	// objects are repaired, and when the phase is archived.
+	// availableAt is the time at which the phase was Available for the first time. It does not
+	// change while objects are repaired, or when the phase is archived.
 	// +optional
 	AvailableAt *metav1.Time `json:"availableAt,omitempty"`
 }
@@ -723,7 +719,7 @@ type ObjectFailure struct {
 	Reason string `json:"reason"`
 	// message for a person.
 	Message string `json:"message"`
-	// cause is why the object is not ready, when that is known.
+	// cause is the known cause for which the object is not ready.
 	// +optional
 	Cause *FailureCause `json:"cause,omitempty"`
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// question is what status of a revision asks a person, who answers by an annotation.
+// question is a question in the status of a revision. A person answers it by an annotation.
 type question struct {
 	annotation string
 	// condition that asks when it is True, with one of the reasons if some are given: its message

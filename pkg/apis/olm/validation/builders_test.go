@@ -18,7 +18,7 @@ var (
 	keyedDigest = "hmac-sha256:" + strings.Repeat("b", 64)
 )
 
-// change is what a case does to a valid revision.
+// change is the change that a case makes to a valid revision.
 type change func(*olm.ClusterExtensionRevision)
 
 // revision returns a valid argocd-3 after changes: a ConfigMap and a Secret in

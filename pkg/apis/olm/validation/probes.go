@@ -49,8 +49,8 @@ func ValidateExpressions(ctx context.Context, revision *olm.ClusterExtensionRevi
 	return errs
 }
 
-// maxWrongExpressions is how many wrong expressions are told: what is wrong may take
-// longer to compile than what is right.
+// maxWrongExpressions bounds the wrong expressions that are reported: wrong ones may take longer
+// to compile than right ones.
 const maxWrongExpressions = 10
 
 // expressions are the CEL expressions of probes, and where they stand.
