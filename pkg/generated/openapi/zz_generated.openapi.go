@@ -517,7 +517,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"versionCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "versionCount is how many versions there are.",
+							Description: "versionCount is the number of versions.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -575,7 +575,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackageGraph is what the channels of a package say of upgrades.",
+				Description: "CatalogPackageGraph has the upgrades in the channels of a package.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -652,7 +652,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is how many more upgrades there are.",
+							Description: "omitted is the number of upgrades that are left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -743,7 +743,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 					},
 					"mediaType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mediaType is what the catalog says, such as image/svg+xml. Penstock does not check the picture: it may contain scripts.",
+							Description: "mediaType is the type that the catalog names, such as image/svg+xml. Penstock does not check the picture: it may contain scripts.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1015,7 +1015,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.Referenc
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is how many more there are.",
+							Description: "omitted is the number of entries that are left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1033,7 +1033,7 @@ func schema_pkg_apis_catalog_v1alpha1_Deprecation(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Deprecation is what a catalog says of something that should not be used.",
+				Description: "Deprecation is a catalog's message about a deprecated package, channel or version.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"message": {
@@ -1055,7 +1055,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExtensionUpgrades is what an extension has installed, and what there is beyond it.",
+				Description: "ExtensionUpgrades has the installed version of an extension, and the newer ones.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"extension": {
@@ -1128,7 +1128,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is how many more there are.",
+							Description: "omitted is the number of entries that are left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1498,7 +1498,7 @@ func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BlastRadius is what an item reaches.",
+				Description: "BlastRadius has the nodes that an item affects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"pools": {
@@ -1522,7 +1522,7 @@ func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) comm
 					},
 					"nodes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodes is how many nodes get the change.",
+							Description: "nodes is the number of nodes that get the change.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1536,7 +1536,7 @@ func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) comm
 					},
 					"waves": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waves is how many rounds it takes, by the pools' maxUnavailable.",
+							Description: "waves is the number of rounds that the change takes, by the maxUnavailable of the pools.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1577,7 +1577,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec is the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName()),
 						},
@@ -1657,7 +1657,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
+							Description: "profile is the profile to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1666,7 +1666,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits for approval, the write that sets Apply must say which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
+							Description: "action decides about the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits for approval, the write that sets Apply must say which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
 							Default:     "DryRun",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1675,7 +1675,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"failurePolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failurePolicy is what happens when an item fails: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` executes the next item.",
+							Description: "failurePolicy decides about the other items after one has failed: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` executes the next item.",
 							Default:     "Abort",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1684,7 +1684,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"onConflict": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block shows the plan and who has the fields, and executes nothing; Take takes the fields.\n\nPossible enum values:\n - `\"Block\"` makes the plan wait; it names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
+							Description: "onConflict decides about fields that belong to other field managers and would get other values. Block shows the plan with the owners of the fields, and executes nothing. Take takes the fields.\n\nPossible enum values:\n - `\"Block\"` makes the plan wait; it names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
 							Default:     "Block",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1699,7 +1699,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"waitTimeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitTimeout is how long an item may take to become healthy, such as 2h30m. Without it there is no limit. The time that a pool is paused does not count.",
+							Description: "waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no limit. The time that a pool is paused does not count.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1712,14 +1712,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"expiresAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expiresAfter is how long a computed plan may wait for its approval before it expires and has to be computed anew. Default: 24h.",
+							Description: "expiresAfter bounds the time between the computation and the approval of a plan. After it the plan expires, and is computed again. Default: 24h.",
 							Default:     "24h",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"window": {
 						SchemaProps: spec.SchemaProps{
-							Description: "window is when the plan may be executed: no item begins outside it, and one that has begun is not interrupted. It is part of the plan that is approved. Without it an approved plan begins at once.",
+							Description: "window bounds the execution: no item begins outside the window, and an item that has begun is not interrupted. It is part of the plan that is approved. Without it an approved plan begins at once.",
 							Ref:         ref(hcov1alpha1.PlanWindow{}.OpenAPIModelName()),
 						},
 					},
@@ -1731,7 +1731,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"approvals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvals is how many people have to approve the plan, 1 to 5; without it one. Above 1, users who created the plan, or changed more of spec than action and approvedPlanHash, cannot approve it. It can be raised, but not lowered.",
+							Description: "approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1, users who created the plan, or changed more of spec than action and approvedPlanHash, cannot approve it. It can be raised, but not lowered.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1824,7 +1824,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"draftedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "draftedAt is when the plan was computed.",
+							Description: "draftedAt is the time at which the plan was computed.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1852,7 +1852,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is what the plan changes, all items together, bounded: fields, and the values that the plan sets and the targets do not have.",
+							Description: "diff has the changes of all items, bounded: fields, and the values that the plan sets and the targets do not have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2014,7 +2014,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is how the cluster is now.",
+							Description: "status is the state of the cluster now.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName()),
 						},
@@ -2065,7 +2065,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinition(ref common.Refe
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server reports about it.",
+							Description: "status has the server's findings about the definition.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationProfileDefinitionStatus{}.OpenAPIModelName()),
 						},
@@ -2172,7 +2172,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "prerequisites are what else the cluster must have. While one is false, plans wait in PrerequisiteFailed, and show its message.",
+							Description: "prerequisites are further conditions on the cluster. While one is false, plans wait in PrerequisiteFailed, and show its message.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2196,7 +2196,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "validations are what options must fulfil together: expressions over options.",
+							Description: "validations are expressions over several options that must be true.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2262,7 +2262,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileDefinitionStatus is what the server reports about a definition.",
+				Description: "ConfigurationProfileDefinitionStatus has the server's findings about a definition.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -2369,7 +2369,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileStatus is how a cluster is with regard to a profile.",
+				Description: "ConfigurationProfileStatus compares a cluster with a profile.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"state": {
@@ -2419,7 +2419,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are what the profile looks at, one by one.",
+							Description: "requirements are the conditions of the profile, one by one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2445,7 +2445,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are what a plan would do now, with the options of the plan that holds the profile, or without options. They are left out while that is not known.",
+							Description: "items are the effects of a plan now, with the options of the plan that holds the profile, or without options. They are left out while they are unknown.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2469,7 +2469,7 @@ func schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeclaredAccess is what a definition declares of a kind.",
+				Description: "DeclaredAccess is a definition's use of one kind.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"definition": {
@@ -2623,7 +2623,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
-							Description: "blastRadius is what the item reaches.",
+							Description: "blastRadius has the nodes that the item affects.",
 							Ref:         ref(hcov1alpha1.DefinitionBlastRadius{}.OpenAPIModelName()),
 						},
 					},
@@ -2710,7 +2710,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access is what the profile does with the objects: Schema, Read or Write. The ServiceAccount of the profile gets the verbs for that, and users who write the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
+							Description: "access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of the profile gets the verbs for that, and users who write the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
 							Default:     "Schema",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2870,7 +2870,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EvaluatedItem is what a plan would do to one target now.",
+				Description: "EvaluatedItem is the effect of a plan on one target now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -2890,7 +2890,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is how much the item disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance by the item.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2906,7 +2906,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
-							Description: "blastRadius is what the item reaches.",
+							Description: "blastRadius has the nodes that the item affects.",
 							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
 						},
 					},
@@ -2917,7 +2917,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes are what a reviewer should know.",
+							Description: "notes are remarks for reviewers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2993,7 +2993,7 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 					},
 					"swapSource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "swapSource is where worker nodes have their swap: on an existing Partition, or in a File that is created. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is created.\n - `\"Partition\"` is an existing partition.",
+							Description: "swapSource is the place of the swap of worker nodes: an existing Partition, or a File that is created. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is created.\n - `\"Partition\"` is an existing partition.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"File", "Partition"},
@@ -3008,14 +3008,14 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 					},
 					"fileSizeMiB": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for swapSource File. A node where it would leave less than a fifth of the file system free goes without swap.",
+							Description: "fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource File. A node where it would leave less than a fifth of the file system free goes without swap.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"memoryToRequestRatio": {
 						SchemaProps: spec.SchemaProps{
-							Description: "memoryToRequestRatio is how much memory virtual machines have, in percent of what is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.",
+							Description: "memoryToRequestRatio is the memory of virtual machines in percent of their memory requests, 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3064,7 +3064,7 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 					},
 					"deviationThresholds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deviationThresholds is how far from the mean a node may be: Low, Medium, High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.\n\nPossible enum values:\n - `\"AsymmetricHigh\"` is 0 percent below and 30 above.\n - `\"AsymmetricLow\"` is 0 percent below and 10 above.\n - `\"AsymmetricMedium\"` is 0 percent below and 20 above.\n - `\"High\"` is 30 percent on both sides.\n - `\"Low\"` is 10 percent on both sides.\n - `\"Medium\"` is 20 percent on both sides.",
+							Description: "deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.\n\nPossible enum values:\n - `\"AsymmetricHigh\"` is 0 percent below and 30 above.\n - `\"AsymmetricLow\"` is 0 percent below and 10 above.\n - `\"AsymmetricMedium\"` is 0 percent below and 20 above.\n - `\"High\"` is 30 percent on both sides.\n - `\"Low\"` is 10 percent on both sides.\n - `\"Medium\"` is 20 percent on both sides.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"AsymmetricHigh", "AsymmetricLow", "AsymmetricMedium", "High", "Low", "Medium"},
@@ -3099,7 +3099,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"remediator": {
 						SchemaProps: spec.SchemaProps{
-							Description: "remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents power-cycles it, Automatic is FenceAgents where there is a template for it, and SelfNode elsewhere. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` is FenceAgents where there is a template for it, and SelfNode elsewhere.\n - `\"FenceAgents\"` power-cycles nodes.\n - `\"SelfNode\"` has nodes reboot themselves.",
+							Description: "remediator is the operator that remediates a node. SelfNode has the node reboot itself, and FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else SelfNode. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` is FenceAgents where there is a template for it, and SelfNode elsewhere.\n - `\"FenceAgents\"` power-cycles nodes.\n - `\"SelfNode\"` has nodes reboot themselves.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Automatic", "FenceAgents", "SelfNode"},
@@ -3128,7 +3128,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 					},
 					"minHealthy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minHealthy is how many of these nodes have to be healthy for any of them to be remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.",
+							Description: "minHealthy is the number of these nodes that must be healthy before any of them is remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -3321,7 +3321,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is approved.",
+							Description: "spec names the plan that is approved.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName()),
 						},
@@ -3345,7 +3345,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanApprovalRequestSpec is what is approved.",
+				Description: "PlanApprovalRequestSpec names the plan that is approved.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"planHash": {
@@ -3358,7 +3358,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCa
 					},
 					"comment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "comment is why, at most 1024 bytes.",
+							Description: "comment is the reason of the approval, at most 1024 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3485,7 +3485,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are what it declared: kinds, and what is done with their objects.",
+							Description: "requirements are the kinds that it declares, and its use of their objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3509,7 +3509,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanDiff is what a plan would change now.",
+				Description: "PlanDiff has the changes that a plan would make now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3548,7 +3548,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are what it would change, as far as you may read and change the targets yourself.",
+							Description: "items are the changes by item. Targets that you cannot read and change yourself are left out.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3572,7 +3572,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanDiffItem is what one item would change now.",
+				Description: "PlanDiffItem is the change that one item would make now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3699,7 +3699,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what happens to the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -3707,7 +3707,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is how much the item disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance by the item.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -3722,7 +3722,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
-							Description: "blastRadius is what the item reaches.",
+							Description: "blastRadius has the nodes that the item affects.",
 							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
 						},
 					},
@@ -3742,7 +3742,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is what changes, bounded: fields, and the values that the plan sets and the target does not have. The subresource diff has all of it.",
+							Description: "diff has the change, bounded: fields, and the values that the plan sets and the target does not have. The subresource diff has the whole change.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3772,7 +3772,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes are what a reviewer should know.",
+							Description: "notes are remarks for reviewers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3786,7 +3786,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is how far the item is.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Description: "state is the progress of the item.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "Failed", "InProgress", "Pending", "Skipped"},
@@ -3801,7 +3801,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the item's turn came.",
+							Description: "startedAt is the time at which the item began.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3814,20 +3814,20 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"appliedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "appliedAt is when the run has written the target. Conditions of the target that are older prove nothing about it.",
+							Description: "appliedAt is the time at which the run wrote the target. Conditions of the target that are older prove nothing about it.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"pausedSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pausedSeconds is how long the objects that the item waits for were paused; this time does not count for waitTimeout.",
+							Description: "pausedSeconds is the time for which the objects that the item waits for were paused. It does not count for waitTimeout.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"lastTransitionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastTransitionTime is when state changed last.",
+							Description: "lastTransitionTime is the time of the last change of state.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3995,7 +3995,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what to go back to; it may be left out.",
+							Description: "spec names the run to go back to; it may be left out.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName()),
 						},
@@ -4012,7 +4012,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRollbackRequestSpec is what to go back to.",
+				Description: "PlanRollbackRequestSpec names the run to go back to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"run": {
@@ -4098,13 +4098,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the execution began.",
+							Description: "startedAt is the time at which the execution began.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"endedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endedAt is when it ended; absent while it runs.",
+							Description: "endedAt is the time at which it ended; absent while it runs.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4167,7 +4167,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what happened to it.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4182,7 +4182,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is how far the item got.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Description: "state is the last state of the item.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4198,7 +4198,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the item's turn came.",
+							Description: "startedAt is the time at which the item began.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4211,7 +4211,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"endedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endedAt is when its state changed last.",
+							Description: "endedAt is the time of the last change of its state.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4233,7 +4233,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 				Properties: map[string]spec.Schema{
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule is when a window opens, as cron has it: minute, hour, day of the month, month and day of the week, such as \"0 22 * * Sat\"; or @yearly, @monthly, @weekly, @daily or @hourly.",
+							Description: "schedule has the times at which the window opens, in the format of cron: minute, hour, day of the month, month and day of the week, such as \"0 22 * * Sat\"; or @yearly, @monthly, @weekly, @daily or @hourly.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4241,7 +4241,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 					},
 					"timeZone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeZone is where the schedule is read: a name of the IANA database, such as Europe/Berlin. Default: UTC.",
+							Description: "timeZone is the time zone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.",
 							Default:     "UTC",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4249,7 +4249,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch or overlap are one.",
+							Description: "duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap are one window.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -4271,19 +4271,19 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"opensAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "opensAt is when it begins.",
+							Description: "opensAt is the time at which it begins.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"closesAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "closesAt is when it ends. No item begins then or later. If windows follow one another without a gap, the window is open at least until this time.",
+							Description: "closesAt is the time at which it ends. No item begins then or later. If windows follow one another without a gap, the window is open at least until this time.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"local": {
 						SchemaProps: spec.SchemaProps{
-							Description: "local is when it begins in the time zone of spec.window, for people.",
+							Description: "local is opensAt in the time zone of spec.window, for people.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4328,7 +4328,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluation(ref common.ReferenceCallback
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked.",
+							Description: "spec is the question.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ProfileEvaluationSpec{}.OpenAPIModelName()),
 						},
@@ -4352,7 +4352,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileEvaluationSpec is what is asked.",
+				Description: "ProfileEvaluationSpec is the question.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"options": {
@@ -4373,7 +4373,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileEvaluationStatus is what a plan would do now.",
+				Description: "ProfileEvaluationStatus has the effect that a plan would have now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"digest": {
@@ -4412,7 +4412,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are what a plan would do.",
+							Description: "items are the effects of a plan, one for each target.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4436,7 +4436,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileItem is what a plan would do to one target now.",
+				Description: "ProfileItem is the effect of a plan on one target now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -4456,7 +4456,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what would happen to it: Create, Update or None. It is left out when the cluster refuses it, or could not be asked; message says why.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update or None. It is left out when the cluster refuses the action, or could not be asked; message has the reason.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4464,7 +4464,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is how much the action disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance by the action.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -4479,7 +4479,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
-							Description: "blastRadius is what the item reaches.",
+							Description: "blastRadius has the nodes that the item affects.",
 							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
 						},
 					},
@@ -4490,7 +4490,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes are what a reviewer should know.",
+							Description: "notes are remarks for reviewers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4769,7 +4769,7 @@ func schema_pkg_apis_hco_v1alpha1_UnhealthyCondition(ref common.ReferenceCallbac
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long it has to last, 1s to 24h, such as 5m.",
+							Description: "duration is the least duration of the condition, 1s to 24h, such as 5m.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -4820,7 +4820,7 @@ func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"added": {
 						SchemaProps: spec.SchemaProps{
-							Description: "added is how many objects are new.",
+							Description: "added is the number of new objects.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4828,7 +4828,7 @@ func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) com
 					},
 					"changed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changed is how many have another content.",
+							Description: "changed is the number of objects with another content.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4836,7 +4836,7 @@ func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) com
 					},
 					"removed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "removed is how many are deleted.",
+							Description: "removed is the number of deleted objects.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4879,14 +4879,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref common.ReferenceC
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what to roll out. Its phases never change.",
+							Description: "spec has the content to roll out. Its phases never change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what was observed.",
+							Description: "status is the observed state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName()),
 						},
@@ -5032,14 +5032,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"progressDeadlineMinutes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadlineMinutes is how long a rollout may take before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout continues after the deadline.",
+							Description: "progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout continues after the deadline.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"successDelaySeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and Penstock archives the older revisions, in seconds, at most 86400; 0 (the default) means no delay. When an object fails meanwhile, the delay begins anew the next time that all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
+							Description: "successDelaySeconds is the time for which all objects must stay Available before Succeeded turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0 (the default) means no delay. If an object fails meanwhile, the delay begins again once all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5110,7 +5110,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"teardownPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "teardownPolicy is what becomes of the objects when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets it.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Description: "teardownPolicy decides about the objects when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets it.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
 							Default:     "Delete",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5119,7 +5119,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"adoptedTeardownPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "adoptedTeardownPolicy is what becomes of objects that existed before the extension, and that no extension had installed, when they would be deleted: Orphan (the default) leaves them as they are, Delete deletes them like all others. For each object, the policy of the revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do not count as such objects. The policy may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Description: "adoptedTeardownPolicy decides about objects that existed before the extension, and that no extension had installed, when they would be deleted. Orphan (the default) leaves them as they are, and Delete deletes them like all others. For each object, the policy of the revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do not count as such objects. The policy may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
 							Default:     "Orphan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5139,7 +5139,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevisionStatus is what was observed of a revision.",
+				Description: "ClusterExtensionRevisionStatus is the observed state of a revision.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -5659,7 +5659,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.
 				Properties: map[string]spec.Schema{
 					"severity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "severity is Critical, Warning or Info.\n\nPossible enum values:\n - `\"Critical\"` is what nobody should overlook.\n - `\"Info\"` is good to know.\n - `\"Warning\"` deserves a look.",
+							Description: "severity is Critical, Warning or Info.\n\nPossible enum values:\n - `\"Critical\"` is the severity of notes that no reviewer should overlook.\n - `\"Info\"` is good to know.\n - `\"Warning\"` deserves a look.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5726,7 +5726,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"added": {
 						SchemaProps: spec.SchemaProps{
-							Description: "added is how many objects are new.",
+							Description: "added is the number of new objects.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5734,7 +5734,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"removed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "removed is how many are deleted.",
+							Description: "removed is the number of deleted objects.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5742,7 +5742,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"changed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changed is how many have another content.",
+							Description: "changed is the number of objects with another content.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5750,7 +5750,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"unchanged": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unchanged is how many are the same.",
+							Description: "unchanged is the number of objects that stay the same.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5758,7 +5758,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"withheld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withheld is how many the reader cannot see, changed or not. They are counted nowhere else.",
+							Description: "withheld is the number of objects that the reader cannot see, changed or not. No other number includes them.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5884,7 +5884,7 @@ func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallbac
 					},
 					"findings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "findings is how many there are.",
+							Description: "findings is the number of findings.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5912,7 +5912,7 @@ func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallbac
 					},
 					"order": {
 						SchemaProps: spec.SchemaProps{
-							Description: "order is when next can be installed: Before, Either, After or Deadlock.",
+							Description: "order is the order of next with the cluster's upgrade: Before, Either, After or Deadlock.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5928,7 +5928,7 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FailureCause is why an object is not ready, without the texts that containers, registries and schedulers write.",
+				Description: "FailureCause is the cause for which an object is not ready, without the texts that containers, registries and schedulers write.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
@@ -6170,7 +6170,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectChange is what happens to one object.",
+				Description: "ObjectChange is the change of one object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"change": {
@@ -6240,21 +6240,21 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"fieldCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldCount is how many fields differ, with those left out.",
+							Description: "fieldCount is the number of fields that differ, with those left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"linesAdded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "linesAdded is how many lines the unified diff adds, with those left out.",
+							Description: "linesAdded is the number of lines that the unified diff adds, with those left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"linesRemoved": {
 						SchemaProps: spec.SchemaProps{
-							Description: "linesRemoved is how many it removes.",
+							Description: "linesRemoved is the number of lines that the unified diff removes.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6351,7 +6351,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why the object is not ready, when that is known.",
+							Description: "cause is the known cause for which the object is not ready.",
 							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
 						},
 					},
@@ -6442,7 +6442,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PhaseStatus is how far a phase is.",
+				Description: "PhaseStatus is the progress of a phase.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -6464,7 +6464,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is how many objects the phase has.",
+							Description: "objects is the number of objects of the phase.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -6472,21 +6472,21 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is how many of them are in the cluster as this revision wants them.",
+							Description: "applied is the number of objects that are in the cluster with the content of this revision.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"available": {
 						SchemaProps: spec.SchemaProps{
-							Description: "available is how many of those pass their probes.",
+							Description: "available is the number of applied objects that pass their probes.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"superseded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "superseded is how many belong to a newer revision by now.",
+							Description: "superseded is the number of objects that belong to a newer revision by now.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6511,20 +6511,20 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"failingOmitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failingOmitted is how many more there are.",
+							Description: "failingOmitted is the number of entries that are left out.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the rollout of the phase began. It stays, whatever happens later. Pending phases and phases of imported revisions have none.",
+							Description: "startedAt is the time at which the rollout of the phase began. It never changes. Pending phases and phases of imported revisions have none.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"availableAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "availableAt is when the phase was Available for the first time. It stays while objects are repaired, and when the phase is archived.",
+							Description: "availableAt is the time at which the phase was Available for the first time. It does not change while objects are repaired, or when the phase is archived.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6812,7 +6812,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionDiff is what one revision changes against another. It is computed when it is read and stored nowhere. Its name says what is compared: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader cannot get are left out and counted in summary.withheld.",
+				Description: "RevisionDiff compares two revisions. It is computed when it is read, and not stored. Its name is the comparison: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader cannot get are left out and counted in summary.withheld.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7387,7 +7387,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionObjectStatus is how one object of a revision is now.",
+				Description: "RevisionObjectStatus is the state of one object of a revision now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"phase": {
@@ -7453,20 +7453,20 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why the object is not ready, when that is known.",
+							Description: "cause is the known cause for which the object is not ready.",
 							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
 						},
 					},
 					"detail": {
 						SchemaProps: spec.SchemaProps{
-							Description: "detail is what a container, a registry, the scheduler or a controller wrote about the cause. Only callers who may list the Pods and Events of the namespace see it.",
+							Description: "detail is the text about the cause by a container, a registry, the scheduler or a controller. Only callers who may list the Pods and Events of the namespace see it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"createdAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createdAt is when the object was created, when it is in the cluster.",
+							Description: "createdAt is the creation time of the object, if it is in the cluster.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -7533,7 +7533,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 					},
 					"withheld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withheld is how many objects the caller cannot get.",
+							Description: "withheld is the number of objects that the caller cannot get.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -7601,7 +7601,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionRecord is what history keeps of one revision.",
+				Description: "RevisionRecord is the history's row about one revision.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -7650,32 +7650,32 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is how many it has; absent when it is not known.",
+							Description: "objects is the number of its objects; absent when it is unknown.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"createdAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createdAt is when it was created.",
+							Description: "createdAt is the time at which it was created.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"completedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "completedAt is when its rollout was complete for the first time.",
+							Description: "completedAt is the time at which its rollout was complete for the first time.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"approvedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvedAt is when requestedBy approved a proposal. It is absent for deleted revisions, and for revisions that were not proposed.",
+							Description: "approvedAt is the time at which requestedBy approved a proposal. It is absent for deleted revisions, and for revisions that were not proposed.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"deletedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletedAt is when its deletion was asked for.",
+							Description: "deletedAt is the time at which its deletion was requested.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -7695,7 +7695,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why it was created, in words.",
+							Description: "cause is the reason of its creation, in words.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7763,12 +7763,12 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionRollbackSpec is how to roll back.",
+				Description: "RevisionRollbackSpec has the options of a rollback.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why, in words, at most 1024 bytes. It becomes the annotation kubernetes.io/change-cause of the new revision.",
+							Description: "cause is the reason in words, at most 1024 bytes. It becomes the annotation kubernetes.io/change-cause of the new revision.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7790,7 +7790,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionRollbackStatus is what a rollback did.",
+				Description: "RevisionRollbackStatus is the result of a rollback.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"revision": {
@@ -7816,7 +7816,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is what it would change; on dry-run only, and for those who may get the diffs of both revisions.",
+							Description: "diff is the change by the rollback. Only a dry-run has it, for users who may get the diffs of both revisions.",
 							Ref:         ref(olmv1alpha1.RevisionDiff{}.OpenAPIModelName()),
 						},
 					},
@@ -8428,7 +8428,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref common.ReferenceCal
 					},
 					"at": {
 						SchemaProps: spec.SchemaProps{
-							Description: "at is when.",
+							Description: "at is the time of the acknowledgement.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -8673,7 +8673,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is how many findings are left out, because there are too many.",
+							Description: "omitted is the number of findings that are left out, because there are too many.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -8716,7 +8716,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"pending": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pending is how many packages are not rendered yet; ask again.",
+							Description: "pending is the number of packages that are not rendered yet: ask again.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -8773,7 +8773,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeStep(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"order": {
 						SchemaProps: spec.SchemaProps{
-							Description: "order is when it can be done: Before, Either, After or Deadlock. It is empty when no version follows that the target takes.",
+							Description: "order is the order with the cluster's upgrade: Before, Either, After or Deadlock. It is empty if no next version is suitable for the target.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

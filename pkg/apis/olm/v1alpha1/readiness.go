@@ -184,7 +184,7 @@ type UpgradeFinding struct {
 type UpgradeAcknowledgement struct {
 	// by is the user.
 	By string `json:"by"`
-	// at is the time of the change.
+	// at is the time of the acknowledgement.
 	At metav1.Time `json:"at"`
 	// reason is the user's.
 	Reason string `json:"reason"`

@@ -7,15 +7,15 @@ package v1alpha1
 // BlastRadiusApplyConfiguration represents a declarative configuration of the BlastRadius type for use
 // with apply.
 //
-// BlastRadius is what an item reaches.
+// BlastRadius has the nodes that an item affects.
 type BlastRadiusApplyConfiguration struct {
 	// pools are the MachineConfigPools whose nodes get the change.
 	Pools []string `json:"pools,omitempty"`
-	// nodes is how many nodes get the change.
+	// nodes is the number of nodes that get the change.
 	Nodes *int64 `json:"nodes,omitempty"`
 	// reboot tells whether they reboot.
 	Reboot *bool `json:"reboot,omitempty"`
-	// waves is how many rounds it takes, by the pools' maxUnavailable.
+	// waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
 	Waves *int64 `json:"waves,omitempty"`
 }
 

@@ -23,7 +23,7 @@ type ConfigurationPlanApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is asked for.
+	// spec is the request.
 	Spec *ConfigurationPlanSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the plan that was computed, and its progress.
 	Status *ConfigurationPlanStatusApplyConfiguration `json:"status,omitempty"`

@@ -14,45 +14,45 @@ import (
 //
 // ConfigurationPlanSpec is the requested change.
 type ConfigurationPlanSpecApplyConfiguration struct {
-	// profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
-	// any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
+	// profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
+	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
+	// ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
 	Profile *hcov1alpha1.ProfileName `json:"profile,omitempty"`
-	// action is what to do with the plan: DryRun computes it and waits for an
-	// approval, Apply approves and executes it, Ignore does nothing and watches
-	// nothing. Setting Apply, and any change of spec while it is Apply, needs the verb
-	// approve. While a plan waits for approval, the write that sets Apply must say
-	// which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// action decides about the plan: DryRun computes it and waits for an approval, Apply approves
+	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
+	// spec while it is Apply, needs the verb approve. While a plan waits for approval, the write
+	// that sets Apply must say which plan was reviewed: by approvedPlanHash, or by
+	// metadata.resourceVersion.
 	Action *hcov1alpha1.Action `json:"action,omitempty"`
-	// failurePolicy is what happens when an item fails: Abort leaves the rest
+	// failurePolicy decides about the other items after one has failed: Abort leaves the rest
 	// Pending, Continue goes on with the next.
 	FailurePolicy *hcov1alpha1.FailurePolicy `json:"failurePolicy,omitempty"`
-	// onConflict is what happens when fields belong to other field managers and would
-	// get other values: Block shows the plan and who has the fields, and executes
-	// nothing; Take takes the fields.
+	// onConflict decides about fields that belong to other field managers and would get other
+	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// takes the fields.
 	OnConflict *hcov1alpha1.ConflictPolicy `json:"onConflict,omitempty"`
 	// options of the profile. Only the member of the plan's own profile may be set.
 	Options *PlanOptionsApplyConfiguration `json:"options,omitempty"`
-	// waitTimeout is how long an item may take to become healthy, such as 2h30m.
-	// Without it there is no limit. The time that a pool is paused does not count.
+	// waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
+	// limit. The time that a pool is paused does not count.
 	WaitTimeout *v1.Duration `json:"waitTimeout,omitempty"`
 	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
 	// be executed. Any other plan waits in ReviewRequired.
 	ApprovedPlanHash *string `json:"approvedPlanHash,omitempty"`
-	// expiresAfter is how long a computed plan may wait for its approval before it
-	// expires and has to be computed anew. Default: 24h.
+	// expiresAfter bounds the time between the computation and the approval of a plan. After it
+	// the plan expires, and is computed again. Default: 24h.
 	ExpiresAfter *v1.Duration `json:"expiresAfter,omitempty"`
-	// window is when the plan may be executed: no item begins outside it, and one that
-	// has begun is not interrupted. It is part of the plan that is approved. Without it
-	// an approved plan begins at once.
+	// window bounds the execution: no item begins outside the window, and an item that has begun
+	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
+	// begins at once.
 	Window *PlanWindowApplyConfiguration `json:"window,omitempty"`
 	// expires is until when the plan may be executed: no item begins at or after that
 	// time, and the plan has to be approved again, with a later time. It is part of the
 	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
 	Expires *v1.Time `json:"expires,omitempty"`
-	// approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, users who created the plan, or changed more of spec than action and
-	// approvedPlanHash, cannot approve it. It can be raised, but not lowered.
+	// approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1,
+	// users who created the plan, or changed more of spec than action and approvedPlanHash,
+	// cannot approve it. It can be raised, but not lowered.
 	Approvals *int32 `json:"approvals,omitempty"`
 	// requires are other profiles that have to be in effect: an item of this plan begins
 	// only while a plan of each of them is Completed. At most 8. It is part of the plan

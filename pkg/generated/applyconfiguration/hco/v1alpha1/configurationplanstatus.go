@@ -29,7 +29,7 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	InputsHash *string `json:"inputsHash,omitempty"`
 	// operatorVersion is the version of Penstock that computed the plan.
 	OperatorVersion *string `json:"operatorVersion,omitempty"`
-	// draftedAt is when the plan was computed.
+	// draftedAt is the time at which the plan was computed.
 	DraftedAt *v1.Time `json:"draftedAt,omitempty"`
 	// manifests names where the desired state of the items is stored; it is read
 	// at the subresource manifests.
@@ -38,8 +38,8 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Captured *string `json:"captured,omitempty"`
 	// impactSeverity is the highest severity of the items.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff is what the plan changes, all items together, bounded: fields, and the values
-	// that the plan sets and the targets do not have.
+	// diff has the changes of all items, bounded: fields, and the values that the plan sets and
+	// the targets do not have.
 	Diff *string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
 	Items []PlanItemApplyConfiguration `json:"items,omitempty"`

@@ -25,7 +25,7 @@ type ConfigurationProfileDefinitionApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the profile.
 	Spec *ConfigurationProfileDefinitionSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server reports about it.
+	// status has the server's findings about the definition.
 	Status *ConfigurationProfileDefinitionStatusApplyConfiguration `json:"status,omitempty"`
 }
 

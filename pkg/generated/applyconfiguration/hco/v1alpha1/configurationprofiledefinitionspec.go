@@ -21,14 +21,14 @@ type ConfigurationProfileDefinitionSpecApplyConfiguration struct {
 	// requirements are the CustomResourceDefinitions that the profile looks at, and what
 	// it does with their objects. The profile can use no others.
 	Requirements []DefinitionRequirementApplyConfiguration `json:"requirements,omitempty"`
-	// prerequisites are what else the cluster must have. While one is false, plans wait
-	// in PrerequisiteFailed, and show its message.
+	// prerequisites are further conditions on the cluster. While one is false, plans wait in
+	// PrerequisiteFailed, and show its message.
 	Prerequisites []DefinitionCheckApplyConfiguration `json:"prerequisites,omitempty"`
 	// options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type
 	// object, as CustomResourceDefinitions have it, with defaults and descriptions.
 	// Without it there are no options.
 	Options *hcov1alpha1.JSONObject `json:"options,omitempty"`
-	// validations are what options must fulfil together: expressions over options.
+	// validations are expressions over several options that must be true.
 	Validations []DefinitionCheckApplyConfiguration `json:"validations,omitempty"`
 	// variables are expressions with names, such as variables.pools. They may name
 	// variables before them.

@@ -11,8 +11,7 @@ import (
 // ConfigurationProfileDefinitionStatusApplyConfiguration represents a declarative configuration of the ConfigurationProfileDefinitionStatus type for use
 // with apply.
 //
-// ConfigurationProfileDefinitionStatus is what the server reports about a
-// definition.
+// ConfigurationProfileDefinitionStatus has the server's findings about a definition.
 type ConfigurationProfileDefinitionStatusApplyConfiguration struct {
 	// observedGeneration is the generation of spec that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

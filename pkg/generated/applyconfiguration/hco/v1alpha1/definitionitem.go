@@ -19,7 +19,7 @@ type DefinitionItemApplyConfiguration struct {
 	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
 	// which follow from target; if it has them, they must match target.
 	Object *string `json:"object,omitempty"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	BlastRadius *DefinitionBlastRadiusApplyConfiguration `json:"blastRadius,omitempty"`
 	// impact is an expression that makes None, Low, Medium or High. It may name blast,
 	// with pools, nodes, waves and reboot.

@@ -20,9 +20,9 @@ type DefinitionRequirementApplyConfiguration struct {
 	Definition *string `json:"definition,omitempty"`
 	// kind that it defines, such as KubeletConfig.
 	Kind *string `json:"kind,omitempty"`
-	// access is what the profile does with the objects: Schema, Read or Write. The
-	// ServiceAccount of the profile gets the verbs for that, and users who write the
-	// definition must have them in the whole cluster. Default: Schema.
+	// access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of
+	// the profile gets the verbs for that, and users who write the definition must have them in
+	// the whole cluster. Default: Schema.
 	Access *hcov1alpha1.DefinitionAccess `json:"access,omitempty"`
 	// install says what to install where the definition is missing.
 	Install *string `json:"install,omitempty"`

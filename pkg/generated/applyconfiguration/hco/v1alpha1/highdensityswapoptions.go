@@ -15,20 +15,19 @@ import (
 type HighDensitySwapOptionsApplyConfiguration struct {
 	// enableSwap gives worker nodes swap, which reboots them. Default: true.
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is where worker nodes have their swap: on an existing Partition, or in
-	// a File that is created. Default: Partition.
+	// swapSource is the place of the swap of worker nodes: an existing Partition, or a File that
+	// is created. Default: Partition.
 	SwapSource *hcov1alpha1.SwapSource `json:"swapSource,omitempty"`
 	// partitionLabel is the label of the partition (of its entry in the partition table).
 	// The partition has to be formatted as swap; otherwise it is left alone. Default:
 	// CNV_SWAP.
 	PartitionLabel *string `json:"partitionLabel,omitempty"`
-	// fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
-	// swapSource File. A node where it would leave less than a fifth of the file system
-	// free goes without swap.
+	// fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
+	// File. A node where it would leave less than a fifth of the file system free goes without
+	// swap.
 	FileSizeMiB *int32 `json:"fileSizeMiB,omitempty"`
-	// memoryToRequestRatio is how much memory virtual machines have, in percent of what
-	// is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and
-	// 100 without swap.
+	// memoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
+	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
 	MemoryToRequestRatio *int32 `json:"memoryToRequestRatio,omitempty"`
 	// enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
 	EnableKSM *bool `json:"enableKSM,omitempty"`

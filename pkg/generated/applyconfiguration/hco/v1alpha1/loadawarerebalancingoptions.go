@@ -22,9 +22,8 @@ type LoadAwareRebalancingOptionsApplyConfiguration struct {
 	// mode of the descheduler: Automatic evicts, Predictive only says what it would
 	// evict. Default: Automatic.
 	Mode *hcov1alpha1.DeschedulerMode `json:"mode,omitempty"`
-	// deviationThresholds is how far from the mean a node may be: Low, Medium,
-	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
-	// AsymmetricLow.
+	// deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	DeviationThresholds *hcov1alpha1.DeviationThresholds `json:"deviationThresholds,omitempty"`
 	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
 	// it, the limit that HyperConverged has for live migrations applies.

@@ -14,9 +14,9 @@ import (
 //
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptionsApplyConfiguration struct {
-	// remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents
-	// power-cycles it, Automatic is FenceAgents where there is a template for it, and
-	// SelfNode elsewhere. Default: Automatic.
+	// remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
+	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
+	// SelfNode. Default: Automatic.
 	Remediator *hcov1alpha1.Remediator `json:"remediator,omitempty"`
 	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
 	// use. Without it, the only existing template is used, or the one that Self Node
@@ -25,8 +25,8 @@ type NodeHealthRemediationOptionsApplyConfiguration struct {
 	// nodeSelector selects the worker nodes that are checked, by their labels. Control
 	// planes are never among them. Without it all worker nodes are.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// minHealthy is how many of these nodes have to be healthy for any of them to be
-	// remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.
+	// minHealthy is the number of these nodes that must be healthy before any of them is
+	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	MinHealthy *intstr.IntOrString `json:"minHealthy,omitempty"`
 	// unhealthyConditions are the conditions of a node, any of which makes it unhealthy
 	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.

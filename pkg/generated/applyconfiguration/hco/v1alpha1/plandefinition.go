@@ -14,7 +14,7 @@ type PlanDefinitionApplyConfiguration struct {
 	Digest *string `json:"digest,omitempty"`
 	// manifest names where the definition is stored as it was then.
 	Manifest *string `json:"manifest,omitempty"`
-	// requirements are what it declared: kinds, and what is done with their objects.
+	// requirements are the kinds that it declares, and its use of their objects.
 	Requirements []DeclaredAccessApplyConfiguration `json:"requirements,omitempty"`
 }
 

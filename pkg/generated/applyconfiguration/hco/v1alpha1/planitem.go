@@ -18,40 +18,40 @@ type PlanItemApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// targetRef is the object that is configured.
 	TargetRef *TargetRefApplyConfiguration `json:"targetRef,omitempty"`
-	// action is what happens to the target: Create, Update, Delete or None.
+	// action is the action on the target: Create, Update, Delete or None.
 	Action *hcov1alpha1.ItemAction `json:"action,omitempty"`
-	// impactSeverity is how much the item disturbs.
+	// impactSeverity is the disturbance by the item.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
 	// impactReason says why.
 	ImpactReason *string `json:"impactReason,omitempty"`
-	// blastRadius is what the item reaches.
+	// blastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadiusApplyConfiguration `json:"blastRadius,omitempty"`
 	// digest of the desired state.
 	Digest *string `json:"digest,omitempty"`
 	// fingerprint of the target as it was found; "absent" when there was none.
 	Fingerprint *string `json:"fingerprint,omitempty"`
-	// diff is what changes, bounded: fields, and the values that the plan sets and the
-	// target does not have. The subresource diff has all of it.
+	// diff has the change, bounded: fields, and the values that the plan sets and the target does
+	// not have. The subresource diff has the whole change.
 	Diff *string `json:"diff,omitempty"`
 	// takes are fields of other field managers that would be taken.
 	Takes []TakenFieldsApplyConfiguration `json:"takes,omitempty"`
-	// notes are what a reviewer should know.
+	// notes are remarks for reviewers.
 	Notes []string `json:"notes,omitempty"`
-	// state is how far the item is.
+	// state is the progress of the item.
 	State *hcov1alpha1.ItemState `json:"state,omitempty"`
 	// message says what the item waits for, or why it failed.
 	Message *string `json:"message,omitempty"`
-	// startedAt is when the item's turn came.
+	// startedAt is the time at which the item began.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// applied is true when the run has written the target.
 	Applied *bool `json:"applied,omitempty"`
-	// appliedAt is when the run has written the target. Conditions of the target that are
+	// appliedAt is the time at which the run wrote the target. Conditions of the target that are
 	// older prove nothing about it.
 	AppliedAt *v1.Time `json:"appliedAt,omitempty"`
-	// pausedSeconds is how long the objects that the item waits for were paused; this
-	// time does not count for waitTimeout.
+	// pausedSeconds is the time for which the objects that the item waits for were paused. It
+	// does not count for waitTimeout.
 	PausedSeconds *int64 `json:"pausedSeconds,omitempty"`
-	// lastTransitionTime is when state changed last.
+	// lastTransitionTime is the time of the last change of state.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
 }
 

@@ -13,15 +13,15 @@ import (
 //
 // PlanWindow is a recurring time.
 type PlanWindowApplyConfiguration struct {
-	// schedule is when a window opens, as cron has it: minute, hour, day of the month,
-	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
-	// @daily or @hourly.
+	// schedule has the times at which the window opens, in the format of cron: minute, hour, day
+	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
+	// @weekly, @daily or @hourly.
 	Schedule *string `json:"schedule,omitempty"`
-	// timeZone is where the schedule is read: a name of the IANA database, such as
+	// timeZone is the time zone of the schedule: a name of the IANA database, such as
 	// Europe/Berlin. Default: UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
-	// duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch
-	// or overlap are one.
+	// duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
+	// touch or overlap are one window.
 	Duration *v1.Duration `json:"duration,omitempty"`
 }
 

@@ -13,12 +13,12 @@ import (
 //
 // PlanWindowStatus is a time in which items of a plan may begin.
 type PlanWindowStatusApplyConfiguration struct {
-	// opensAt is when it begins.
+	// opensAt is the time at which it begins.
 	OpensAt *v1.Time `json:"opensAt,omitempty"`
-	// closesAt is when it ends. No item begins then or later. If windows follow one
+	// closesAt is the time at which it ends. No item begins then or later. If windows follow one
 	// another without a gap, the window is open at least until this time.
 	ClosesAt *v1.Time `json:"closesAt,omitempty"`
-	// local is when it begins in the time zone of spec.window, for people.
+	// local is opensAt in the time zone of spec.window, for people.
 	Local *string `json:"local,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type UnhealthyConditionApplyConfiguration struct {
 	Type *string `json:"type,omitempty"`
 	// status of the condition: True, False or Unknown.
 	Status *v1.ConditionStatus `json:"status,omitempty"`
-	// duration is how long it has to last, 1s to 24h, such as 5m.
+	// duration is the least duration of the condition, 1s to 24h, such as 5m.
 	Duration *v1.Duration `json:"duration,omitempty"`
 }
 

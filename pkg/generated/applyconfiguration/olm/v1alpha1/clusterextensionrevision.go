@@ -23,9 +23,9 @@ type ClusterExtensionRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what to roll out. Its phases never change.
+	// spec has the content to roll out. Its phases never change.
 	Spec *ClusterExtensionRevisionSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was observed.
+	// status is the observed state.
 	Status *ClusterExtensionRevisionStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -36,15 +36,14 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// collisionProtection applies to all objects whose phase and entry do not set it:
 	// Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
-	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
-	// continues after the deadline.
+	// progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in
+	// minutes; 0 (the default) is no deadline. The rollout continues after the deadline.
 	ProgressDeadlineMinutes *int32 `json:"progressDeadlineMinutes,omitempty"`
-	// successDelaySeconds is how long all objects must stay Available before Succeeded
-	// turns True and Penstock archives the older revisions, in seconds, at most 86400;
-	// 0 (the default) means no delay. When an object fails meanwhile, the delay begins
-	// anew the next time that all objects are Available. The progress deadline does
-	// not count while the delay runs. The delay may change: 0 ends it.
+	// successDelaySeconds is the time for which all objects must stay Available before Succeeded
+	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0
+	// (the default) means no delay. If an object fails meanwhile, the delay begins again once all
+	// objects are Available. The progress deadline does not count while the delay runs. The delay
+	// may change: 0 ends it.
 	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
 	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
 	// Available. The revision succeeds after successDelaySeconds when the last answer of each is
@@ -66,16 +65,14 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// applied from then on. Fields that are set through the subresource scale need not
 	// be listed. Immutable.
 	Yield []YieldRuleApplyConfiguration `json:"yield,omitempty"`
-	// teardownPolicy is what becomes of the objects when this revision is
-	// deleted: Delete (the default) or Orphan. `kubectl delete
-	// --cascade=orphan` sets it.
+	// teardownPolicy decides about the objects when this revision is deleted: Delete (the
+	// default) or Orphan. `kubectl delete --cascade=orphan` sets it.
 	TeardownPolicy *olmv1alpha1.TeardownPolicy `json:"teardownPolicy,omitempty"`
-	// adoptedTeardownPolicy is what becomes of objects that existed before the
-	// extension, and that no extension had installed, when they would be deleted:
-	// Orphan (the default) leaves them as they are, Delete deletes them like all
-	// others. For each object, the policy of the revision whose content it has applies.
-	// Objects that Helm, OLM or Penstock had installed do not count as such objects.
-	// The policy may change.
+	// adoptedTeardownPolicy decides about objects that existed before the extension, and that no
+	// extension had installed, when they would be deleted. Orphan (the default) leaves them as
+	// they are, and Delete deletes them like all others. For each object, the policy of the
+	// revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do
+	// not count as such objects. The policy may change.
 	AdoptedTeardownPolicy *olmv1alpha1.TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // ClusterExtensionRevisionStatusApplyConfiguration represents a declarative configuration of the ClusterExtensionRevisionStatus type for use
 // with apply.
 //
-// ClusterExtensionRevisionStatus is what was observed of a revision.
+// ClusterExtensionRevisionStatus is the observed state of a revision.
 type ClusterExtensionRevisionStatusApplyConfiguration struct {
 	// observedGeneration is the generation that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

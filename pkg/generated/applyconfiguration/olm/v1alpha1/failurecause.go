@@ -7,7 +7,7 @@ package v1alpha1
 // FailureCauseApplyConfiguration represents a declarative configuration of the FailureCause type for use
 // with apply.
 //
-// FailureCause is why an object is not ready, without the texts that containers,
+// FailureCause is the cause for which an object is not ready, without the texts that containers,
 // registries and schedulers write.
 type FailureCauseApplyConfiguration struct {
 	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.

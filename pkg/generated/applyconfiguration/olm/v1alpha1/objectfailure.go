@@ -22,7 +22,7 @@ type ObjectFailureApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message for a person.
 	Message *string `json:"message,omitempty"`
-	// cause is why the object is not ready, when that is known.
+	// cause is the known cause for which the object is not ready.
 	Cause *FailureCauseApplyConfiguration `json:"cause,omitempty"`
 }
 

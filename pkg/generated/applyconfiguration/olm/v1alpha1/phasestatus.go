@@ -12,31 +12,30 @@ import (
 // PhaseStatusApplyConfiguration represents a declarative configuration of the PhaseStatus type for use
 // with apply.
 //
-// PhaseStatus is how far a phase is.
+// PhaseStatus is the progress of a phase.
 type PhaseStatusApplyConfiguration struct {
 	// name of the phase.
 	Name *string `json:"name,omitempty"`
 	// state is Pending, Progressing, Available, Failing, Superseded or
 	// Archived.
 	State *olmv1alpha1.PhaseState `json:"state,omitempty"`
-	// objects is how many objects the phase has.
+	// objects is the number of objects of the phase.
 	Objects *int32 `json:"objects,omitempty"`
-	// applied is how many of them are in the cluster as this revision wants
-	// them.
+	// applied is the number of objects that are in the cluster with the content of this revision.
 	Applied *int32 `json:"applied,omitempty"`
-	// available is how many of those pass their probes.
+	// available is the number of applied objects that pass their probes.
 	Available *int32 `json:"available,omitempty"`
-	// superseded is how many belong to a newer revision by now.
+	// superseded is the number of objects that belong to a newer revision by now.
 	Superseded *int32 `json:"superseded,omitempty"`
 	// failing lists the objects that hold the phase back, at most 20.
 	Failing []ObjectFailureApplyConfiguration `json:"failing,omitempty"`
-	// failingOmitted is how many more there are.
+	// failingOmitted is the number of entries that are left out.
 	FailingOmitted *int32 `json:"failingOmitted,omitempty"`
-	// startedAt is when the rollout of the phase began. It stays, whatever happens
-	// later. Pending phases and phases of imported revisions have none.
+	// startedAt is the time at which the rollout of the phase began. It never changes. Pending
+	// phases and phases of imported revisions have none.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// availableAt is when the phase was Available for the first time. It stays while
-	// objects are repaired, and when the phase is archived.
+	// availableAt is the time at which the phase was Available for the first time. It does not
+	// change while objects are repaired, or when the phase is archived.
 	AvailableAt *v1.Time `json:"availableAt,omitempty"`
 }
 
