@@ -145,9 +145,9 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// merged returns the scenarios of several files, by name.
-func merged(all ...map[string]scenario) map[string]scenario {
-	out := map[string]scenario{}
+// merged returns the elements of several files, by name.
+func merged[T any](all ...map[string]T) map[string]T {
+	out := map[string]T{}
 	for _, one := range all {
 		maps.Copy(out, one)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -27,7 +28,9 @@ import (
 )
 
 // fleetScenarios are about ClusterExtensionSets, on control planes of their own.
-func fleetScenarios() map[string]scenario { return map[string]scenario{"Waves": waves, "Away": away} }
+func fleetScenarios() map[string]scenario {
+	return map[string]scenario{"Waves": waves, "Away": away, "Clusters": clusters}
+}
 
 const (
 	mayWriteSets = "- {apiGroups: [penstock.dev], resources: [clusterextensionsets], verbs: [create, get, patch, update, delete]}\n"
@@ -55,21 +58,33 @@ func (s ship) uses(targets ...string) string {
 	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", strings.Join(names, ", "))
 }
 
-// join makes a control plane a cluster of the set.
+// join makes a control plane of its own a cluster of the set.
 func (s ship) join(target, ring string) {
 	s.t.Helper()
 	s.targets[target] = cluster.Start(s.t)
 	s.targets[target].MustKubectl("create", "namespace", s.name)
-	config, err := clientcmd.LoadFromFile(s.targets[target].User("penstock", "system:masters").Kubeconfig())
+	s.open(target, ring, s.kubeconfig(s.targets[target]))
+}
+
+// kubeconfig is one of an administrator of a control plane.
+func (s ship) kubeconfig(of *cluster.Cluster) *clientcmdapi.Config {
+	s.t.Helper()
+	config, err := clientcmd.LoadFromFile(of.User("penstock-"+s.name, "system:masters").Kubeconfig())
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return config
+}
+
+// open makes the Secret of a cluster of the set lead where a kubeconfig leads.
+func (s ship) open(target, ring string, config *clientcmdapi.Config) {
+	s.t.Helper()
 	raw, err := clientcmd.Write(*config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.MustKubectlInput(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: penstock-system, labels: {penstock.dev/cluster: '', fleet: %s, ring: %q}}, data: {kubeconfig: %s}}",
-		s.secret(target), s.name, ring, base64.StdEncoding.EncodeToString(raw)), "create", "-f", "-")
+		s.secret(target), s.name, ring, base64.StdEncoding.EncodeToString(raw)), "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
 // set is the manifest of the set, of an image. A cluster has so many seconds, and so many clusters
@@ -100,6 +115,23 @@ func (s ship) image(version, more string) string {
 // shade is an object more.
 func (s ship) shade() string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shade, namespace: %s}\n", s.name)
+}
+
+// deployment is one more that nothing makes available but the test: a change to it lasts as long as that.
+func (s ship) deployment() string {
+	return fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: lamp, namespace: %s}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: lamp, image: lamp}]}}}\n", s.name)
+}
+
+// available makes the Deployment of a target available once it is there, or unavailable.
+func (s ship) available(target string, is bool) {
+	s.t.Helper()
+	count, status := 0, "False"
+	if is {
+		count, status = 1, "True"
+	}
+	s.targets[target].MustKubectl("-n", s.name, "wait", "--for=create", poll.TimeoutFlag, "deployment/lamp")
+	s.targets[target].MustKubectl("-n", s.name, "patch", "deployment", "lamp", "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
+		`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":%[1]d,"availableReplicas":%[1]d,"unavailableReplicas":%[2]d,"conditions":[{"type":"Available","status":%[3]q}]}}`, count, 1-count, status))
 }
 
 // apply writes the set as its author.
@@ -183,6 +215,16 @@ func (s ship) approve(who person, r *olmv1alpha1.ClusterExtensionRollout, digest
 	return err
 }
 
+// approved has somebody approve a rollout as it is shown.
+func (s ship) approved(who person, number int) *olmv1alpha1.ClusterExtensionRollout {
+	s.t.Helper()
+	waits := s.rollout(number, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	if err := s.approve(who, waits, waits.Status.Digest); err != nil {
+		s.t.Fatal(err)
+	}
+	return waits
+}
+
 // types runs a line of the plugin as the help of its command has it, with the names of the scenario.
 func (s ship) types(who person, code int, line string) plugin.Output {
 	s.t.Helper()
@@ -247,11 +289,8 @@ func waves(w shared) {
 	// Cluster b has an object of somebody else that the next version has too.
 	s.targets["b"].MustKubectl("-n", s.name, "create", "configmap", "shade")
 	s.apply(alice, s.set(s.image("2", s.shade()), 20, 1))
-	second := s.rollout(2, "it waits for an approval", inPhase(fleet.ReviewRequired))
-	if err := s.approve(bob, second, second.Status.Digest); err != nil {
-		s.t.Fatal(err)
-	}
-	second = s.rollout(2, "one cluster halts it", inPhase(fleet.PhaseHalted))
+	s.approved(bob, 2)
+	second := s.rollout(2, "one cluster halts it", inPhase(fleet.PhaseHalted))
 	if got := s.states(second); got != "a Succeeded, b Failed" {
 		s.t.Errorf("the clusters are %s", got)
 	}
@@ -396,17 +435,9 @@ func away(w shared) {
 	alice, bob := s.person("alice", mayWriteSets+mayCreate+mayDecide+all), s.person("bob", mayDecide+all)
 	s.apply(alice, s.set(s.image("1", ""), 1800, 2))
 	s.t.Cleanup(func() { s.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", s.name) })
-	approved := func(number int) {
-		s.t.Helper()
-		waits := s.rollout(number, "it waits for an approval", inPhase(fleet.ReviewRequired))
-		if err := s.approve(bob, waits, waits.Status.Digest); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-
 	s.rollout(1, "it waits for an approval", inPhase(fleet.ReviewRequired))
 	s.types(bob, 0, `kubectl penstock fleet halt argocd`)
-	approved(1)
+	s.approved(bob, 1)
 	answers := s.hang("c")
 	s.types(bob, 0, `kubectl penstock fleet resume argocd`)
 	first := s.rollout(1, "it completes without the cluster that hangs", inPhase(fleet.Completed))
@@ -419,17 +450,11 @@ func away(w shared) {
 		s.t.Errorf("the clusters have %s", got)
 	}
 
-	// Nothing makes a Deployment available there but the test: the change of b lasts as long as that.
-	s.apply(alice, s.set(s.image("2", fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: lamp, namespace: %s}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: lamp, image: lamp}]}}}\n", s.name)), 1800, 2))
-	available := func(target string) {
-		s.t.Helper()
-		s.targets[target].MustKubectl("-n", s.name, "wait", "--for=create", poll.TimeoutFlag, "deployment/lamp")
-		s.targets[target].MustKubectl("-n", s.name, "patch", "deployment", "lamp", "--subresource=status", "--type=merge", "-p",
-			`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`)
-	}
-	approved(2)
-	available("a")
-	available("c")
+	// The change of b lasts until the test ends it.
+	s.apply(alice, s.set(s.image("2", s.deployment()), 1800, 2))
+	s.approved(bob, 2)
+	s.available("a", true)
+	s.available("c", true)
 	s.rollout(2, "the change of b has begun, and that of c has ended", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
 		return s.is("b", fleet.Updating)(r) && s.is("c", fleet.Succeeded)(r)
 	})
@@ -442,7 +467,7 @@ func away(w shared) {
 	if err := s.targets["b"].Plane().Reconfigure(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	available("b")
+	s.available("b", true)
 	second := s.rollout(2, "every cluster has it", inPhase(fleet.Completed))
 	if got := s.states(second) + " " + s.has("a") + s.has("b") + s.has("c"); got != "a Succeeded, b Succeeded, c Succeeded 222" {
 		s.t.Errorf("the clusters are %s", got)
