@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/penstock-project/penstock/"
 
-// fence is what the packages of a folder may import of ours, by folder, besides
-// the folder itself.
+// fence lists the packages of this module that a folder's packages may import, besides the folder
+// itself.
 type fence struct {
 	folder string
 	may    []string
@@ -275,7 +275,8 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// informersIn is where a file makes informers, or passes on what does.
+// informersIn returns the positions at which a file creates an informer or passes on a function
+// that creates one.
 func informersIn(t *testing.T, file string, source []byte) []token.Position {
 	t.Helper()
 	return positions(t, file, source, func(node ast.Node) []ast.Node {
@@ -392,8 +393,8 @@ func sources(t *testing.T, visit func(file string, source []byte)) {
 	}
 }
 
-// positions is where a file has what is sought: of each node of its syntax, sought returns the
-// nodes that count.
+// positions parses a file and returns the positions of the nodes that sought returns. It calls
+// sought for each node of the syntax tree.
 func positions(t *testing.T, file string, source []byte, sought func(ast.Node) []ast.Node) []token.Position {
 	t.Helper()
 	files := token.NewFileSet()

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/web"
 )
 
-// TestConsoleProvider: the flags of OpenID Connect belong together, and the issuer becomes a source
-// of the Content-Security-Policy.
+// TestConsoleProvider: the flags of OpenID Connect are required together. The issuer becomes a
+// source of the Content-Security-Policy.
 func TestConsoleProvider(t *testing.T) {
 	for name, tc := range map[string]struct {
 		provider web.Provider

@@ -31,12 +31,12 @@ type apiReport struct {
 	Extensions int `json:"extensions"`
 	Revisions  int `json:"revisions"`
 	Plans      int `json:"plans"`
-	// Manifests is the number of manifests that were read. The content of all but Secrets was
+	// Manifests is the number of manifests that were read. The content of all except Secrets was
 	// compared with its digest here. Only the server can compare the content of Secrets; it does so
 	// at each read.
 	Manifests int `json:"manifests"`
 	Secrets   int `json:"secrets"`
-	// Unchecked says which rights the caller lacks.
+	// Unchecked lists the rights that the caller lacks.
 	Unchecked []string       `json:"unchecked,omitempty"`
 	Problems  []fsck.Problem `json:"problems"`
 }

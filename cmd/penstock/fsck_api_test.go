@@ -17,7 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestFsckByAPI: the answers of the server are compared, whatever the server says of them.
+// TestFsckByAPI: the command compares the digests itself, and does not trust the server's
+// statement.
 func TestFsckByAPI(t *testing.T) {
 	first, err := manifest.Digester{}.FromJSON([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"first"},"data":{"k":"1"}}`))
 	if err != nil {

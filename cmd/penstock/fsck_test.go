@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// TestFsck: a store is checked while it is served and when it is not, what is left over is
-// deleted with --repair, and the exit code says what was found.
+// TestFsck: a store is checked while it is served and while it is not. --repair deletes
+// unreferenced records, and the exit code gives the result.
 func TestFsck(t *testing.T) {
 	dir, err := os.MkdirTemp("", "penstock") // the path of a socket is short
 	if err != nil {

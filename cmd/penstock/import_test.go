@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// TestImportAnswers: the user reads the answer of the server, also when it comes before the server
-// has read the archive.
+// TestImportAnswers: the server's answer is printed, even if the server sends it before it has read
+// the archive.
 func TestImportAnswers(t *testing.T) {
 	const away = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the store is empty","reason":"ServiceUnavailable","code":503}`
 	cases := map[string]struct {

@@ -16,8 +16,8 @@ import (
 // pageAddress is the address of the registry in the page.
 const pageAddress = "127.0.0.1:5443"
 
-// TestUseACatalog follows docs/how-to/use-a-catalog.md as far as it needs no cluster: what
-// its commands print is what the page says.
+// TestUseACatalog runs the commands of docs/how-to/use-a-catalog.md that need no cluster, and
+// compares their output with the page.
 func TestUseACatalog(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	r := registry.Serve(t)

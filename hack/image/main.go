@@ -1,8 +1,8 @@
-// Command image serves a registry on this machine, and makes images of folders, for people
-// who try catalogs and bundles: docs/how-to/use-a-catalog.md leads through it.
+// Command image serves a registry on this machine, and creates images from folders, for
+// docs/how-to/use-a-catalog.md:
 //
-//	image serve DIR            serves until it is interrupted, in memory; the files that
-//	                           clients need are in DIR
+//	image serve DIR            serves from memory until it is interrupted; writes the files
+//	                           that clients need to DIR
 //	image push DIR FOLDER REF  makes an image of a folder, and pushes it to the registry
 //	                           whose files are in DIR
 package main

@@ -1,10 +1,12 @@
-// Command lifecycle writes pkg/lifecycle/table.txt: when each built-in kind is introduced,
-// deprecated and removed, and what replaces it, as several versions of Kubernetes' libraries say
-// in their generated methods. One version is not enough: a library forgets kinds.
+// Command lifecycle writes pkg/lifecycle/table.txt: the versions in which each built-in kind is
+// introduced, deprecated and removed, and its replacement. It reads the generated methods of
+// several versions of Kubernetes' libraries, because each version lacks the kinds removed before
+// it.
 //
 //	go run ./hack/lifecycle 0.30.14 … 0.37.2 >pkg/lifecycle/table.txt
 //
-// The versions are those of k8s.io/api, the oldest first; the last one is the version in go.mod.
+// The arguments are versions of k8s.io/api, the oldest first; the last one must be the version in
+// go.mod.
 package main
 
 import (

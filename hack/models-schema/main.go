@@ -1,6 +1,5 @@
-// Command models-schema prints the OpenAPI v2 schemas of our API types, from
-// which applyconfiguration-gen learns their list types and keys. Only
-// hack/update-codegen.sh runs it.
+// Command models-schema prints the OpenAPI v2 schemas of our API types. applyconfiguration-gen
+// reads the list types and keys from them. Only hack/update-codegen.sh runs it.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command release makes what is given to people who do not build Penstock themselves. It
-// runs at the top of a checkout, and needs Go and git, no daemon and no other machine.
+// Command release creates the files of a release. It runs at the root of a checkout, and needs Go
+// and git, but no daemon and no other machine.
 //
-//	release image -version V -out DIR    the image, as a layout of the OCI
+//	release image -version V -out DIR    the image, in OCI layout
 //	release all -version V -out DIR      archives, chart, image, checksums, notes
 //
-// The same commit and version make the same files, byte for byte. Signatures by -key and -pgp-key are in
-// files of their own.
+// The same commit and version give the same files, byte for byte. Signatures by -key and -pgp-key
+// are in separate files.
 package main
 
 import (

@@ -23,7 +23,7 @@ func TestParsePlatforms(t *testing.T) {
 	}
 }
 
-// A folder of somebody's is not removed for a typing error.
+// TestVacate: a mistyped output folder with other files is not deleted.
 func TestVacate(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
@@ -52,7 +52,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A release is of a commit, and not of what somebody has in the checkout.
+// TestCommitted: a release needs a checkout without uncommitted changes.
 func TestCommitted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	final, trial := &sources{version: "v1.2.3", revision: "1f2e"}, &sources{version: "v1.2.3-test", revision: "1f2e"}

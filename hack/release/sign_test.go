@@ -102,7 +102,7 @@ func verified(t *testing.T, dir string, key *sign.Key, wanted release.Wanted) ma
 	return found
 }
 
-// TestVerify finds each change of a release, in the step that it belongs to.
+// TestVerify: each change of a release fails the right step.
 func TestVerify(t *testing.T) {
 	key := newECDSA(t)
 	signedByOther := small(t, newECDSA(t))
@@ -208,8 +208,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyModified says that a release was made from a checkout with changes, and refuses it to
-// users who want a source: no commit has it.
+// TestVerifyModified: a release from a checkout with uncommitted changes is reported as such. It is
+// refused if the user names a source, because no commit contains it.
 func TestVerifyModified(t *testing.T) {
 	key := newECDSA(t)
 	by, err := sigstore.ByKey(key.Public)
@@ -268,7 +268,8 @@ func TestSignedAgain(t *testing.T) {
 	}
 }
 
-// The provenance names the commit, and a release without one is not signed.
+// TestSignWithoutCommit: the provenance names the commit, so a release without a commit cannot be
+// signed.
 func TestSignWithoutCommit(t *testing.T) {
 	err := (&sources{version: "v1.2.3", revision: ""}).sign(newECDSA(t), t.TempDir(), t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(), "commit") {

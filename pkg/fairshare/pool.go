@@ -1,5 +1,5 @@
-// Package fairshare divides a fixed amount of memory or places among users. A user has at most as
-// much as is left for others.
+// Package fairshare divides a fixed amount of memory or places among users. A user never takes more
+// than remains free for others.
 package fairshare
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Pool is an amount that is taken in parts and returned.
+// Pool is an amount that users take in parts and return.
 //
-// With what they take, users never have more than is free afterwards. The first one gets
-// at most half of a pool, and the next one at most half of the rest if the first keeps
-// its half; users who take and return all the time come to equal parts. Nothing is taken
-// away: many users who one after the other take all they may, and keep it, leave little.
+// After taking, a user never has more than is still free. So the first user gets at most half of a
+// pool, and the next one at most half of the rest if the first keeps its half. Users who take and
+// return continuously converge to equal parts. Nothing is withdrawn: if many users take their
+// maximum one after the other and keep it, little is left.
 type Pool struct {
 	size int64
 
@@ -32,7 +32,7 @@ type waiter struct {
 	served chan struct{}
 }
 
-// NewPool returns a pool of a size, in whatever is divided.
+// NewPool returns a pool of a size, in any unit.
 func NewPool(size int64) *Pool {
 	return &Pool{size: size, users: map[string]int64{}, waiting: map[string][]*waiter{}}
 }
@@ -40,7 +40,7 @@ func NewPool(size int64) *Pool {
 // Size is all there is.
 func (p *Pool) Size() int64 { return p.size }
 
-// TryTake takes an amount for a user now, or tells that the user cannot have it.
+// TryTake takes an amount for a user now, and reports whether the user may have it.
 func (p *Pool) TryTake(user string, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +51,8 @@ func (p *Pool) TryTake(user string, amount int64) bool {
 	return true
 }
 
-// TryTakeAlone is TryTake for who may have all of the pool as long as nothing is taken
-// but what they have already.
+// TryTakeAlone is TryTake, but a user may have the whole pool while no other user has a part. has
+// is the amount that the caller already has.
 func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,9 +64,9 @@ func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 	return true
 }
 
-// Take waits until a user may have an amount, and returns the context's error when
-// it ends before. Users are served in turn. Those who have nothing get it at once, also
-// beyond the size of the pool: it is for places, of which everybody needs one.
+// Take waits until a user may have an amount, and returns the context's error if ctx ends before.
+// Users are served in turn. A user who has nothing gets it at once, even beyond the size of the
+// pool. Take is for places, of which every user needs one.
 func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
 	w := p.enqueue(user, amount)
 	select {

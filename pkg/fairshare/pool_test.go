@@ -33,7 +33,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A single user may have everything, until somebody else is there.
+// TestAlone: a single user may have the whole pool until another user takes a part.
 func TestAlone(t *testing.T) {
 	p := NewPool(60)
 	if !p.TryTake("alice", 20) || !p.TryTakeAlone("alice", 20, 40) {
@@ -48,7 +48,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Users are served in turn, no matter who has more requests waiting; a user who leaves takes nothing.
+// TestTurns: users are served in turn, independent of the number of their waiting requests. A
+// request that is cancelled takes nothing.
 func TestTurns(t *testing.T) {
 	p := NewPool(6)
 	if !p.TryTake("mallory", 3) || !p.TryTake("trent", 1) || !p.TryTake("bob", 1) {
@@ -88,7 +89,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Everybody has a place, however many there are who keep theirs.
+// A user gets a place even when many other users keep theirs.
 func TestFirst(t *testing.T) {
 	p := NewPool(4)
 	ended, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -114,8 +115,8 @@ func waiting(p *Pool) int {
 	return n
 }
 
-// For all that is taken and returned, no more is taken than there is, nobody
-// gets more than was left, and in the end nothing is remembered.
+// TestPool: for random requests, no more is taken than the pool has, and no user gets more than was
+// left. The pool is empty in the end.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewPool(rapid.Int64Range(1, 100).Draw(t, "size"))

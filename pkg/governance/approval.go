@@ -80,7 +80,7 @@ func ApproveCommand(plan, hash string) string {
 	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
 }
 
-// AnewCommand returns the command that has a plan computed anew.
+// AnewCommand returns the command that requests a new computation of a plan.
 func AnewCommand(plan string) string {
 	return fmt.Sprintf("kubectl penstock plan run %s (or a POST to the subresource retry)", plan)
 }
@@ -93,8 +93,8 @@ func Unreviewed(plan string) string {
 		", a POST of that hash to the subresource approve, or metadata.resourceVersion of what you have reviewed beside spec.action"
 }
 
-// NeedsApprove returns whether a write of the spec needs the verb approve: setting Apply, and any
-// change while it is Apply, except ending it.
+// NeedsApprove reports whether a write of the spec needs the verb approve: setting Apply, and any
+// change while the action is Apply, except a change to another action.
 func NeedsApprove(wasApply, isApply, changed bool) bool {
 	return isApply && (!wasApply || changed)
 }
@@ -118,7 +118,7 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 		"; set spec.onConflict to Take to allow that, or have the others give the fields up and POST to the subresource retry"
 }
 
-// Executable returns whether a plan may be executed, and if not, in words, what is missing. An
+// Executable reports whether a plan may be executed, and if not, in words, what is missing. An
 // approval counts once.
 func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
 	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))

@@ -19,7 +19,7 @@ func ParseHolder(holder string) (name, uid string) {
 	return name, uid
 }
 
-// Needs returns whether a plan that holds its profile needs it. A plan without a first pass is
+// Needs reports whether a plan that holds its profile needs it. A plan without a first pass is
 // about to need it.
 func Needs(action v1alpha1.Action, phase v1alpha1.Phase) bool {
 	pending := phase == "" || phase == v1alpha1.PhasePending

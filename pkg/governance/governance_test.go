@@ -47,7 +47,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Nothing is executed but what waited for a review, and no phase is a dead end.
+// TestTable: only a plan that waited for a review is executed, and every phase can be left.
 func TestTable(t *testing.T) {
 	for _, row := range governance.Table() {
 		if row.To == v1alpha1.PhaseInProgress && !slices.Equal(row.From, []v1alpha1.Phase{v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled}) {
@@ -84,7 +84,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Defect 13: a plan with errors never says that it was applied successfully.
+// TestDefect13CompletedWithErrorsIsNotReady: a plan with errors never reports success.
 func TestDefect13CompletedWithErrorsIsNotReady(t *testing.T) {
 	for _, c := range governance.Conditions(governance.Situation{Phase: v1alpha1.PhaseCompletedWithErrors}) {
 		if (c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionProfileActive) && c.Status == "True" {

@@ -47,8 +47,8 @@ func SnapshotHash(items []v1alpha1.PlanItem) string {
 	return digest("snapshot", content)
 }
 
-// InputsHash returns the hash of the inputs of a plan in its spec, with the terms that its hash
-// has. Other terms of its execution are not part of it.
+// InputsHash returns the hash of the inputs in a plan's spec, and of the terms that its hash
+// covers. It excludes other terms of its execution.
 func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	return digest("inputs", struct {
 		Profile    v1alpha1.ProfileName
@@ -59,8 +59,8 @@ func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun, termsOf(spec)})
 }
 
-// Outdated returns whether a plan would be different today: with other items, or other manifests of
-// them. Both arguments are digests of manifests, by the names of the items.
+// Outdated reports whether the plan would have other items or manifests today. Both arguments map
+// names of items to digests of manifests.
 func Outdated(planned, today map[string]string) bool { return !maps.Equal(planned, today) }
 
 // digest is over the JSON of content, in which keys are sorted.

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Weighed returns an item with the impact of its change on nodes (see profile.Weigh). Before and
-// after are its target as it is and as the cluster would make it, as JSON; nil does not exist.
+// Weighed returns an item with the impact of its change on nodes (see profile.Weigh). before is the
+// present target, and after the target that the cluster would store, as JSON; nil does not exist.
 func Weighed(item profile.Item, facts profile.Facts, before, after []byte) (profile.Item, error) {
 	var objects [2]*unstructured.Unstructured
 	for i, raw := range [][]byte{before, after} {

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Intended reduces two states of a target to the fields that an intent sets, and to the fields that
-// the second state lacks. A nil object does not exist. Without an intent both stay as they are.
+// Intended reduces two states of a target to the fields that an intent sets, and the fields that
+// the second state lacks. A nil object does not exist. Without an intent it returns both unchanged.
 func Intended(was, is *manifest.Object, intent []byte) (before, after *manifest.Object, err error) {
 	if intent == nil {
 		return was, is, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestIntended: of what was and what is, only that remains which the intent sets or which is gone.
+// TestIntended: the result has only fields that the intent sets, or that were removed.
 func TestIntended(t *testing.T) {
 	object := func(spec string) *manifest.Object {
 		made, err := manifest.Digester{}.FromJSON([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":` + spec + `}`))

@@ -40,7 +40,7 @@ func isMark(path, key string) bool {
 	return path == ".metadata.annotations" && (key == v1alpha1.GovernedByAnnotation || key == v1alpha1.AppliedHashAnnotation || manifest.IsReserved(key))
 }
 
-// MayConflict returns whether a plan must be compared with another one: while it waits for its
+// MayConflict reports whether a plan must be compared with another one: while it waits for its
 // approval, with all computed plans; later, only with approved ones, so that users who cannot
 // approve cannot stop an approved plan.
 func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {

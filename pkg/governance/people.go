@@ -58,7 +58,7 @@ func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApprov
 	return joined
 }
 
-// Excluded returns whether a user has asked for the plan that they would approve, where more than
+// Excluded reports whether a user has asked for the plan that they would approve, where more than
 // one approver is needed.
 func Excluded(spec v1alpha1.ConfigurationPlanSpec, requestedBy []string, name string) bool {
 	return Needed(spec) > 1 && slices.Contains(requestedBy, name)
@@ -78,7 +78,7 @@ func Requests(requestedBy []string, name string) ([]string, error) {
 	return append(slices.Clone(requestedBy), name), nil
 }
 
-// IsRequest returns whether a write of the spec changes the request: every field except action and
+// IsRequest reports whether a write of the spec changes the request: every field except action and
 // approvedPlanHash.
 func IsRequest(spec, stored v1alpha1.ConfigurationPlanSpec) bool {
 	spec.Action, spec.ApprovedPlanHash = stored.Action, stored.ApprovedPlanHash

@@ -49,7 +49,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestRequests: nobody who asked for the plan falls out of its record, whatever others do.
+// TestRequests: no requester is dropped from the record of a plan, whatever other users do.
 func TestRequests(t *testing.T) {
 	all, refused := []string(nil), 0
 	for i := range 40 {

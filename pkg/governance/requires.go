@@ -10,15 +10,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// InEffect returns whether a plan has its profile in effect, as far as known: it is Completed for
-// its present spec, its targets are healthy, and it did not restore an earlier state.
+// InEffect reports whether a plan's profile is in effect: the plan is Completed for its present
+// spec, its targets are healthy, and it did not restore an earlier state.
 func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
 	return plan.Status.Phase == v1alpha1.PhaseCompleted && plan.Status.ObservedGeneration == plan.Generation &&
 		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil && !meta.IsStatusConditionFalse(plan.Status.Conditions, v1alpha1.ConditionHealthy)
 }
 
-// Unmet returns, in words, what must happen before each required profile of a plan is in effect,
-// given all plans; empty when all of them are.
+// Unmet describes what must happen before each required profile of a plan is in effect, given all
+// plans; empty if all are in effect.
 func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) string {
 	var said []string
 	for _, name := range plan.Spec.Requires {

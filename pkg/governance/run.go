@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Restorable returns whether a run wrote the target of an item, so that the earlier state can be
+// Restorable reports whether a run wrote the target of an item, so that the earlier state can be
 // restored. Runs of versions that did not record refusals count every started item.
 func Restorable(item v1alpha1.PlanRunItem) bool {
 	if item.StartedAt == nil || item.Action == v1alpha1.ItemNone {
@@ -23,7 +23,7 @@ func Restored(run int64) string {
 	return fmt.Sprintf("what there was before run %d is restored", run)
 }
 
-// RestoreEnds returns whether a change of a plan ends the restore that its spec asks for, so that
+// RestoreEnds reports whether a change of a plan ends the restore that its spec asks for, so that
 // it leads to the profile again. A restore is done once, as an approval counts once:
 //
 //   - other options are about the profile,

@@ -76,8 +76,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// For any state before and after, no value of it is shown, values of the
-// intent apart that it does not have, and a change of anything is seen.
+// TestShownHidesTargets: for random states before and after, no value of the target is shown,
+// except new values of the intent. Every change is visible.
 func TestShownHidesTargets(t *testing.T) {
 	for seed := range uint64(500) {
 		dice := rand.New(rand.NewPCG(seed, 3))

@@ -16,7 +16,7 @@ const (
 	EventIgnore Event = "Ignore"
 	// EventDraft means that a plan must be computed, or another one.
 	EventDraft Event = "Draft"
-	// EventRetry is a request to compute the plan anew.
+	// EventRetry is a request to compute the plan again.
 	EventRetry Event = "Retry"
 	// EventLocked means that another plan holds the profile.
 	EventLocked Event = "Locked"
@@ -130,17 +130,17 @@ func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 	return phase, fmt.Errorf("a plan in phase %s does not handle the event %s", phase, event)
 }
 
-// Done returns whether an item is as its plan says: it was applied, or needed no change.
+// Done reports whether an item was applied or needed no change.
 func Done(state v1alpha1.ItemState) bool {
 	return state == v1alpha1.ItemCompleted || state == v1alpha1.ItemSkipped
 }
 
-// Awaits returns whether a plan in a phase waits for its window.
+// Awaits reports whether a plan in a phase waits for its window.
 func Awaits(phase v1alpha1.Phase) bool {
 	return phase == v1alpha1.PhaseReviewRequired || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseInProgress
 }
 
-// Active returns whether a plan in a phase holds its profile.
+// Active reports whether a plan in a phase holds its profile.
 func Active(phase v1alpha1.Phase) bool {
 	switch phase {
 	case v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,

@@ -32,7 +32,7 @@ func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
 type Turn struct {
 	// Open is true if the window allows it.
 	Open bool
-	// Expired is true if it is too late.
+	// Expired is true if the deadline has passed.
 	Expired bool
 	// Window is the present opening, or the next one; nil for a plan without a window.
 	Window *v1alpha1.PlanWindowStatus
@@ -40,7 +40,7 @@ type Turn struct {
 	In time.Duration
 }
 
-// TurnAt returns whether an item of a plan may begin at a time. An error is about an invalid
+// TurnAt reports whether an item of a plan may begin at a time. An error is about an invalid
 // window, and names the field: then no item begins.
 func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	turn := Turn{Open: true}

@@ -20,8 +20,8 @@ func hashOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Hashes of plans without a window, an end and several approvals are what they were before
-// there were any: approvals and pinned hashes of stored plans count as before.
+// TestHashesOfBefore: hashes of plans without a window, an end and several approvals never change,
+// so that stored approvals and pinned hashes stay valid.
 func TestHashesOfBefore(t *testing.T) {
 	items := []v1alpha1.PlanItem{{
 		Name: "a", Digest: "d", Fingerprint: "f", Action: v1alpha1.ItemUpdate, ImpactSeverity: v1alpha1.ImpactHigh,
@@ -40,8 +40,8 @@ func TestHashesOfBefore(t *testing.T) {
 	}
 }
 
-// An approval binds when a plan may be executed and how many people say so, as well as what
-// is done: a plan with other terms is another plan.
+// TestHashOfTerms: an approval covers the time of execution and the number of approvers. A plan
+// with other terms has another hash.
 func TestHashOfTerms(t *testing.T) {
 	week := v1alpha1.PlanWindow{Schedule: "0 22 * * Sat", TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Hour}}
 	other := week

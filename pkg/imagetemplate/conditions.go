@@ -15,15 +15,16 @@ const (
 	UnableToResolve = "UnableToResolve"
 )
 
-// Types are those of the two conditions about one annotation.
+// Types are the types of the two conditions about an annotation.
 type Types struct {
-	// Resolved says whether all variables have values, and which have none.
+	// Resolved is the type of the condition that says whether all variables have values, and which
+	// have none.
 	Resolved string
-	// Image says which image the template leads to.
+	// Image is the type of the condition with the resulting image.
 	Image string
 }
 
-// Conditions say what came of a template. Their times are not set.
+// Conditions returns the conditions about the result of a template, without times.
 func (t *Template) Conditions(types Types, result Result) []metav1.Condition {
 	if result.Image != "" {
 		return []metav1.Condition{
@@ -41,7 +42,7 @@ func (t *Template) Conditions(types Types, result Result) []metav1.Condition {
 	return t.Failed(types, strings.Join(causes, " and "))
 }
 
-// Failed are the conditions of a template that leads to nothing.
+// Failed returns the conditions of a template without a result.
 func (t *Template) Failed(types Types, cause string) []metav1.Condition {
 	shown := t.Text
 	if len(shown) > MaxLength {
@@ -54,10 +55,9 @@ func (t *Template) Failed(types Types, cause string) []metav1.Condition {
 	}
 }
 
-// Merge puts conditions into those of an object, by the rules of the design: those that are
-// there are changed where they stand, new ones come last, and nobody else's is touched. A
-// condition that says the same already stays as it is. It returns a list of its own, and
-// whether that differs.
+// Merge merges conditions into an object's conditions by the rules of the design: existing ones are
+// changed in place, new ones are appended, and conditions of other owners stay. A condition without
+// a change keeps its time. It returns a new list, and whether the list has changed.
 func Merge(all []any, own []metav1.Condition, now time.Time) ([]any, bool) {
 	merged, changed := slices.Clone(all), false
 	for _, condition := range own {
@@ -79,8 +79,7 @@ func Merge(all []any, own []metav1.Condition, now time.Time) ([]any, bool) {
 	return merged, changed
 }
 
-// Without removes conditions from those of an object. It returns a list of its own, and whether
-// that differs.
+// Without removes conditions by type. It returns a new list, and whether the list has changed.
 func Without(all []any, types ...string) ([]any, bool) {
 	rest := slices.DeleteFunc(slices.Clone(all), func(one any) bool {
 		return slices.ContainsFunc(types, func(t string) bool { return isOfType(t)(one) })

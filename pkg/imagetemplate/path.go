@@ -9,11 +9,11 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Evaluate returns the one string, whole number or boolean that a path leads to in the content
-// of an object, as text. Errors quote nothing of the content.
+// Evaluate returns the string, whole number or boolean at a path in an object, as text. Errors
+// quote no content.
 //
-// A path is parsed each time: a parsed one of client-go keeps state of an evaluation that
-// failed, and is not safe for concurrent use.
+// It parses the path each time: a parsed path of client-go keeps state after a failed evaluation,
+// and is not safe for concurrent use.
 func Evaluate(path string, content map[string]any) (value string, err error) {
 	// client-go's reflection panics on some comparisons of what it did not expect.
 	defer func() {
@@ -63,8 +63,8 @@ func scalar(found reflect.Value) (string, error) {
 	}
 }
 
-// CheckPath refuses paths whose cost is not bounded by the size of the object, or that lead to
-// no field: recursive descent, unions, which double at each step, filters within filters, loops
+// CheckPath refuses a path that selects no field, or whose cost is not bounded by the size of the
+// object. It refuses recursive descent, unions (which double at each step), nested filters, loops
 // and text.
 func CheckPath(path string) error {
 	if len(path) > MaxPath {

@@ -69,7 +69,7 @@ func TestEvaluateIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzEvaluate: nothing panics, and what comes out is one scalar of the object.
+// FuzzEvaluate: no input panics, and a result is one scalar of the object.
 func FuzzEvaluate(f *testing.F) {
 	for _, path := range []string{"{.a.b}", "{.a[?(@.b==1)].c}", "{range .a[*]}{end}", "{..}", "{['a','b']}", "{.a[::0]}", `{.a[?(@.b=="}")]}`, "{[?(@<@)]}", "{.a[?(@.b<'x')].b}"} {
 		f.Add(path, `{"a": {"b": "c"}, "d": [1, {"b": 2, "c": "x"}, null]}`)

@@ -18,14 +18,14 @@ type Result struct {
 	Image string
 	// Unresolved are the variables without a value, as they were written, in their order.
 	Unresolved []string
-	// Malformed is true if the template has something in it that is no variable, or what comes out
-	// of it is no reference of an image.
+	// Malformed is true if the template has a brace that begins no variable, or if the result is no
+	// image reference.
 	Malformed bool
 }
 
-// Resolve puts values in the place of variables. It calls value once for each variable; "" says that
-// the variable has no value. A value that is no valid part of a reference counts as "", so that it
-// cannot choose another registry or another image than the template does.
+// Resolve replaces variables with values. It calls value once for each variable; "" means that the
+// variable has no value. A value that is no valid part of a reference counts as "", so that it
+// cannot select another registry or image than the template.
 func (t *Template) Resolve(value func(Variable) string) Result {
 	values := map[string]string{}
 	result := Result{Malformed: t.Problem != nil}
@@ -75,7 +75,7 @@ func (t *Template) makesHost(image string) bool {
 	return isHost(first) && !isHost(plain)
 }
 
-// isHost is how distribution/reference tells a host from the first part of a path.
+// isHost reports whether the first part of a path is a host, by the rule of distribution/reference.
 func isHost(first string) bool {
 	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
 }
@@ -94,8 +94,8 @@ func Fits(value string) bool {
 	return true
 }
 
-// KubeVersion returns the values of the well-known variables, by name. It reads the gitVersion of a
-// cluster: major and minor beside it may be "36+".
+// KubeVersion returns the values of the well-known variables, by name. It parses a cluster's
+// gitVersion, because its fields major and minor may be "36+".
 func KubeVersion(gitVersion string) (map[string]string, error) {
 	parsed, err := version.ParseSemantic(gitVersion)
 	if err != nil {

@@ -56,8 +56,8 @@ func readVariable(text string) (found *Variable, detail string) {
 	return &Variable{Text: text[:len(text)-len(rest)+1], Field: field}, ""
 }
 
-// readPath is how long the JSON path is that a text begins with: braces that belong together.
-// Those in quotes do not count.
+// readPath returns the length in bytes of the JSON path at the beginning of a text. The path ends
+// at the closing brace that matches the first one; braces in quotes do not count.
 func readPath(text string) (length int, detail string) {
 	if !strings.HasPrefix(text, "{") {
 		return 0, "jsonpath must begin with { and end with }"

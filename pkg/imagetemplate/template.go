@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// MaxLength bounds a template, in bytes. A reference has at most 255 bytes for its name
-	// and 128 for its tag; the rest is for variables.
+	// MaxLength bounds a template, in bytes. The name of a reference has at most 255 bytes and its
+	// tag 128; the rest is for variables.
 	MaxLength = 4096
-	// MaxVariables is how many a template may have, repetitions included.
+	// MaxVariables bounds the variables of a template; each repetition counts.
 	MaxVariables = 16
 	// MaxPath bounds the JSON path of a variable, in bytes.
 	MaxPath = 512
@@ -31,11 +31,11 @@ type part struct {
 	variable *Variable
 }
 
-// Problem says what is wrong with the syntax of a template.
+// Problem is a syntax error in a template.
 type Problem struct {
-	// At is where, in bytes from the beginning.
+	// At is the position in bytes from the beginning of the text.
 	At int
-	// Detail is for people: what was found and what is expected.
+	// Detail says what was found and what is expected.
 	Detail string
 }
 
@@ -49,9 +49,9 @@ const (
 	KubePatch = "kube_patch_version"
 )
 
-// Variable stands for a value of the cluster.
+// Variable is a placeholder for a value of the cluster.
 type Variable struct {
-	// Text is the variable as it was written, braces included.
+	// Text is the variable as written, including braces.
 	Text string
 	// Kube is KubeMajor, KubeMinor or KubePatch; empty when Field is set.
 	Kube string
@@ -83,8 +83,8 @@ func (o Object) String() string {
 	return kind + "/" + o.Version + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// Parse reads a template. Other text with a brace is left as it is, and
-// is the Problem of the template.
+// Parse parses a template. Other text with a brace stays as it is, and becomes the Problem of the
+// template.
 func Parse(text string) *Template {
 	t := &Template{Text: text}
 	if len(text) > MaxLength {
@@ -130,7 +130,7 @@ func (t *Template) fault(at int, detail string) {
 	}
 }
 
-// Variables are those of a template, in their order, each once.
+// Variables returns the variables of a template in order, each once.
 func (t *Template) Variables() []Variable {
 	var found []Variable
 	seen := map[string]bool{}

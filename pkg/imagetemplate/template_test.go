@@ -12,7 +12,7 @@ import (
 
 const sample = "{group:foo.example.com,version:v1,kind:Sample,name:MySample,namespace:ns,jsonpath:{.spec.foo.bar}}"
 
-// values are what variables stand for in these tests, by their text.
+// values returns a resolver of variables that looks up their text in a map.
 func values(of map[string]string) func(Variable) string {
 	return func(v Variable) string { return of[v.Text] }
 }
@@ -75,8 +75,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Hostile values choose neither another registry or image than the template does, nor are they
-// read as templates.
+// TestHostileValues: a value cannot select another registry or image than the template, and is not
+// parsed as a template.
 func TestHostileValues(t *testing.T) {
 	for _, value := range []string{
 		"", "v1@sha256:" + strings.Repeat("a", 64), "../../evil", "evil.io/x", "{kube_minor_version}", "v1:v2", "٣", "a b", "a\n", "a\x00", "v1.36.0+abc", "日本", strings.Repeat("a", 129), "%2f",
@@ -90,8 +90,8 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// The first part of a name is a host by the look of it: a value makes none of what is none in the
-// template, or has no dot.
+// TestValuesMakeNoHost: the spelling of a name's first part decides whether it is a host. A value
+// cannot turn another part into a host.
 func TestValuesMakeNoHost(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"team" + sample + "/catalog:v1":          {"7": "team7/catalog:v1", ".evil.io": "", "X": "", "-a.b": ""},
@@ -161,7 +161,7 @@ func TestKubeVersion(t *testing.T) {
 	}
 }
 
-// TestFieldTemplates: a registry with a port and a digest stay what they are, and the version of
+// TestFieldTemplates: a registry with a port, and a digest, stay unchanged. The version of
 // OpenShift is no variable.
 func TestFieldTemplates(t *testing.T) {
 	raw, err := os.ReadFile("../../../shared/data/field-cases/plans/12-templates/catalogs.yaml")

@@ -21,8 +21,8 @@ var generated string
 //go:embed supplement.txt
 var supplement string
 
-// announced is how many minors ahead a table knows removals: Kubernetes deprecates a beta version at
-// least three minors before it removes the version.
+// announced is the number of future minor versions for which the table lists removals. Kubernetes
+// deprecates a beta version at least three minors before it removes the version.
 const announced = 3
 
 // API is the lifecycle of one kind in one version. Zero versions are not stated.
@@ -80,17 +80,17 @@ func (t *Table) add(columns []string) error {
 	return nil
 }
 
-// Version is the newest version of Kubernetes whose libraries are in the table.
+// Version returns the newest version of Kubernetes whose libraries are in the table.
 func (t *Table) Version() clusterversion.Kubernetes { return t.version }
 
-// Knows reports whether Kubernetes announces the removals of a version no later than that of the
-// table.
+// Knows reports whether the table covers the removals of a version. Kubernetes announces them a few
+// versions ahead.
 func (t *Table) Knows(target clusterversion.Kubernetes) bool {
 	return target.Major == t.version.Major && target.Minor <= t.version.Minor+announced
 }
 
-// Find returns the lifecycle of a kind; found is false when the version is neither deprecated nor
-// removed, or when the kind is not built in.
+// Find returns the lifecycle of a kind. found is false if its version is neither deprecated nor
+// removed, or if the kind is not built in.
 func (t *Table) Find(kind schema.GroupVersionKind) (one API, found bool) {
 	one, found = t.apis[kind]
 	return one, found

@@ -23,8 +23,8 @@ func table(t *testing.T) *Table {
 	return found
 }
 
-// TestLinkedLibrary: the table says of each kind what the linked library says. A difference means
-// that Kubernetes' libraries were changed and hack/lifecycle was not run.
+// TestLinkedLibrary: the table agrees with the linked library about each kind. After a difference,
+// run hack/lifecycle for the new libraries.
 func TestLinkedLibrary(t *testing.T) {
 	known := table(t)
 	modules, err := os.ReadFile("../../go.mod")

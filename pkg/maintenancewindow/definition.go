@@ -12,7 +12,7 @@ const DefinitionName = "maintenancewindows.penstock.dev"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of MaintenanceWindows.
+// Definition returns the CustomResourceDefinition of MaintenanceWindows.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// Window is one MaintenanceWindow, ready to be asked.
+// Window is a parsed MaintenanceWindow.
 type Window struct {
 	Name string
 	deny bool
@@ -21,12 +21,13 @@ type Window struct {
 	extensions labels.Selector
 	recurs     *window.Window
 	once       window.Span
-	// problem is why it cannot be read: it holds everything then.
+	// problem is the reason why the window cannot be read. An unreadable window blocks all upgrades
+	// of the extensions that it selects.
 	problem string
 }
 
-// New reads a MaintenanceWindow. One that cannot be read holds what it is for, or everything when
-// its selector is what cannot be read.
+// New parses a MaintenanceWindow. An unreadable window blocks the upgrades of the extensions that
+// it selects, or of all extensions if its selector is unreadable.
 func New(of *MaintenanceWindow) Window {
 	w := Window{Name: of.Name, deny: of.Spec.Type == TypeDeny}
 	selector, err := metav1.LabelSelectorAsSelector(of.Spec.ExtensionSelector)
@@ -62,10 +63,10 @@ func NewAll(objects []unstructured.Unstructured) []Window {
 	return all
 }
 
-// Problem is why it cannot be read; empty for one that can.
+// Problem returns the reason why the window cannot be read, or "".
 func (w Window) Problem() string { return w.problem }
 
-// Selects reports whether it is for an extension with these labels.
+// Selects reports whether the window applies to an extension with these labels.
 func (w Window) Selects(of map[string]string) bool {
 	return w.extensions == nil || w.extensions.Matches(labels.Set(of))
 }
@@ -84,17 +85,17 @@ func (w Window) At(now time.Time) (span window.Span, open bool) {
 	return window.Span{}, false
 }
 
-// Decision is whether an upgrade may begin.
+// Decision says whether an upgrade may begin.
 type Decision struct {
 	Open bool
-	// By names the window that keeps it from beginning, and Why says how.
+	// By names the window that blocks the upgrade, and Why has the reason.
 	By, Why string
-	// Opens is when it may begin, if windows stay as they are; zero when that is never or not
-	// known. Of an open decision, Closes is until when it may begin; zero for no end.
+	// Opens is the time at which the upgrade may begin if the windows do not change. It is zero if
+	// that is never or unknown. Closes is the end of an open decision; zero means no end.
 	Opens, Closes time.Time
 }
 
-// String says why an upgrade cannot begin, and when it may.
+// String returns the reason why an upgrade cannot begin, and the time at which it may.
 func (d Decision) String() string {
 	if d.Opens.IsZero() {
 		return d.Why
@@ -106,8 +107,9 @@ func (d Decision) String() string {
 // beyond them it is not known.
 const steps = 512
 
-// Decide reports whether an upgrade of an extension with these labels may begin: no Deny that is
-// for it is open, and, when there is an Allow for it, one is. Windows that cannot be read hold.
+// Decide reports whether an upgrade of an extension with these labels may begin. No Deny window
+// that selects it may be open. If Allow windows select it, one of them must be open. Unreadable
+// windows block upgrades.
 func Decide(all []Window, of map[string]string, now time.Time) Decision {
 	var mine []Window
 	for _, w := range all {

@@ -92,8 +92,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideHolds: at any time, a decision is what the windows say one by one, and lasts until
-// the time that it names.
+// TestDecideHolds: a decision agrees with the individual windows at any time, until the time at
+// which it says that it ends.
 func TestDecideHolds(t *testing.T) {
 	begin := at(t, "2026-10-20T00:00:00Z")
 	random := rand.New(rand.NewPCG(7, 7))

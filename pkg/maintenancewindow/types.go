@@ -9,18 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is that of MaintenanceWindows.
+// Resource is the API resource of MaintenanceWindows.
 var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1alpha1", Resource: "maintenancewindows"}
 
-// Kind is that of MaintenanceWindows.
+// Kind is the kind of MaintenanceWindows.
 var Kind = Resource.GroupVersion().WithKind("MaintenanceWindow")
 
 // Types of windows.
 const (
-	// TypeAllow: while it is closed, upgrades of its extensions wait, unless another one of this
-	// type is open.
+	// TypeAllow blocks upgrades of the selected extensions while the window is closed, unless
+	// another Allow window is open.
 	TypeAllow = "Allow"
-	// TypeDeny: while it is open, upgrades of its extensions wait. It counts more than TypeAllow.
+	// TypeDeny blocks upgrades of the selected extensions while the window is open. It takes
+	// precedence over TypeAllow.
 	TypeDeny = "Deny"
 )
 
@@ -37,24 +38,24 @@ type MaintenanceWindow struct {
 type Spec struct {
 	// Type is TypeAllow or TypeDeny.
 	Type string `json:"type"`
-	// Schedule is when the window opens, as cron has it, read in TimeZone.
+	// Schedule is a cron expression for the times at which the window opens, in TimeZone.
 	Schedule string `json:"schedule,omitempty"`
 	// TimeZone is a name of the IANA database; empty is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
-	// Duration is how long it is open each time.
+	// Duration is the time that the window stays open.
 	Duration *metav1.Duration `json:"duration,omitempty"`
-	// Start and End are those of a window that opens once.
+	// Start and End are the times of a window that opens once.
 	Start *metav1.Time `json:"start,omitempty"`
 	End   *metav1.Time `json:"end,omitempty"`
 	// ExtensionSelector chooses ClusterExtensions by their labels; nil is all.
 	ExtensionSelector *metav1.LabelSelector `json:"extensionSelector,omitempty"`
 }
 
-// Status says when the window is open.
+// Status has the next times of the window.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// OpensAt and ClosesAt are those of the time that is open, or else of the next one; nil
-	// when there is none any more.
+	// OpensAt and ClosesAt are the times of the present opening, or else of the next one; nil if
+	// there is none.
 	OpensAt  *metav1.Time `json:"opensAt,omitempty"`
 	ClosesAt *metav1.Time `json:"closesAt,omitempty"`
 }

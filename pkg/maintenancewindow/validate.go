@@ -15,7 +15,7 @@ const (
 	MaxDuration = 31 * 24 * time.Hour
 )
 
-// Validate says what is wrong with a spec. A spec with nothing wrong can be decided by.
+// Validate returns the errors in a spec. A spec without errors can be parsed by New.
 func Validate(spec *Spec) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList

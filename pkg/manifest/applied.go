@@ -12,20 +12,19 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Applied is the JSON of a manifest as Penstock applies it and compares it with the cluster:
-// in the form that the API server stores, and without fields that a controller of Kubernetes
-// fills, whatever the manifest has there. Digests, stored packs and diffs of revisions keep
-// the manifest as it was written. JSON that is in this form already is returned itself.
+// Applied returns the JSON that Penstock applies and compares with the cluster. It has the form
+// that the API server stores, and lacks fields that controllers of Kubernetes fill. Digests, packs
+// and diffs keep the manifest as written. JSON that already has this form is returned unchanged.
 //
-//   - Secret: stringData is folded into data. Server-side apply records stringData as its own
-//     fields and stores data, so a key that a later manifest drops would stay for ever.
-//   - ClusterRole with an aggregationRule: rules belong to the aggregation controller.
-//   - Webhook configurations, CustomResourceDefinition, APIService: a caBundle that is a
-//     placeholder belongs to the controller that injects it.
-//   - PersistentVolumeClaim: an empty volumeName belongs to the controller that binds it.
-//   - Deployment, DaemonSet: the annotation by which the controller counts templates. The one by which
-//     a Deployment is told to go back to an earlier template: its controller obeys, so that another
-//     template runs than the one of the manifest, and removes it.
+//   - Secret: stringData is merged into data. Server-side apply records the fields of stringData but
+//     stores data, so a removed key would otherwise stay.
+//   - ClusterRole with an aggregationRule: the aggregation controller sets rules.
+//   - Webhook configurations, CustomResourceDefinition, APIService: a controller replaces a
+//     placeholder caBundle.
+//   - PersistentVolumeClaim: the binding controller sets an empty volumeName.
+//   - Deployment, DaemonSet: the annotation by which the controller counts templates is removed. So
+//     is the annotation by which a Deployment returns to an earlier template, because its controller
+//     would run another template than the manifest's.
 func Applied(id ID, raw []byte) ([]byte, error) {
 	form, markers := formOf(id)
 	if form == nil || !slices.ContainsFunc(markers, func(marker string) bool { return bytes.Contains(raw, []byte(`"`+marker+`"`)) }) {
@@ -160,8 +159,8 @@ func isPlaceholder(value any, annotated bool) bool {
 	return annotated && block == nil
 }
 
-// IsInjected is true for an object with an annotation by which a controller injects its
-// caBundle: those of cert-manager and of OpenShift.
+// IsInjected reports whether an object has an annotation by which cert-manager or OpenShift injects
+// its caBundle.
 func IsInjected(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestApplied: fields that a controller fills are never applied, in no form; all others are as
-// written.
+// TestApplied: fields that a controller fills are never applied, in any spelling. All other fields
+// are unchanged.
 func TestApplied(t *testing.T) {
 	const role = `"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"x"}`
 	rbac := ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}

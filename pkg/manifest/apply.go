@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// ForApply is the same JSON as the body of a server-side apply, without what may be as it is in
-// the strings of JSON and not in those of YAML, as which API servers read such a body: they
-// refuse control characters and what is no character, and U+0085 is a line break, of which they
-// make a space. JSON that has nothing of it is returned itself.
+// ForApply returns equal JSON for the body of a server-side apply, which API servers parse as YAML.
+// It escapes characters that YAML strings do not allow or change: control characters,
+// noncharacters, and U+0085, which YAML turns into a space. JSON without such characters is
+// returned unchanged.
 func ForApply(body []byte) []byte {
 	var out []byte
 	from := 0

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DefinedKind returns the kind that a CustomResourceDefinition defines. It fails
-// when the manifest has something of another type where a definition says that.
+// DefinedKind returns the kind that a CustomResourceDefinition defines. It returns an error if one
+// of the fields has another type.
 func (o Object) DefinedKind() (schema.GroupKind, error) {
 	var definition struct {
 		Spec struct {

@@ -15,13 +15,12 @@ const (
 	hexLength   = 2 * sha256.Size
 )
 
-// ErrNoSecretKey says that a Secret was to be digested without a key. A plain
-// hash would let everyone who may read digests guess passwords, so there is no
-// fallback.
+// ErrNoSecretKey reports that the digest of a Secret needs a key. There is no fallback: with a
+// plain hash, users who may read digests could guess passwords.
 var ErrNoSecretKey = errors.New("the digest of a Secret needs the store's key, and there is none")
 
-// MismatchError says that bytes are not those which a digest names. Stored
-// bytes that fail with it are corrupt: they are never served or applied.
+// MismatchError reports that bytes do not match a digest. Stored bytes with this error are corrupt,
+// and are never served or applied.
 type MismatchError struct {
 	ID        ID
 	Want, Got Digest
@@ -36,8 +35,7 @@ func (d Digest) Keyed() bool {
 	return strings.HasPrefix(string(d), keyedPrefix)
 }
 
-// Validate tells what is wrong with the spelling of a digest that somebody
-// wrote, or nil.
+// Validate returns the error in the spelling of a digest, or nil.
 func (d Digest) Validate() error {
 	digits, ok := strings.CutPrefix(string(d), plainPrefix)
 	if !ok {
@@ -51,17 +49,15 @@ func (d Digest) Validate() error {
 	return nil
 }
 
-// Digester makes manifests of what people write. Its zero value digests
-// everything but Secrets.
+// Digester creates manifests with digests. The zero value supports everything except Secrets.
 type Digester struct {
 	// SecretKey keys the digests of Secrets. Digests of two stores with
 	// different keys cannot be compared.
 	SecretKey []byte
 }
 
-// New returns the manifest of an object as decoded from JSON or YAML, with its
-// digest. It does not change or keep the object. An error in it is an
-// *InvalidError.
+// New returns the manifest, with its digest, of an object decoded from JSON or YAML. It neither
+// changes nor keeps the object. An error in the object is an *InvalidError.
 func (d Digester) New(object map[string]any) (Object, error) {
 	return d.seal(Canonical(object))
 }
@@ -80,8 +76,9 @@ func (d Digester) Ref(object map[string]any) (Ref, error) {
 	return sealed.Ref, err
 }
 
-// Check reports whether canonical JSON is what a reference names: nil, a *MismatchError, or why
-// that cannot be told. It reads only the bytes; compare identities by parsing them.
+// Check compares canonical JSON with the digest of a reference. It returns a *MismatchError if they
+// differ, and another error if the digest cannot be computed. It does not compare identities: parse
+// the JSON for that.
 func (d Digester) Check(ref Ref, canonical []byte) error {
 	got, err := d.digest(ref.ID, canonical)
 	if err != nil {

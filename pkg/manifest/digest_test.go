@@ -118,8 +118,8 @@ func TestDigestValidate(t *testing.T) {
 	}
 }
 
-// TestSecretDigestIsOfItsName: a user who compares digests learns of two Secrets of one namespace
-// and name whether they are equal, and nothing of others.
+// TestSecretDigestIsOfItsName: digests show only whether two Secrets of the same namespace and name
+// are equal.
 func TestSecretDigestIsOfItsName(t *testing.T) {
 	digester := Digester{SecretKey: []byte("one")}
 	seen := map[Digest]string{}

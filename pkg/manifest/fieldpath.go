@@ -18,8 +18,8 @@ type FieldPath []FieldStep
 type FieldStep struct {
 	// Field of a map; empty for a step into a list.
 	Field string
-	// Keys that a list item has, in the order in which they were written. Without
-	// any, and without Field, the step is into every item.
+	// Keys identify a list item, in the order in which they were written. Without Keys and Field,
+	// the step selects every item.
 	Keys []FieldKey
 }
 
@@ -27,7 +27,7 @@ type FieldStep struct {
 // their JSON form.
 type FieldKey struct{ Name, Value string }
 
-// ParseFieldPath reads a path. An error says what of it cannot be read.
+// ParseFieldPath parses a path. The error quotes the unreadable part.
 func ParseFieldPath(text string) (FieldPath, error) {
 	var path FieldPath
 	rest := strings.TrimPrefix(text, ".")
@@ -112,8 +112,8 @@ func (p FieldPath) String() string {
 	return out.String()
 }
 
-// IsIdentifier reports whether a key needs no quotes in the path of a field as people are shown it.
-// Dashes are common in keys and read well.
+// IsIdentifier reports whether a key needs no quotes in a printed path. Dashes are allowed, because
+// they are common in keys.
 func IsIdentifier(name string) bool {
 	for i := 0; i < len(name); i++ {
 		c := name[i]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: no input panics; the canonical form is a fixed point; and the
-// digest depends on content alone, whatever order the keys were written in.
+// FuzzParse: no input panics. The canonical form is a fixed point, and the digest does not depend
+// on the order of keys.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"y"}}`,

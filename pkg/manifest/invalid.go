@@ -13,13 +13,12 @@ const maxFieldErrors = 20
 
 // FieldError is one thing that is wrong with a manifest.
 type FieldError struct {
-	// Path leads to the field, from the root of the object: "metadata",
-	// "labels", "app.kubernetes.io/name".
+	// Path is the path of the field from the root of the object: "metadata", "labels",
+	// "app.kubernetes.io/name".
 	Path []string
-	// Type is how the API machinery classifies it.
+	// Type classifies the error as the API machinery does.
 	Type field.ErrorType
-	// Problem is for a person: what was found and what is allowed. It never
-	// contains values of a Secret's data.
+	// Problem says what was found and what is allowed. It never contains values of a Secret's data.
 	Problem string
 }
 
@@ -56,7 +55,7 @@ func (e FieldError) Under(parent *field.Path) *field.Error {
 // InvalidError is everything that is wrong with a manifest, in a fixed order.
 type InvalidError struct {
 	Fields []FieldError
-	// Omitted is how many more there are.
+	// Omitted is the number of further errors that are not listed.
 	Omitted int
 }
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ID identifies an object in a cluster. The version is not part of it: the same
-// object is served in several.
+// ID identifies an object in a cluster. It has no version, because the same object is served in
+// several versions.
 type ID struct {
 	Group     string
 	Kind      string
@@ -32,7 +32,7 @@ func (id ID) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
-// IsSecret reports whether the object is a Secret of the core group, whose content is to be hidden.
+// IsSecret reports whether the object is a Secret of the core group, whose content is confidential.
 func (id ID) IsSecret() bool {
 	return id.Group == "" && id.Kind == "Secret"
 }
@@ -90,7 +90,7 @@ func (r Ref) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupKind().WithVersion(r.Version)
 }
 
-// Object is a manifest. It is immutable: nobody changes JSON.
+// Object is an immutable manifest: JSON must not be changed.
 type Object struct {
 	Ref
 	// JSON is canonical: keys sorted, no insignificant space, none of the

@@ -38,9 +38,8 @@ var refusedMetadata = []struct{ field, reason string }{
 	{"finalizers", "the controller that acts on a finalizer adds it: one from a manifest would come back whenever it is removed, and the object could never be deleted"},
 }
 
-// Parse returns identity and canonical form of a JSON object, without a
-// digest: for render, and for callers without the key of digests. Its errors
-// are those of Digester.FromJSON.
+// Parse returns the identity and the canonical form of a JSON object, without a digest. It is for
+// callers without the key of digests. The errors are the same as of Digester.FromJSON.
 func Parse(data []byte) (Object, error) {
 	object, err := decodeJSON(data)
 	if err != nil {
@@ -49,14 +48,13 @@ func Parse(data []byte) (Object, error) {
 	return Canonical(object)
 }
 
-// Canonical is Parse for an object that is decoded already. It does not change
-// or keep the object.
+// Canonical is Parse for a decoded object. It neither changes nor keeps the object.
 //
-// The canonical form has none of the empty fields that encoders of Go types leave
-// in metadata (creationTimestamp: null) and in status, and no status of a kind of Kubernetes. A label
-// or annotation that is null is empty text, as API servers take it. Everything else stays
-// as it was written, stringData of a Secret included. So does status of every other kind: it
-// is content where the kind has no subresource status (see WithoutStatus).
+// The canonical form lacks empty fields that encoders of Go types write in metadata
+// (creationTimestamp: null) and in status. It lacks status for kinds of Kubernetes. A null label or
+// annotation becomes an empty string, as in API servers. Everything else stays as written,
+// including stringData of a Secret. So does the status of other kinds, which is content if the kind
+// has no status subresource (see WithoutStatus).
 func Canonical(object map[string]any) (Object, error) {
 	var found findings
 	ref := identify(object, &found)
@@ -183,8 +181,8 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	}
 }
 
-// IsReserved reports whether a label or annotation is one that Penstock itself writes on objects,
-// and no manifest has.
+// IsReserved reports whether Penstock itself writes a label or annotation on objects. Manifests
+// must not have such keys.
 func IsReserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
 // requiredString returns object[key] when it is a string that is not empty.
@@ -279,7 +277,7 @@ func notAString(value any) string {
 	}
 }
 
-// TypeName says what a decoded JSON value is.
+// TypeName returns the JSON type of a decoded value.
 func TypeName(value any) string {
 	switch value.(type) {
 	case nil:

@@ -24,8 +24,8 @@ func IsOfKubernetes(group string) bool {
 	}, group)
 }
 
-// WithoutStatus returns the JSON of an object without its field status, and false for an object that has
-// none. It is for kinds with the subresource status, whose API server ignores the field.
+// WithoutStatus returns the JSON of an object without the field status, and false if the object has
+// none. It is for kinds with the status subresource, whose API server ignores the field.
 func WithoutStatus(raw []byte) ([]byte, bool, error) {
 	if !bytes.Contains(raw, []byte(`"`+statusField+`":`)) {
 		return raw, false, nil

@@ -9,7 +9,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// TestGroupsOfKubernetes compares the list with the groups that client-go knows.
+// TestGroupsOfKubernetes compares the list with the groups of client-go.
 func TestGroupsOfKubernetes(t *testing.T) {
 	groups := sets.New(apiextensionsv1.GroupName, apiregistrationv1.GroupName)
 	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {

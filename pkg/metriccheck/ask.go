@@ -21,13 +21,13 @@ import (
 const (
 	// MaxAnswer bounds an answer, in bytes.
 	MaxAnswer = 64 << 10
-	// maxAge is how old a sample may be, and how far the clock of the service may be ahead.
+	// maxAge bounds the age of a sample, and how far the clock of the service may be ahead.
 	maxAge = 2 * time.Minute
 )
 
-// Ask sends one query and returns what the answer means. A question without a usable answer is
-// Unknown. Messages quote nothing of an answer but its sample. Since is when the objects became
-// Available: older samples do not count.
+// Ask sends one query and returns the verdict; without a usable answer it is Unknown. Messages
+// quote only the sample of an answer. since is the time at which the objects became Available:
+// older samples do not count.
 func (s *Spec) Ask(ctx context.Context, dialer outbound.Dialer, query, token string, since time.Time, now func() time.Time) (verdict v1alpha1.MetricVerdict, value, message string) {
 	body, err := s.send(ctx, dialer, query, token)
 	if err != nil {

@@ -12,7 +12,7 @@ const DefinitionName = "metricchecks.penstock.dev"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of MetricChecks.
+// Definition returns the CustomResourceDefinition of MetricChecks.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
 }

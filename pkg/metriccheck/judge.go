@@ -11,10 +11,10 @@ import (
 // Interval is the time between two queries of a MetricCheck for a revision.
 const Interval = 30 * time.Second
 
-// Judge says what measurements mean for a rollout whose objects are Available since a time, and that
-// succeeds at its end or later. Earlier measurements do not count. One No is No. Yes needs a Yes of
-// each MetricCheck at the end, or within an Interval before. The verdict is empty while all answers that
-// are missing have still to come. Message names the MetricCheck that decides.
+// Judge returns the verdict of measurements for a rollout. Its objects are Available since a time,
+// and it succeeds at end or later. Earlier measurements do not count. A single No gives No. Yes
+// needs a Yes of each MetricCheck at the end, or within an Interval before. The verdict is empty
+// while all missing answers may still come. The message names the decisive MetricCheck.
 func Judge(names []string, measured []v1alpha1.MetricMeasurement, since, end time.Time) (verdict v1alpha1.MetricVerdict, message string) {
 	verdict = v1alpha1.MetricYes
 	for _, name := range names {

@@ -89,7 +89,7 @@ func anywhere() outbound.Dialer {
 	return outbound.Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }}
 }
 
-// TestUnreachable: a loopback address is not asked, and a service that hangs is Unknown.
+// TestUnreachable: a loopback address is not asked. A service that hangs gives Unknown.
 func TestUnreachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestExpression: names are literals of PromQL, whatever is in them.
+// TestExpression: names become literals of PromQL, whatever they contain.
 func TestExpression(t *testing.T) {
 	spec := Spec{Query: `errors{ext={{extension}},ns={{namespace}}}`}
 	for name, tc := range map[string]struct {
@@ -152,7 +152,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestJudge: one No fails, Yes needs all of them at the end, and Unknown is never Yes.
+// TestJudge: one No fails, Yes needs all at the end, and Unknown never counts as Yes.
 func TestJudge(t *testing.T) {
 	said := func(name string, verdict v1alpha1.MetricVerdict, at time.Duration) v1alpha1.MetricMeasurement {
 		return v1alpha1.MetricMeasurement{Name: name, Verdict: verdict, Time: metav1.NewTime(noon.Add(at)), Message: "2 is above the maximum of 1"}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is that of MetricChecks.
+// Resource is the API resource of MetricChecks.
 var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1alpha1", Resource: "metricchecks"}
 
-// Kind is that of MetricChecks.
+// Kind is the kind of MetricChecks.
 var Kind = Resource.GroupVersion().WithKind("MetricCheck")
 
 // TokenLabel marks a Secret whose token MetricChecks may send, with the value "true".
@@ -38,7 +38,7 @@ type MetricCheck struct {
 type Spec struct {
 	// Address is the URL of the service.
 	Address string `json:"address"`
-	// CABundle has the authorities of the service in PEM; empty is those of this machine.
+	// CABundle has the service's certificate authorities as PEM; empty uses those of this machine.
 	CABundle []byte `json:"caBundle,omitempty"`
 	// TokenSecret names a Secret in the namespace of Penstock; empty sends no token.
 	TokenSecret string `json:"tokenSecret,omitempty"`
@@ -47,7 +47,7 @@ type Spec struct {
 	// Min and Max bound a sample that is Yes; at least one is set.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// InitialDelaySeconds is the time after the objects became Available without a query.
+	// InitialDelaySeconds is the delay of the first query after the objects became Available.
 	InitialDelaySeconds int32 `json:"initialDelaySeconds"`
 }
 
@@ -57,8 +57,8 @@ const (
 	namespacePlaceholder = "{{namespace}}"
 )
 
-// From reads a MetricCheck. The definition checks what is written; a spec that was stored under
-// another definition is checked here.
+// From parses a MetricCheck. It validates specs that were stored under another definition, which
+// the present definition did not check.
 func From(object *unstructured.Unstructured) (*MetricCheck, error) {
 	read := &MetricCheck{}
 	content, err := json.Marshal(object.Object)
@@ -80,7 +80,7 @@ func From(object *unstructured.Unstructured) (*MetricCheck, error) {
 	return read, nil
 }
 
-// Digest identifies a spec: an answer counts for the spec that it was given for.
+// Digest identifies a spec: an answer is valid only for its spec.
 func (s *Spec) Digest() string {
 	content, err := json.Marshal(s)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Spec) Digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Expression is the query for an extension whose workloads are in namespaces.
+// Expression returns the query for an extension whose workloads are in namespaces.
 func (s *Spec) Expression(extension string, namespaces []string) (string, error) {
 	query := strings.ReplaceAll(s.Query, extensionPlaceholder, quote(extension))
 	if strings.Contains(query, namespacePlaceholder) {

@@ -75,10 +75,10 @@ type Metric struct {
 	// Type is gauge, counter or histogram.
 	Type   string
 	Labels []string
-	// Help says what the value means, and its unit.
+	// Help describes the value and its unit.
 	Help string
-	// EveryReplica is true for what each replica exposes; the rest is exposed by
-	// the one that leads.
+	// EveryReplica is true for metrics that every replica exposes. Only the leader exposes the
+	// others.
 	EveryReplica bool
 }
 
@@ -192,7 +192,7 @@ func described(name string) Metric {
 	return all[slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })]
 }
 
-// Desc is for metrics that are made when somebody scrapes.
+// Desc returns the description of a metric that is computed at each scrape.
 func Desc(name string) *prometheus.Desc {
 	m := described(name)
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)

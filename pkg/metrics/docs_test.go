@@ -15,7 +15,7 @@ const (
 	begin, end = "<!-- begin: pkg/metrics -->\n", "<!-- end: pkg/metrics -->\n"
 )
 
-// The page says what the catalogue says. With PENSTOCK_UPDATE set it is made so.
+// TestPage compares the page with the catalogue. With PENSTOCK_UPDATE set it writes the page.
 func TestPage(t *testing.T) {
 	data, err := os.ReadFile(page)
 	if err != nil {

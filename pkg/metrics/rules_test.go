@@ -23,9 +23,9 @@ var (
 	grouping = regexp.MustCompile(`\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 )
 
-// TestRules: alerts and the dashboard ask for labels that the metrics have, and for values that
-// the code gives them. A name with a typing error matches nothing, so that an alert never fires
-// and its own tests, which make the series up, say nothing of it.
+// TestRules: alerts and the dashboard use labels of the metrics, and values that the code sets. A
+// misspelled name matches nothing, so the alert would never fire. The alert's own tests would not
+// notice, because they invent the series.
 func TestRules(t *testing.T) {
 	labels, words := pageLabels(t), literals(t)
 	for where, expr := range expressions(t) {
@@ -33,8 +33,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestEveryRuleGives: of each alert a test of promtool says that it fires, and of each recording
-// rule one says a value. promtool itself is content with rules that nothing tests.
+// TestEveryRuleGives: a promtool test fires each alert, and gives a value of each recording rule.
+// promtool itself accepts untested rules.
 func TestEveryRuleGives(t *testing.T) {
 	files, err := filepath.Glob(monitoring + "tests/*.yaml")
 	if err != nil {

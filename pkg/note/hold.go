@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// HoldOn says which notes hold an upgrade: by reason, the least severity that holds.
+// HoldOn maps each reason to the least severity at which a note holds an upgrade.
 type HoldOn map[string]Severity
 
 // DefaultHoldOn returns the reasons that hold by default.
@@ -21,9 +21,8 @@ func DefaultHoldOn() HoldOn {
 	return on
 }
 
-// ParseHoldOn reads a list of reasons. A reason alone holds from Warning on; behind a colon it has
-// another severity, such as RightsGained:Info. An empty list is the default one. Incomplete is
-// always among what holds.
+// ParseHoldOn parses a list of reasons. A reason alone holds from Warning on; a suffix such as
+// RightsGained:Info sets another severity. An empty list is the default. Incomplete always holds.
 func ParseHoldOn(list []string) (HoldOn, error) {
 	if len(list) == 0 {
 		return DefaultHoldOn(), nil

@@ -5,7 +5,7 @@ package note
 
 import "slices"
 
-// Severity says how much a note matters.
+// Severity is the importance of a note.
 type Severity string
 
 // The severities: what nobody should overlook, what deserves a look, and what is good to know.
@@ -15,10 +15,10 @@ const (
 	Info     Severity = "Info"
 )
 
-// Severities are all of them, the most severe first.
+// Severities returns all severities, the most severe first.
 func Severities() []Severity { return []Severity{Critical, Warning, Info} }
 
-// Rank is 0 for the most severe. A severity that is not known is below all others.
+// Rank returns 0 for the most severe. An unknown severity ranks below all others.
 func (s Severity) Rank() int {
 	if rank := slices.Index(Severities(), s); rank >= 0 {
 		return rank
@@ -46,7 +46,8 @@ const (
 	Webhook        = "Webhook"
 	Signer         = "Signer"
 
-	// Incomplete is the reason of what holds an upgrade whose diff does not show all: no note.
+	// Incomplete is the reason for holding an upgrade whose diff does not show everything. No note
+	// has it.
 	Incomplete = "Incomplete"
 )
 

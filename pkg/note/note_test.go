@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPage: the page has each reason as it is here, and there is none besides.
+// TestPage: the page lists exactly these reasons.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../../docs/reference/notes.md")
 	if err != nil {

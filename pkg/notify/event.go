@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// ContentType is that of a CloudEvent in structured mode.
+	// ContentType is the content type of a CloudEvent in structured mode.
 	ContentType = "application/cloudevents+json"
 	// typePrefix begins the type attribute of events.
 	typePrefix = "dev.penstock."
@@ -21,7 +21,8 @@ const (
 
 // Types of events besides those of facts.
 const (
-	// SummaryType is one event for many, and ConnectedType the first one that a receiver gets.
+	// SummaryType is the type of an event that summarises many. ConnectedType is the type of the
+	// first event for a receiver.
 	SummaryType   = "Summary"
 	ConnectedType = "Connected"
 )
@@ -38,8 +39,8 @@ type Event struct {
 	Data            any    `json:"data"`
 }
 
-// Data is that of an event about one object. It has no content of objects and no message of a
-// condition: those may quote what only some users may read.
+// Data is the data of an event about one object. It has neither content of objects nor messages of
+// conditions, because only some users may read those.
 type Data struct {
 	Subject
 	Reason string `json:"reason"`
@@ -49,7 +50,7 @@ type Data struct {
 	Look string `json:"look"`
 }
 
-// Source is the attribute of the events of a store: id is that of the store.
+// Source returns the source attribute of a store's events; id is the store's id.
 func Source(id string) string { return "urn:penstock:store:" + id }
 
 // idOf is the same for the same parts.
@@ -72,7 +73,7 @@ func Of(source string, subject Subject, fact Fact) Event {
 	return newEvent(source, string(fact.Type), strings.ToLower(subject.Kind)+"s/"+subject.Name, id, fact.At, data)
 }
 
-// Connected returns the first event for a receiver: it shows that the way to it works.
+// Connected returns the first event for a receiver, which tests the connection.
 func Connected(source, receiver, uid string, at time.Time) Event {
 	data := map[string]string{"summary": "Penstock sends notifications to receiver " + receiver}
 	return newEvent(source, ConnectedType, "secrets/"+receiver, idOf(ConnectedType, uid), at, data)

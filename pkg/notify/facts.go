@@ -22,7 +22,7 @@ type Type string
 // Types, the most urgent first.
 const (
 	// Failed is a rollout that missed its deadline, an executed plan with errors, or an extension
-	// of which no revision can be made.
+	// for which no revision can be created.
 	Failed Type = "Failed"
 	// RolledBack is a revision that was replaced by an earlier one.
 	RolledBack Type = "RolledBack"
@@ -37,11 +37,11 @@ const (
 	Completed Type = "Completed"
 )
 
-// Types lists all of them, the most urgent first.
+// Types returns all types, the most urgent first.
 func Types() []Type { return []Type{Failed, RolledBack, Halted, Held, WaitingForApproval, Completed} }
 
-// Lasts is true for types of facts that end by themselves or by a person. They are told to a
-// first receiver also when they began earlier.
+// Lasts reports whether facts of the type end later. A new receiver gets such facts even if they
+// began earlier.
 func (t Type) Lasts() bool { return t == Halted || t == Held || t == WaitingForApproval }
 
 // Subject is the object that facts are about. All text is one printable line.
@@ -59,7 +59,8 @@ type Subject struct {
 type Fact struct {
 	Type   Type
 	Reason string
-	// Since tells apart a fact that ended and came back, and At is when it became true.
+	// Since distinguishes a fact from an earlier one that ended. At is the time at which the fact
+	// became true.
 	Since, At time.Time
 }
 

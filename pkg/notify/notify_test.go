@@ -134,8 +134,8 @@ func TestOfExtension(t *testing.T) {
 	}
 }
 
-// TestEvent: an event is a CloudEvent, has the same id whenever it is made, and quotes neither the
-// message of a condition nor characters that do not print.
+// TestEvent: a fact always gives the same CloudEvent with the same id. It quotes neither a
+// condition's message nor unprintable characters.
 func TestEvent(t *testing.T) {
 	revision := revisionOf(olmv1alpha1.LifecycleStateActive, condition("Stalled", "True", "Collision"))
 	revision.Annotations = map[string]string{olmv1alpha1.VersionAnnotation: "1.0\x1b[31m\n" + strings.Repeat("9", 5000), olmv1alpha1.PackageAnnotation: "\u202eargo"}
@@ -175,7 +175,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestSummary: many become one that fits, with the most urgent listed first.
+// TestSummary: many events become one within the size limit, with the most urgent first.
 func TestSummary(t *testing.T) {
 	var bodies []json.RawMessage
 	for i := range 500 {
@@ -251,8 +251,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestRefused: an event is not taken at any answer but 2xx, nothing is followed, and neither the
-// answer nor the path is in the error.
+// TestRefused: only a 2xx answer accepts an event. Redirects are not followed, and the error has
+// neither the answer nor the path.
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
@@ -304,7 +304,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a wrong authority, an address that is refused, and a name that leads to one.
+// TestUnreachable: a wrong authority, a refused address, and a name that resolves to a refused
+// address.
 func TestUnreachable(t *testing.T) {
 	server, secret := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
 	without := secret.DeepCopy()

@@ -35,22 +35,22 @@ const (
 const SignatureHeader = "Penstock-Signature"
 
 const (
-	// leastKey is how many bytes the key of a signature has at least.
+	// leastKey is the minimum length of a signature's key, in bytes.
 	leastKey = 16
 	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = time.Hour
 )
 
-// Receiver is where notifications are sent.
+// Receiver is an endpoint for notifications, as its Secret configures it.
 type Receiver struct {
-	// Name and UID are those of the Secret.
+	// Name and UID are the name and uid of the Secret.
 	Name, UID string
 	url       *url.URL
 	key       []byte
 	roots     *x509.CertPool
 }
 
-// ReceiverOf reads a Secret. Errors quote nothing of it.
+// ReceiverOf parses a Secret. Errors quote no content.
 func ReceiverOf(secret *corev1.Secret) (Receiver, error) {
 	r := Receiver{Name: secret.Name, UID: string(secret.UID), key: bytes.TrimSpace(secret.Data[keyKey])}
 	var err error
@@ -83,10 +83,10 @@ func Sign(key, body []byte, at time.Time) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// RefusedError says that a receiver did not take an event.
+// RefusedError reports that a receiver did not accept an event.
 type RefusedError struct {
 	Status int
-	// RetryAfter is how long the receiver asks to wait; 0 when it does not ask.
+	// RetryAfter is the delay that the receiver asks for; 0 if it asks for none.
 	RetryAfter time.Duration
 }
 

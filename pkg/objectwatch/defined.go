@@ -12,11 +12,10 @@ import (
 // Definitions is the resource of CustomResourceDefinitions.
 var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// WhileDefined runs do for as long as a cluster has a CustomResourceDefinition of a name:
-// without one, a watch of its objects would be tried for ever. Its context ends when the
-// definition goes, or when it is another one: that has other objects, if it has any. Changed
-// is told whether there is a definition, once that is known and whenever there is another one
-// or none any more, before do is run.
+// WhileDefined runs do while a cluster has a CustomResourceDefinition with a name; without it, a
+// watch of its objects would be retried for ever. The context of do ends when the definition is
+// deleted or replaced, because a new definition has other objects. changed is called before do with
+// the first result, and after each change.
 func WhileDefined(ctx context.Context, client metadata.Interface, name string, changed func(defined bool), do func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -8,19 +8,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// InformerOptions say what an informer keeps, and what happens when it fails.
+// InformerOptions configure an informer.
 type InformerOptions struct {
-	// Keep returns what is kept of an object; nil keeps all.
+	// Keep returns the part of an object to keep; nil keeps all.
 	Keep cache.TransformFunc
 	// Failed is called when a list or a watch fails. A nil Failed has client-go log it.
 	Failed cache.WatchErrorHandlerWithContext
-	// Indexers are for what is looked up by more than its key. They may be nil.
+	// Indexers are further indexes; they may be nil.
 	Indexers cache.Indexers
 }
 
-// NewInformer returns an informer of all objects, for callers that need its
-// store, or the object as it was before an event. Other callers use a Watch.
-// It sends no request before it runs. Parameters are as in New.
+// NewInformer returns an informer of all objects. It is for callers that need its store or the old
+// object of an event; other callers use a Watch. It sends no request before it runs. Parameters are
+// as in New.
 func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
 	return newInformer(Source(of, client, ""), example, o)
 }
@@ -37,11 +37,11 @@ func newInformer(from cache.ListerWatcher, example runtime.Object, o InformerOpt
 	return informer
 }
 
-// NotServedYet is a Failed that says nothing: a kind is served some moments after its
-// definition is there.
+// NotServedYet is a Failed that logs nothing: a kind is served shortly after its definition was
+// created.
 func NotServedYet(context.Context, *cache.Reflector, error) {}
 
-// Follow runs informers until ctx ends, and calls synced when all of them know what there is.
+// Follow runs informers until ctx ends, and calls synced when all have synced.
 func Follow(ctx context.Context, synced func(), informers ...cache.SharedIndexInformer) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -55,8 +55,8 @@ func Follow(ctx context.Context, synced func(), informers ...cache.SharedIndexIn
 	}
 }
 
-// Find returns an object of an informer, the zero value when there is none. known is false while
-// that is not known, as it is without an informer.
+// Find returns an object of an informer, the zero value if it does not exist. known is false for a
+// nil informer, and before the informer has synced.
 func Find[T any](informer cache.SharedIndexInformer, key string) (object T, known bool) {
 	if informer == nil || !informer.HasSynced() {
 		return object, false
@@ -83,8 +83,8 @@ func All[T any](informer cache.SharedIndexInformer) []T {
 	return all
 }
 
-// Told returns the object that an informer tells a handler of. Of a deletion that the watch missed
-// it is the last one that was known.
+// Told returns the object of an informer's event. For a missed deletion it is the last known
+// object.
 func Told[T any](event any) (object T, ok bool) {
 	if last, missed := event.(cache.DeletedFinalStateUnknown); missed {
 		event = last.Obj

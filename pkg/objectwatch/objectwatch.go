@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ErrUnknown says that the first answer has not come yet.
+// ErrUnknown reports that there is no answer yet.
 var ErrUnknown = errors.New("there is no answer yet")
 
 // Client lists and watches a resource, in a namespace or everywhere: the typed clients of
@@ -32,23 +32,23 @@ type Object interface {
 	comparable
 }
 
-// Options say what to watch, and what happens then. The callbacks must not block.
+// Options configure a Watch. The callbacks must not block.
 type Options struct {
-	// Name is that of the only object to watch. It is empty for all objects.
+	// Name is the name of the only object to watch; empty watches all.
 	Name string
 	// Selector is of the labels of the objects to watch. It is empty for all objects.
 	Selector string
-	// Keep returns what is kept of an object; nil keeps all.
+	// Keep returns the part of an object to keep; nil keeps all.
 	Keep cache.TransformFunc
 	// Changed is called when there is a first answer, and when there may be another one.
 	Changed func()
-	// Failed is called when the host cannot be asked. As long as there is no first answer,
-	// Get and List return why. A nil Failed has client-go log it.
+	// Failed is called when a list or watch fails. Until the first answer, Get and List return that
+	// error. With a nil Failed client-go logs it.
 	Failed func()
 }
 
-// Watch is a watch and what it knows. Once there was an answer, the last one holds while
-// the cluster cannot be reached.
+// Watch holds the objects of a watch. While the cluster cannot be reached, it returns the last
+// answer.
 type Watch[T Object] struct {
 	name     string
 	informer cache.SharedIndexInformer
@@ -59,8 +59,8 @@ type Watch[T Object] struct {
 	failure error
 }
 
-// New returns a watch that sends no request before Run. Of is the client that client is a
-// part of: fakes say there what they cannot do. Example is any object of the type.
+// New returns a watch that sends no request before Run. of is the clientset of client, in which
+// fakes declare their limits. example is any object of the type.
 func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
 	w := &Watch[T]{name: o.Name, changed: func() {}}
 	if o.Changed != nil {
@@ -123,7 +123,7 @@ func (w *Watch[T]) Run(ctx context.Context) {
 	}
 }
 
-// List returns all objects there are, in no order. An error means that it is not known.
+// List returns all objects, in no order. After an error they are unknown.
 func (w *Watch[T]) List() ([]T, error) {
 	if !w.informer.HasSynced() {
 		w.mu.Lock()
@@ -142,8 +142,7 @@ func (w *Watch[T]) List() ([]T, error) {
 	return found, nil
 }
 
-// Get returns the one object that is watched, nil when there is none. An error means that
-// it is not known.
+// Get returns the watched object, nil if it does not exist. After an error it is unknown.
 func (w *Watch[T]) Get() (T, error) {
 	var none T
 	found, err := w.List()

@@ -52,7 +52,8 @@ func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 	}
 }
 
-// TestGet: one object comes, changes and goes; others of the resource are no answer.
+// TestGet: Get shows the creation, change and deletion of one object, and ignores other objects of
+// the resource.
 func TestGet(t *testing.T) {
 	client := fake.NewClientset(secret("other", "x"))
 	// The tracker does not tell a watch about what was before it, not even since the list.
@@ -86,7 +87,7 @@ func TestGet(t *testing.T) {
 	until(t, changed, is(""))
 }
 
-// TestAsksForOne: the cluster is asked for the one object, and for no other.
+// TestAsksForOne: the watch requests only the one object.
 func TestAsksForOne(t *testing.T) {
 	client := fake.NewClientset()
 	w, changed := watched(t, client, Options{Name: "mine"})
@@ -98,7 +99,7 @@ func TestAsksForOne(t *testing.T) {
 	}
 }
 
-// TestKeep: fields that are not needed are not kept.
+// TestKeep: only the kept fields are in memory.
 func TestKeep(t *testing.T) {
 	w, changed := watched(t, fake.NewClientset(secret("a", "1"), secret("b", "1")), Options{Keep: func(object any) (any, error) {
 		return &corev1.Secret{ObjectMeta: object.(*corev1.Secret).ObjectMeta}, nil
@@ -112,7 +113,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestFailed: why the cluster cannot be asked is what Get says, until it answers.
+// TestFailed: Get returns the error of a failed list until a list succeeds.
 func TestFailed(t *testing.T) {
 	client := fake.NewClientset()
 	broken := errors.New("broken")
@@ -121,7 +122,7 @@ func TestFailed(t *testing.T) {
 	until(t, changed, func() bool { _, err := w.Get(); return errors.Is(err, broken) })
 }
 
-// TestMetadata: a client of metadata is asked the same way.
+// TestMetadata: a metadata client can be watched, too.
 func TestMetadata(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {

@@ -28,15 +28,16 @@ const (
 	DefinitionName = "operatorconditions." + Group
 	// Upgradeable is the type of the condition that holds upgrades.
 	Upgradeable = "Upgradeable"
-	// OverrideLasts is how long an override that says True counts, from its lastTransitionTime.
+	// OverrideLasts is the time that an override with status True counts, from its
+	// lastTransitionTime.
 	OverrideLasts = 7 * 24 * time.Hour
 )
 
 // longestMessage bounds the operator's words in a message, in bytes.
 const longestMessage = 256
 
-// Resource returns the resource in the newest version that Penstock can read of those that a cluster
-// serves. It is false when there is none.
+// Resource returns the resource in the newest of the served versions that Penstock supports. It
+// returns false if there is none.
 func Resource(served []string) (schema.GroupVersionResource, bool) {
 	for _, version := range []string{"v2", "v1"} {
 		if slices.Contains(served, version) {
@@ -49,7 +50,7 @@ func Resource(served []string) (schema.GroupVersionResource, bool) {
 // Installed are the objects that an extension has in a cluster, by identity, with their uids.
 type Installed map[manifest.ID]types.UID
 
-// Namespaces are those of the objects, sorted.
+// Namespaces returns the namespaces of the objects, sorted.
 func (i Installed) Namespaces() []string {
 	var all []string
 	for id := range i {
@@ -61,10 +62,10 @@ func (i Installed) Namespaces() []string {
 	return slices.Compact(all)
 }
 
-// Owns is true for an OperatorCondition that the extension installed, and for one whose owner the
-// extension installed in the same namespace: its operator created it. Names count for nothing
-// without the uid: another user can choose them. Owners without a namespace count for nothing: an
-// object of any namespace can name them.
+// Owns reports whether an OperatorCondition belongs to the extension: the extension installed it,
+// or its owner in the same namespace, whose operator created it. Names must match with the uid,
+// since another user can choose a name. Owners without a namespace do not count, because an object
+// in any namespace can name them.
 func (i Installed) Owns(object *unstructured.Unstructured) bool {
 	is := func(id manifest.ID, uid types.UID) bool { return uid != "" && i[id] == uid }
 	if is(manifest.ID{Group: Group, Kind: Kind, Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID()) {
@@ -88,17 +89,16 @@ type content struct {
 		Overrides []metav1.Condition `json:"overrides"`
 	} `json:"spec"`
 	Status struct {
-		// Conditions are the operator's in v1, and a copy of those in spec in v2.
+		// Conditions are the operator's conditions in v1, and a copy of spec.conditions in v2.
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
-// Holds says why an OperatorCondition holds upgrades, empty when it does not:
+// Holds returns the reason why an OperatorCondition holds upgrades, or "":
 //
-//  1. An override counts first, as in OLM. One that says True counts for OverrideLasts.
-//  2. Then the operator's condition in spec, which is how v2 has it, and then the one in status. One
-//     in status of another generation than the object is outdated.
-//  3. Only True is upgradeable. An OperatorCondition without the condition holds nothing.
+//  1. An override takes precedence, as in OLM. An override with status True expires after OverrideLasts.
+//  2. Next is the operator's condition in spec, where v2 has it, then in status. A condition in status of another generation is outdated.
+//  3. Only True allows upgrades. An OperatorCondition without the condition holds nothing.
 func Holds(object *unstructured.Unstructured, now time.Time) string {
 	named := fmt.Sprintf("OperatorCondition %s/%s", object.GetNamespace(), object.GetName())
 	var read content

@@ -27,7 +27,8 @@ func TestHolds(t *testing.T) {
 	const no = "spec: {conditions: [{type: Upgradeable, status: 'False', reason: Migrating, message: moving}]"
 	for name, tc := range map[string]struct {
 		reason, object string
-		// says is what it holds with, empty for nothing.
+		// says lists parts of the expected message; empty means that the condition does not block
+		// the upgrade.
 		says []string
 	}{
 		"None":             {"an operator that says nothing can be upgraded", "spec: {}", nil},

@@ -66,8 +66,8 @@ type Dialer struct {
 	Check func(to netip.AddrPort, host []netip.AddrPort) error
 }
 
-// Transport sends requests over new connections, without proxies. Roots are the authorities of the
-// certificate of the server; nil for those of this machine.
+// Transport sends requests over new connections, without proxies. roots are the authorities of the
+// server's certificate; nil uses those of this machine.
 func (d Dialer) Transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		DialContext: d.dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},

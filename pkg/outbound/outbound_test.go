@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAllowed: addresses that lead into this machine, to a metadata service or to the host's API are
-// refused, however they are written.
+// TestAllowed: addresses of this machine, of a metadata service, and of the host's API are refused
+// in all spellings.
 func TestAllowed(t *testing.T) {
 	host := []netip.AddrPort{netip.MustParseAddrPort("10.96.0.1:443")}
 	for _, refused := range []string{

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Names returns the marks on targets. There is no label: targets belong to other owners, and are
+// Names returns the marks of targets. They have no label, because targets have other owners and are
 // watched by name.
 func Names() observe.Names {
 	return observe.Names{AppliedAnnotation: v1alpha1.AppliedHashAnnotation, ManagerPrefix: v1alpha1.FieldManagerPrefix}
@@ -30,7 +30,7 @@ func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
 	}
 }
 
-// Goes returns whether an item deletes its target, which may be absent already.
+// Goes reports whether an item deletes its target, which may be absent already.
 func Goes(item v1alpha1.PlanItem) bool {
 	return item.Action == v1alpha1.ItemDelete || item.Action == v1alpha1.ItemNone && item.Fingerprint == rollout.FingerprintAbsent
 }
@@ -47,8 +47,8 @@ func (b Bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return body, nil
 }
 
-// PreviewWork returns the work of one item alone, for a preview. Key distinguishes its layer from
-// those of other questions. With remove the target is to be deleted.
+// PreviewWork returns the work of a single item, for a preview. key distinguishes its layer from
+// the layers of other previews. With remove the target is to be deleted.
 func PreviewWork(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: remove}}
 	return rollout.Work{

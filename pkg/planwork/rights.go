@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// Kinds knows the resource of a kind, as a *targetclient.Client.
+// Kinds returns the resource of a kind. *targetclient.Client implements it.
 type Kinds interface {
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
-// Rights returns the rights that the approver of a plan must have: to approve it, and to do to each
-// target what its item does. They are checked when the plan is approved, and again when it begins.
+// Rights returns the rights that the approver of a plan needs: the verb approve, and the verbs of
+// each item on its target. They are checked on approval, and again before the execution.
 func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]authz.Right, error) {
 	rights := []authz.Right{{
 		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: plan.Name,

@@ -18,7 +18,8 @@ type acknowledgement struct {
 	said  v1alpha1.UpgradeAcknowledgement
 }
 
-// Acknowledge reads the acknowledgements of a revision. Those of newer revisions come first, and count.
+// Acknowledge reads the acknowledgements of a revision. Call it for newer revisions first, since
+// their acknowledgements take precedence.
 func (e *Extension) Acknowledge(annotations map[string]string) {
 	for key, value := range annotations {
 		id, acknowledges := strings.CutPrefix(key, v1alpha1.AcknowledgeFindingPrefix)

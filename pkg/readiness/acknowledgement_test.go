@@ -8,7 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestAcknowledge: a finding is accepted for one minor, with a stamp of the server; one that blocks is not.
+// TestAcknowledge: a finding is accepted for one minor version, with the server's stamp. A blocking
+// finding cannot be accepted.
 func TestAcknowledge(t *testing.T) {
 	slice := []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
 	earlier := []Revision{{Name: "one-2"}, {Name: "one-1", Role: Earlier, Objects: slice}}
@@ -65,7 +66,8 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedLast: the newest word counts, and findings that nobody accepts come first.
+// TestAcknowledgedLast: the newest acknowledgement counts, and findings without one are listed
+// first.
 func TestAcknowledgedLast(t *testing.T) {
 	look := Revision{Name: "one-2", Objects: []manifest.Object{
 		object(t, `{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "a"}}`), object(t, `{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "b"}}`),

@@ -100,7 +100,7 @@ func (j *Judge) removed(kind schema.GroupVersionKind, life lifecycle.API, role R
 	return found
 }
 
-// certainty is how sure a statement of the table is about what happens in a version.
+// certainty returns how certain the table is about a kind in a version of Kubernetes.
 func (j *Judge) certainty(kind schema.GroupVersionKind, in clusterversion.Kubernetes) v1alpha1.UpgradeCertainty {
 	switch {
 	case j.table.IsAlpha(kind):

@@ -12,15 +12,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Live has the cluster's objects of the kinds whose state matters besides their manifests, by
-// object. A map is nil when Penstock did not look.
+// Live has the cluster's state of objects for which manifests do not suffice, by object. A nil map
+// means that the state was not read.
 type Live struct {
 	Definitions map[manifest.ID]Definition
 	Budgets     map[manifest.ID]Budget
 	// Webhooks are the configurations, each with its webhooks that refuse requests now: they have
 	// failurePolicy Fail, and a Service without a ready endpoint.
 	Webhooks map[manifest.ID][]Unanswered
-	// NotLooked says why Penstock could not look at something.
+	// NotLooked lists the reasons why some state could not be read.
 	NotLooked []string
 }
 
@@ -39,20 +39,20 @@ type DefinedVersion struct {
 
 // Budget is the status of a PodDisruptionBudget.
 type Budget struct {
-	// Allowed is how many Pods can be evicted now, Healthy how many of the Expected are healthy, and
-	// Desired how many have to be.
+	// Allowed is the number of Pods that can be evicted now. Healthy of the Expected Pods are
+	// healthy; Desired must be.
 	Allowed, Healthy, Desired, Expected int32
 }
 
 // Unanswered is a webhook whose Service, as namespace/name, has no ready endpoint.
 type Unanswered struct{ Webhook, Service string }
 
-// StateMatters reports whether the state of an object in the cluster says more than its manifest.
+// StateMatters reports whether the state of an object in the cluster matters besides its manifest.
 func StateMatters(id manifest.ID) bool {
 	return id.IsDefinition() || isBudget(id) || isWebhooks(id)
 }
 
-// Live tells what the cluster has; it comes before the extensions.
+// Live sets the cluster's state. Call it before the extensions.
 func (j *Judge) Live(live Live) { j.live = live }
 
 // definitions judges the CustomResourceDefinitions of a revision by the versions in which the cluster

@@ -18,7 +18,7 @@ const (
 	hook   = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"one"},"webhooks":[{"name":"a.example.com","failurePolicy":"Fail"}]}`
 )
 
-// TestLive: the state of objects in the cluster says more than their manifests.
+// TestLive: the state of objects in the cluster gives findings that their manifests do not.
 func TestLive(t *testing.T) {
 	id := func(text string) manifest.ID { return object(t, text).ID }
 	defines := func(stored string, versions ...DefinedVersion) Live {
@@ -91,7 +91,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestStatedIn: a revision keeps what its chart or bundle states, for catalogs that do not have it any more.
+// TestStatedIn: a revision keeps the statements of its chart or bundle, for catalogs that no longer
+// have it.
 func TestStatedIn(t *testing.T) {
 	most := clusterversion.OpenShift{Major: 4, Minor: 20}
 	for reason, one := range map[string]struct {

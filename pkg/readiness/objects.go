@@ -87,8 +87,8 @@ func budget(object *manifest.Object, all []manifest.Object) (v1alpha1.UpgradeFin
 	return found, err == nil && n >= replicas
 }
 
-// replicasOf is how many Pods the workloads of a revision have that a budget selects. Stated is whether
-// each of them says so; otherwise an autoscaler may.
+// replicasOf returns the number of Pods of a revision's workloads that a budget selects. stated is
+// false if a workload does not set replicas, since an autoscaler may set them.
 func replicasOf(namespace string, selector *metav1.LabelSelector, all []manifest.Object) (replicas int, stated bool) {
 	selects, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Plan has the known facts of a ConfigurationPlan.
+// Plan is a ConfigurationPlan.
 type Plan struct {
 	Name string
 	// Role is RolledOut when the plan is to be executed, or is in effect, and Proposed when it waits for an
@@ -18,7 +18,7 @@ type Plan struct {
 	Targets []manifest.Ref
 }
 
-// ChartKind has the known facts of a ChartKind.
+// ChartKind is a ChartKind.
 type ChartKind struct {
 	Name string
 	// Inputs are the kinds that it reads, in the order of its spec.
@@ -41,7 +41,7 @@ func (j *Judge) Plan(plan *Plan) {
 	j.tally(from)
 }
 
-// ChartKind judges one ChartKind. Its custom resources are extensions, which are judged as such.
+// ChartKind judges one ChartKind. Its custom resources are judged as extensions.
 func (j *Judge) ChartKind(kind *ChartKind) {
 	from, seen := len(j.answer.Findings), map[string]int{}
 	for i, input := range kind.Inputs {

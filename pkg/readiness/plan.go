@@ -25,11 +25,11 @@ type Contents struct {
 	Kinds []schema.GroupVersionKind
 	// Defined are the versions of the CustomResourceDefinitions among them.
 	Defined map[manifest.ID][]string
-	// NotLooked says why the bundle could not be rendered.
+	// NotLooked is the reason why the bundle could not be rendered.
 	NotLooked string
 }
 
-// ContentsOf are those of some objects.
+// ContentsOf returns the contents of objects.
 func ContentsOf(objects []manifest.Object) Contents {
 	out := Contents{Defined: map[manifest.ID][]string{}}
 	seen := map[schema.GroupVersionKind]bool{}
@@ -76,11 +76,11 @@ func (c *Candidate) excluded(target Target) string {
 	return ""
 }
 
-// Excludes reports whether the makers of a version say that it is not for the target.
+// Excludes reports whether a version states that it does not support the target.
 func (j *Judge) Excludes(one *Candidate) bool { return one.excluded(j.target) != "" }
 
-// Settles reports whether a rendered version is a way out for the cluster as it is, so that no
-// later one is rendered.
+// Settles reports whether a rendered version makes the extension fit for the upgrade in the present
+// cluster. Then no later version is rendered.
 func (j *Judge) Settles(one *Candidate) bool { return j.unfit(one) == "" && !j.after(one) }
 
 // unfit says why a version is no way out; empty when it is one, or when nobody asked for its bundle.

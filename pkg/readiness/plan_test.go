@@ -86,7 +86,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestNotServedYet: a version whose objects only the upgraded cluster serves comes after it.
+// TestNotServedYet: a version with objects that only the upgraded cluster serves is installed after
+// the upgrade.
 func TestNotServedYet(t *testing.T) {
 	judge := asked(t, "1.32", "1.33")
 	judge.Steps()

@@ -38,17 +38,17 @@ const (
 	Earlier
 )
 
-// Extension has the known facts of one extension.
+// Extension is an extension with its revisions and statements.
 type Extension struct {
 	Name string
-	// Version is that of the installed package.
+	// Version is the version of the installed package.
 	Version string
 	// Revisions, the newest first.
 	Revisions []Revision
 	Statement Statement
 	// acknowledged findings, by id.
 	acknowledged map[string][]acknowledgement
-	// NotLooked says why something of the extension could not be looked at.
+	// NotLooked is the reason why a part of the extension could not be read.
 	NotLooked string
 }
 
@@ -56,13 +56,13 @@ type Extension struct {
 type Revision struct {
 	Name string
 	Role Role
-	// Objects in the order of rollout; those whose manifest nobody needs have no JSON.
+	// Objects are in rollout order. JSON is empty for objects whose manifest is not needed.
 	Objects []manifest.Object
 }
 
-// NeedsManifest reports whether the judgement of an object depends on its manifest. A budget is
-// judged with the workloads of its revision, a definition that is proposed with what the cluster
-// stores.
+// NeedsManifest reports whether the judgement of an object needs its manifest. A budget is compared
+// with the workloads of its revision, and a proposed definition with the stored versions in the
+// cluster.
 func NeedsManifest(id manifest.ID, role Role) bool {
 	return role == RolledOut && (isBudget(id) || isWebhooks(id)) || role == Proposed && id.IsDefinition()
 }
@@ -84,12 +84,13 @@ type Judge struct {
 	packages, required map[string][]string
 }
 
-// Steps asks for the steps of the upgrade; it comes before the extensions, whose candidates are rendered.
+// Steps requests the steps of the upgrade. Call it before the extensions, whose candidates are
+// rendered.
 func (j *Judge) Steps() {
 	j.planned, j.packages, j.required = true, map[string][]string{}, map[string][]string{}
 }
 
-// New returns a judge. Current is nil when the version of the cluster is not known.
+// New returns a judge. current is nil if the version of the cluster is unknown.
 func New(table *lifecycle.Table, current *clusterversion.Kubernetes, target Target) *Judge {
 	j := &Judge{table: table, current: current, target: target, counts: map[v1alpha1.UpgradeSeverity]int{}}
 	j.answer.Name, j.answer.Target, j.answer.Lifecycle = target.Name, minor(target.Kubernetes), table.Version().String()
@@ -140,8 +141,8 @@ func (j *Judge) Extension(one *Extension) {
 	j.tally(before)
 }
 
-// find adds a finding. Seen is where those of the extension are: of the same one in several
-// revisions, the worst is told.
+// find adds a finding to the answer. seen maps findings of the extension to their index in the
+// answer: of equal findings in several revisions, the worst is kept.
 func (j *Judge) find(found v1alpha1.UpgradeFinding, seen map[string]int) {
 	key := keyOf(&found)
 	at, known := seen[key]
@@ -182,7 +183,7 @@ func rank(severity v1alpha1.UpgradeSeverity) int {
 	return slices.Index([]v1alpha1.UpgradeSeverity{v1alpha1.UpgradeBlocks, v1alpha1.UpgradeBreaksRollback, v1alpha1.UpgradeActBefore, v1alpha1.UpgradeLook}, severity)
 }
 
-// Answer sums up. NotLooked says what else could not be looked at.
+// Answer returns the result. notLooked lists further parts that could not be read.
 func (j *Judge) Answer(notLooked ...string) *v1alpha1.UpgradeReadiness {
 	j.cut()
 	j.ordered()

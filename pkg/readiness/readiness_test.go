@@ -318,7 +318,7 @@ func TestNextOfCatalogs(t *testing.T) {
 	}
 }
 
-// TestStatements: made statements, for what no catalog has.
+// TestStatements tests constructed statements that no real catalog has.
 func TestStatements(t *testing.T) {
 	with := func(properties ...string) Statement {
 		bundle := &fbc.Bundle{}
@@ -375,7 +375,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestNotLooked is scenario 19: what cannot be looked at forbids the verdict, and hides no finding.
+// TestNotLooked is scenario 19: a part that cannot be read prevents the verdict, and hides no
+// finding.
 func TestNotLooked(t *testing.T) {
 	hidden := &Extension{Name: "hidden", NotLooked: "you cannot get the manifests"}
 	judge := asked(t, "1.36", "1.37")
@@ -414,7 +415,7 @@ func TestOmitted(t *testing.T) {
 	}
 }
 
-// TestWorst: the same object of several revisions is told once, as what it is at its worst.
+// TestWorst: an object in several revisions gives one finding, the worst.
 func TestWorst(t *testing.T) {
 	class := []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
 	for reason, revisions := range map[string][]Revision{

@@ -22,23 +22,24 @@ const maxOpenShift = "olm.maxOpenShiftVersion"
 // longest bounds what catalogs say, in bytes.
 const longest = 100
 
-// Statement is which versions of the cluster the makers of what is installed say that it supports.
+// Statement has the cluster versions that the publisher of an installed package states as
+// supported.
 type Statement struct {
-	// Package is empty for what comes from no package.
+	// Package is the package; empty if there is none.
 	Package string
-	// Least is the lowest Kubernetes; nil when nothing is said.
+	// Least is the lowest supported Kubernetes; nil if unstated.
 	Least *clusterversion.Kubernetes
-	// Most is the last OpenShift; nil when nothing is said.
+	// Most is the highest supported OpenShift; nil if unstated.
 	Most *clusterversion.OpenShift
 	// Range is the kubeVersion of a chart.
 	Range string
-	// Wrong says what cannot be read of it.
+	// Wrong describes the unreadable parts of the statement.
 	Wrong string
 	// Next are the versions that follow the installed one, the lowest first.
 	Next []Candidate
 }
 
-// Candidate is a version that follows the installed one.
+// Candidate is a version after the installed one.
 type Candidate struct {
 	Version, Channel string
 	// Catalog is the ClusterCatalog that offers it, Image has the bundle, and Requires are the packages that it needs.
@@ -51,7 +52,7 @@ type Candidate struct {
 	Contents Contents
 }
 
-// String is such as "Kubernetes >= 1.25.0, OpenShift <= 4.20"; empty when nothing is said.
+// String returns text such as "Kubernetes >= 1.25.0, OpenShift <= 4.20"; empty without a statement.
 func (s *Statement) String() string {
 	var parts []string
 	if s.Least != nil {
@@ -66,9 +67,9 @@ func (s *Statement) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// StatedBy returns the catalogs' statements on an installed bundle, and on the bundles that follow
-// it. A catalog that has the bundle counts, and without one all that have the package. A catalog
-// that cannot be read is an error unless another one has the bundle.
+// StatedBy returns the catalogs' statements about an installed bundle and about later bundles. The
+// catalog with the installed bundle counts; without one, all catalogs with the package do. An
+// unreadable catalog is an error unless another one has the bundle.
 func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statement, error) {
 	out := Statement{Package: pkg}
 	at := graph.Installed{Name: bundle}
@@ -184,7 +185,7 @@ func StatedIn(annotations map[string]string) Statement {
 	return out
 }
 
-// Or adds what another source says where the first one says nothing of upper bounds.
+// Or takes the upper bounds of another statement if this one has none.
 func (s *Statement) Or(other Statement) {
 	if s.Range == "" && s.Most == nil && s.Wrong == "" {
 		s.Range, s.Most, s.Wrong = other.Range, other.Most, other.Wrong

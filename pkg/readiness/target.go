@@ -8,10 +8,10 @@ import (
 
 // Target is the version that a cluster is upgraded to.
 type Target struct {
-	// Name is how somebody asked for it.
+	// Name is the target as the user wrote it.
 	Name       string
 	Kubernetes clusterversion.Kubernetes
-	// OpenShift is nil unless somebody asked for a version of OpenShift.
+	// OpenShift is nil unless the target is a version of OpenShift.
 	OpenShift *clusterversion.OpenShift
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
-// Decoders are those of all records that refer to packs.
+// Decoders returns the decoders of all records that refer to packs.
 func Decoders() references.Decoders {
 	return references.Decoders{"clusterextensionrevisions": ofRevision, "configurationplans": ofPlan, "runs": ofRuns}
 }

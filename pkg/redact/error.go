@@ -16,24 +16,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Error is an answer of an API server about an object, without what it quotes of
-// what is hidden. Code and reason are those of the answer, so that the predicates
-// of package apierrors work.
+// Error is an API server's error about an object without hidden values. It keeps code and reason,
+// so that the predicates of package apierrors work.
 type Error struct {
 	*apierrors.StatusError
 }
 
-// Unwrap returns the answer, which is redacted as well.
+// Unwrap returns the redacted API error.
 func (e *Error) Unwrap() error { return e.StatusError }
 
-// Error returns an error about an object that may go to status, events and logs.
-// It is err itself for a kind of which nothing is hidden.
+// Error returns an error about an object that may be shown in status, events and logs. For a kind
+// without hidden fields it returns err unchanged.
 //
-// Of an answer about a Secret the reason and the fields that it complains about
-// are kept, and nothing of the message: it may have any form of any value. So it
-// is for a kind with hidden fields when nothing is known of the object, or when
-// the complaint is about a hidden field. Otherwise the values that the known
-// objects have (the manifest, and the live object) are taken out of the message.
+// For a Secret it keeps only the reason and the names of the fields, because the message may
+// contain a value in any form. It does the same for a kind with hidden fields if no object is
+// known, or if the error is about a hidden field. Otherwise it removes the hidden values of the
+// known objects, manifest and live, from the message.
 func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) error {
 	if err == nil || !r.Hides(id.GroupKind()) {
 		return err
@@ -61,8 +59,8 @@ func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) err
 	return &Error{&apierrors.StatusError{ErrStatus: status}}
 }
 
-// SchemaError is in the message of API servers for a manifest with fields that its
-// kind does not have; they have no reason for it. It is kept.
+// SchemaError is in API servers' messages about fields that a kind does not have. These messages
+// have no reason, so this text is kept.
 const SchemaError = "failed to create typed patch object"
 
 // quotesNothing recognises errors of the way to the server. They name addresses
@@ -72,8 +70,7 @@ func quotesNothing(err error) bool {
 	return errors.As(err, &unanswered) || meta.IsNoMatchError(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Error returns an answer without the values. An error that is no answer is returned as it
-// is.
+// Error returns an API error without the values, and other errors unchanged.
 func (v *Values) Error(err error) error {
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(err, &answer) {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Mask has the rest of the paths that may hide a value below the present one.
+// Mask is the remaining paths that may hide a value below the present one.
 type Mask [][]step
 
 type step struct {
@@ -51,8 +51,8 @@ func (m Mask) Item() Mask {
 	return below
 }
 
-// Hides reports whether a value is hidden as a whole: a path ends here, or cannot go on as the
-// value has another type than it expects.
+// Hides reports whether a value is hidden as a whole: a path ends here, or expects another type
+// than the value has.
 func (m Mask) Hides(value any) bool {
 	for _, path := range m {
 		if len(path) == 0 {

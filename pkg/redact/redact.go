@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Hidden stands for a value that is hidden.
+// Hidden replaces a hidden value.
 const Hidden = "***"
 
 // Rule names fields to hide: whether they changed is shown, their values never
@@ -26,20 +26,18 @@ const Hidden = "***"
 type Rule struct {
 	// Group and Kind of the objects, as in "apps" and "Deployment".
 	Group, Kind string
-	// Path leads to the field, such as `.spec.auth.password`. `*` stands for
-	// any key of an object, `[*]` for any item of a list, and a key that is no
-	// identifier is quoted: `.spec.users[*].settings["a.b"].*`. All of the value
-	// behind the path is hidden. Where an object has something of another type
-	// than the path expects (a string in place of a list), that is hidden.
+	// Path is the path of the field, such as `.spec.auth.password`. `*` matches any key of an
+	// object, and `[*]` any item of a list. A key that is no identifier is quoted:
+	// `.spec.users[*].settings["a.b"].*`. The whole value at the path is hidden. A value of another
+	// type than the path expects, such as a string instead of a list, is hidden, too.
 	Path string
 }
 
-// Grammar is how a rule is written, for people.
+// Grammar describes the syntax of a rule for users.
 const Grammar = `<Kind>[.<group>]:<path>, such as 'Database.example.com:.spec.users[*].password'; a path is made of .field, .* (any key), [*] (any item of a list) and ["key"] (a key with characters other than letters, digits, - and _)`
 
-// ParseRule reads a rule as people write it: `Deployment.apps:.spec.a[*].b`, or
-// `ConfigMap:.data.password` for the core group. Errors say what is wrong, and
-// the grammar.
+// ParseRule parses a rule such as `Deployment.apps:.spec.a[*].b`, or `ConfigMap:.data.password` for
+// the core group. Errors name the mistake and the grammar.
 func ParseRule(text string) (Rule, error) {
 	kind, path, ok := strings.Cut(text, ":")
 	if !ok {
@@ -71,8 +69,8 @@ func (r Rule) String() string {
 	return schema.GroupKind{Group: r.Group, Kind: r.Kind}.String() + ":" + r.Path
 }
 
-// Redactor knows what is hidden. A nil one hides the content of Secrets, which
-// all do.
+// Redactor has the rules for hidden fields. A nil Redactor hides the content of Secrets, like every
+// Redactor.
 type Redactor struct {
 	masks map[schema.GroupKind]Mask
 }
@@ -95,8 +93,7 @@ func New(rules ...Rule) (*Redactor, error) {
 	return &Redactor{masks: masks}, nil
 }
 
-// Mask returns what the rules hide of objects of a kind, the content of Secrets
-// apart.
+// Mask returns the rules for a kind, without the rule for Secrets.
 func (r *Redactor) Mask(kind schema.GroupKind) Mask {
 	if r == nil {
 		return nil
@@ -129,8 +126,8 @@ func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
 	return fields
 }
 
-// Object returns an object with Hidden in place of what the rules hide of its
-// kind. It shares with the original what nothing is hidden of.
+// Object returns an object with Hidden in place of the hidden values of its kind. It shares
+// unchanged parts with the original.
 func (r *Redactor) Object(kind schema.GroupKind, object map[string]any) map[string]any {
 	mask := r.Mask(kind)
 	if kind == secretKind() {

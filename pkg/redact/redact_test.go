@@ -156,7 +156,7 @@ func TestValuesOfEmbeddedSecrets(t *testing.T) {
 	}
 }
 
-// TestError: no hidden value is in an error, whatever an API server or a webhook says.
+// TestError: no error contains a hidden value, whatever an API server or a webhook answers.
 func TestError(t *testing.T) {
 	const value, before = "hunter2", "tiger11"
 	x, secrets := schema.GroupResource{Group: "example.com", Resource: "xs"}, schema.GroupResource{Resource: "secrets"}

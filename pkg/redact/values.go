@@ -32,7 +32,7 @@ type Values struct {
 	words    map[string]bool
 }
 
-// Values returns what is hidden of objects of a kind.
+// Values returns the hidden values of objects of a kind.
 func (r *Redactor) Values(kind schema.GroupKind, objects ...map[string]any) *Values {
 	v := &Values{redactor: r, whole: map[string]bool{}, words: map[string]bool{}}
 	for _, object := range objects {
@@ -41,7 +41,7 @@ func (r *Redactor) Values(kind schema.GroupKind, objects ...map[string]any) *Val
 	return v
 }
 
-// Add adds what is hidden of one more object.
+// Add adds the hidden values of another object.
 func (v *Values) Add(kind schema.GroupKind, object map[string]any) {
 	mask := v.redactor.Mask(kind)
 	if kind == secretKind() {
@@ -96,9 +96,8 @@ func (v *Values) all(value any) {
 	}
 }
 
-// Quotes returns a text without what it quotes of a live object, whatever its kind: its
-// strings and numbers, but for what identifies it, and for what ours has as well. Names
-// of fields stay. Truth values stay, too: they are words of any text.
+// Quotes returns a text without quoted strings and numbers of a live object of any kind. It keeps
+// the object's identity, values that ours has, too, names of fields, and booleans.
 func Quotes(text string, live, ours map[string]any) string {
 	known := map[string]bool{}
 	leaves(ours, func(value string) { known[value] = true })
@@ -162,7 +161,7 @@ func (v *Values) add(value string) {
 	}
 }
 
-// Spellings are the forms in which texts quote a value.
+// Spellings returns the forms in which texts may quote a value.
 func Spellings(value string) []string {
 	quoted, _ := json.Marshal(value) // a string can be encoded
 	return []string{
@@ -173,7 +172,8 @@ func Spellings(value string) []string {
 	}
 }
 
-// Readings are the texts that a text is read as: itself, without indentation, and decoded when it is base64.
+// Readings returns the forms in which a text is searched: itself, without indentation, and decoded
+// from base64.
 func Readings(text string) []string {
 	all := []string{text, strings.Join(strings.Fields(text), " ")}
 	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -195,8 +195,8 @@ func isPunctuation(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune("\"'`{}[]():,;=<>", r)
 }
 
-// Mask returns a text with Hidden in place of the values and of fragments of them.
-// A text that is too long is cut.
+// Mask returns a text with Hidden in place of the values and their fragments. It cuts a text that
+// is too long.
 func (v *Values) Mask(text string) string {
 	text = clip(text)
 	if len(v.whole) == 0 || text == "" {

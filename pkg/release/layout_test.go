@@ -42,7 +42,7 @@ func TestReadLayoutBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		content []byte
 		largest int64
-		// files is how many are kept, and want a part of the error.
+		// files is the number of files that are kept. want is a part of the expected error.
 		files int
 		want  string
 	}{

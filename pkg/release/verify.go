@@ -23,7 +23,7 @@ const (
 	Signature = Checksums + ".sigstore.json"
 	// Provenance is a Sigstore bundle of an in-toto statement about each file.
 	Provenance = "provenance.intoto.jsonl"
-	// ImageSuffix ends the name of the archive of the image, which follows the version.
+	// ImageSuffix is the end of the name of the image's archive, after the version.
 	ImageSuffix = "_image.tar.gz"
 	// ImageSignaturesSuffix ends the name of the archive with the signatures of the image. It is
 	// unpacked over the image.
@@ -41,8 +41,8 @@ const (
 	largestText = 4 << 20
 )
 
-// Signed is true for files that sign others. Checksums leaves them out, so that the same commit
-// makes the same Checksums no matter who signs it.
+// Signed reports whether a file contains signatures. Checksums excludes such files, so that a
+// commit always gives the same Checksums, whoever signs it.
 func Signed(name string) bool {
 	return name == Checksums || name == Signature || name == Provenance ||
 		strings.HasSuffix(name, ImageSignaturesSuffix) || strings.HasSuffix(name, ChartSignatureSuffix)
@@ -60,14 +60,14 @@ type Wanted struct {
 type Step struct {
 	Name  string `json:"name"`
 	Found string `json:"found"`
-	// Err is the reason why it is not verified.
+	// Err is the reason why the step failed.
 	Err error `json:"-"`
 	// Error is the text of Err.
 	Error string `json:"error,omitempty"`
 }
 
-// Verify verifies a folder. Each step stands for itself, but no file counts when the signature of
-// Checksums does not.
+// Verify verifies a folder. Each step is independent, except that no file is verified without a
+// valid signature of Checksums.
 func Verify(dir string, by *sigstore.Verifier, wanted Wanted) []Step {
 	v := &verification{dir: dir, by: by, wanted: wanted}
 	var steps []Step

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// DefaultBudget is the memory that request bodies may take at a time while
-	// they are read, decoded and held, in bytes.
+	// DefaultBudget is the memory in bytes that request bodies may take together while they are
+	// read, decoded and held.
 	DefaultBudget = 256 << 20
 
 	// freeBytes is the length up to which a body of a user needs no share of the budget:
@@ -21,25 +21,25 @@ const (
 	// server's limits on requests in flight; the worst of them takes 2 MiB.
 	freeBytes = 16 << 10
 
-	// overdraft is how many budgets a single body may need: it passes alone.
-	// The largest revision sent by client-side kubectl apply, which carries it
-	// twice, needs about one and a half.
+	// overdraft is the factor by which a single body may exceed the budget; such a body is read
+	// alone. The largest revision sent by client-side kubectl apply has its content twice, and
+	// needs about one and a half budgets.
 	overdraft = 2
 
-	// readFactor is how often the text of a body is there while it is read: in a
-	// buffer that grows, and in the one before. Two of it are half of the budget for the
-	// largest body, which is what a user may have.
+	// readFactor is the number of copies of a body in memory while it is read: one in a growing
+	// buffer and one in the previous buffer. Two copies of the largest body take half of the
+	// budget, which is the share of one user.
 	readFactor = 2
 
-	// unfinished is how many bodies may be on their way in at a time. A client that sends
-	// them occupies a place of priority and fairness with each, of which the level of
-	// ordinary users (global-default) has 49: slow bodies leave some of these.
+	// unfinished bounds the bodies that are being received. Each of them occupies a seat of API
+	// Priority and Fairness. The priority level of ordinary users (global-default) has 49 seats, so
+	// slow bodies leave some free.
 	unfinished = 48
-	// placeWait is how long a body waits to be read when many others are on their way.
-	// A body at the speed of a network is read long before.
+	// placeWait is the time that a body waits for its turn when many bodies are being received. A
+	// body that is sent at network speed is read long before.
 	placeWait = time.Second
 
-	// busyRetrySeconds is when somebody who was sent away may come again.
+	// busyRetrySeconds is the value of Retry-After, in seconds.
 	busyRetrySeconds = 1
 )
 
@@ -58,8 +58,8 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{memory: fairshare.NewPool(bytes), places: fairshare.NewPool(unfinished), free: freeBytes}
 }
 
-// NewMemoryBudget returns a budget that bounds only the memory, in bytes, and only of bodies
-// that are longer than free: for an endpoint that must answer the small ones in any case.
+// NewMemoryBudget returns a budget that bounds only the memory, in bytes, and only for bodies
+// longer than free. It is for an endpoint that must always answer small bodies.
 func NewMemoryBudget(bytes, free int64) *Budget {
 	return &Budget{memory: fairshare.NewPool(bytes), free: free}
 }
@@ -78,12 +78,10 @@ func (b *Budget) begin(ctx context.Context, user string) (done func(), err error
 	return func() { b.places.Return(user, 1) }, nil
 }
 
-// Share returns the share of a body of a user, of which nothing has come yet. A nil
-// budget has no bounds.
+// Share returns an empty share for a body of a user. A nil budget has no bounds.
 func (b *Budget) Share(user string) *Share { return &Share{budget: b, user: user} }
 
-// Share is a reserved part of a budget. It belongs to one goroutine. The zero value
-// has no bounds.
+// Share is a reserved part of a budget, for one goroutine. The zero value has no bounds.
 type Share struct {
 	budget *Budget
 	user   string
@@ -111,9 +109,9 @@ func (s *Share) read(buffer int64) error {
 	return nil
 }
 
-// Set makes the share as large as what needs so many bytes, without waiting, for a body
-// that is here. A body that needs more than the whole budget gets all of it, so that it can pass
-// alone; what needs far more can never pass. The errors are answers for the client.
+// Set sets the share to a number of bytes for a received body, without waiting. A body that needs
+// more than the whole budget gets all of it, so that it can be processed alone, up to a limit
+// (overdraft). The errors are answers for the client.
 func (s *Share) Set(bytes int64) error {
 	if s.budget == nil || s.free {
 		return nil
@@ -133,7 +131,7 @@ func (s *Share) Set(bytes int64) error {
 	return nil
 }
 
-// GiveBack returns all of it. A second time does nothing.
+// GiveBack returns the whole share. A second call does nothing.
 func (s *Share) GiveBack() {
 	if s.budget != nil {
 		s.budget.memory.Return(s.user, s.weight)

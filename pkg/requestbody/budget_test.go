@@ -37,8 +37,8 @@ func TestBudget(t *testing.T) {
 	set(budget.Share("carol"), 1000*kib, nil)
 }
 
-// A body counts for what is here of it, whatever was announced, and is refused where the
-// room ends, not at its beginning.
+// TestReadCountsWhatCame: a body counts with its received bytes, whatever length it announced. It
+// is refused when the budget is used up, not before.
 func TestReadCountsWhatCame(t *testing.T) {
 	const size = 64 << 20
 	budget := NewBudget(DefaultBudget)
@@ -75,7 +75,7 @@ func TestReadCountsWhatCame(t *testing.T) {
 	}
 }
 
-// All that one user sends at a time has half of the budget, and the rest goes on.
+// TestReadIsFair: the bodies of one user get at most half of the budget. Other users get the rest.
 func TestReadIsFair(t *testing.T) {
 	budget := NewBudget(8 << 20)
 	body := strings.Repeat("x", 1<<20)
@@ -103,8 +103,8 @@ func TestReadIsFair(t *testing.T) {
 	}
 }
 
-// Bodies that have begun and do not come take no places of others, and their sender is
-// told.
+// TestUnfinished: bodies that stop arriving take no places of other users, and their sender gets an
+// error.
 func TestUnfinished(t *testing.T) {
 	budget := NewBudget(8 << 20)
 	var ends []func()

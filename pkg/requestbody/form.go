@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Form is how a body is written.
+// Form is the encoding of a body.
 type Form int
 
 const (
@@ -24,7 +24,7 @@ const (
 	jsonPatchForm
 )
 
-// FormOf tells in which form the endpoint of a method reads a body.
+// FormOf returns the form in which the endpoint of a method reads a body.
 func FormOf(contentType, method string) Form {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	patch := method == http.MethodPatch
@@ -58,7 +58,7 @@ func (f Form) Weigh(body []byte) int64 {
 	return weighJSON(body)
 }
 
-// Check refuses what Weigh cannot tell.
+// Check refuses a body whose memory Weigh cannot predict.
 func (f Form) Check(body []byte) error {
 	if f == yamlForm {
 		return checkAliases(body)
@@ -66,8 +66,8 @@ func (f Form) Check(body []byte) error {
 	return nil
 }
 
-// Decode returns a body as a tree, or nil when it is not for us (see decodeJSON).
-// The error is the answer when that takes too much memory.
+// Decode returns a body as a tree, or nil if it is left to the endpoint (see decodeJSON). The error
+// is the answer for a body that would take too much memory.
 func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	if err := share.Set(weighJSON(body)); err != nil {
 		return nil, err
@@ -98,9 +98,8 @@ func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	return decodeJSON(converted), nil
 }
 
-// DecodeLoosely is Decode for a body with mistakes that the endpoint may forgive:
-// of a field that is there twice the last one counts, as it does there. It returns
-// nil for what cannot be read at all.
+// DecodeLoosely is Decode for a body with mistakes that the endpoint may accept: of a duplicate
+// field the last value counts, as in the endpoint. It returns nil for an unreadable body.
 func (f Form) DecodeLoosely(body []byte) map[string]any {
 	text := body
 	switch f {
@@ -121,7 +120,7 @@ func (f Form) DecodeLoosely(body []byte) map[string]any {
 	return tree
 }
 
-// DecodePatch returns the operations of a JSON patch, nil for what is none.
+// DecodePatch returns the operations of a JSON patch, or nil for another body.
 func (f Form) DecodePatch(body []byte) []map[string]any {
 	if f != jsonPatchForm {
 		return nil

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// DefaultPatience is how long a server waits for more of a body.
+	// DefaultPatience is the time that a server waits for the next bytes of a body.
 	DefaultPatience = 10 * time.Second
-	// linger is how long it reads on, when a request is answered, what its client is
-	// still sending over HTTP/1. A connection that is closed at once may lose the answer.
+	// linger is the time for which the server keeps reading an HTTP/1 body after its answer. A
+	// connection that is closed at once may lose the answer.
 	linger = time.Second
 )
 
-// WithPatience ends bodies of which nothing comes for a time: a caller that reads one gets
-// a 408 as the error, an *apierrors.StatusError. It has to be the outermost handler,
-// because a deadline for reads is one of the whole connection in HTTP/1, and must not be
-// set any more when the request was answered.
+// WithPatience ends bodies that stop arriving: their reader gets a 408 as an
+// *apierrors.StatusError. It must be the outermost handler, because in HTTP/1 the read deadline
+// belongs to the connection, and must not be set after the answer.
 func WithPatience(next http.Handler, wait time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Body == nil || req.Body == http.NoBody {

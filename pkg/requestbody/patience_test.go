@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A client that stops sending is told so, over HTTP/1 and over HTTP/2, as kube-apiserver
-// speaks it; one that sends all of it is not bothered, also when it pauses.
+// TestPatience: a client that stops sending gets an error, over HTTP/1 and over HTTP/2, which
+// kube-apiserver uses. A client that pauses and completes its body does not.
 func TestPatience(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {

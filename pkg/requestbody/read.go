@@ -17,10 +17,10 @@ import (
 // nothing comes has none.
 const maxPreallocated = freeBytes
 
-// Read reads the whole body of a request of a user, whose share grows with what is here
-// of it. When the body is longer than the limit, 0 for none, the request keeps one
-// that yields the same again, and complete is false. The error is the answer for a client
-// whose body did not come, or came when there was no room.
+// Read reads the whole body of a user's request, and increases the share as bytes arrive. If the
+// body is longer than limit (0 for none), complete is false, and the request gets a body that
+// yields the same bytes again. The error is the answer for an incomplete body, or for a body
+// without room.
 func Read(req *http.Request, limit int64, share *Share) (body []byte, complete bool, err error) {
 	done, err := share.budget.begin(req.Context(), share.user)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 // length: `[{},{},…` becomes twenty times as much, `[{"a":1},…` fifty times, and a
 // ConfigMap with a long text hardly more than its text. TestWeigh measures it.
 const (
-	// textFactor is how often the text of a body is there at the same time: as
-	// it came, as canonical manifests, and as what replaces them, in a buffer
-	// that grows by doubling.
+	// textFactor is the number of copies of the text in memory at the same time: the received text,
+	// canonical manifests, and their replacement in a buffer that doubles.
 	textFactor = 4
 
 	// bytesPerJSONValue is the memory of a value in a tree, with its share of maps and slices and
@@ -57,8 +56,7 @@ func weighYAML(text []byte) int64 {
 }
 
 const (
-	// aliasFactor is how many times as long a YAML text may become by what its
-	// aliases stand for.
+	// aliasFactor bounds the growth of a YAML text when its aliases are expanded.
 	aliasFactor = 4
 	// freeAliasBytes is the size that any text may expand to.
 	freeAliasBytes = 64 << 10

@@ -18,8 +18,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestWeigh: bodies made to take much memory take hardly more than what they are
-// charged.
+// TestWeigh: bodies that are designed to take much memory take little more than their weight.
 func TestWeigh(t *testing.T) {
 	const bytes = 1 << 19
 	jsons := map[string]string{

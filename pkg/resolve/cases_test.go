@@ -47,8 +47,8 @@ type deprecated struct {
 	Bundle   bool
 }
 
-// TestUpstream: every request is answered as OLM v1 answers it, but for a bundle with dependencies: that is
-// chosen, and waits for what it requires.
+// TestUpstream: each request gets OLM v1's answer. The exception is a bundle with dependencies:
+// Penstock chooses it, and waits for its dependencies.
 func TestUpstream(t *testing.T) {
 	file, err := os.Open(filepath.Join(sharedData, "small-cases.jsonl"))
 	if os.IsNotExist(err) {

@@ -36,8 +36,8 @@ func cluster(t *testing.T, version string) *clusterversion.Kubernetes {
 	return &found
 }
 
-// TestClusterVersion: a bundle that needs a newer Kubernetes than its cluster has is not chosen, and
-// is named as what keeps the upgrade.
+// TestClusterVersion: a bundle that needs a newer Kubernetes is not chosen, and is named as
+// blocking the upgrade.
 func TestClusterVersion(t *testing.T) {
 	needs := map[string]string{"2.0.0": "1.31.0"}
 	for name, c := range map[string]struct {

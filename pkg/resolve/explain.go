@@ -11,11 +11,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Error says that the rules leave no bundle, or more than one.
+// Error reports that the rules leave no bundle, or more than one.
 type Error struct {
 	// Message is upstream's.
 	Message string
-	// Reason says what is nearest, why it was refused, and what helps.
+	// Reason names the nearest bundle, the rule that refused it, and what helps.
 	Reason string
 	// Refused and Counts are as in Resolution.
 	Refused []Refusal

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// TestOperatorHub: in a catalog as large as OperatorHub's every package resolves, and every
-// step of an upgrade path to the newest version is one that the resolver takes when that
-// version is asked for. FULL=1 has it.
+// TestOperatorHub: in a catalog of OperatorHub's size every package resolves. The resolver takes
+// every step of an upgrade path to the newest version if that version is requested. It needs
+// FULL=1.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("set FULL=1: half a minute")

@@ -59,8 +59,8 @@ func drawRequest(t *rapid.T) Request {
 	return request
 }
 
-// TestOrder: the answer, the reason and the list of what was refused do not depend on the
-// order of catalogs, documents and entries.
+// TestOrder: the answer, the reason and the refused bundles do not depend on the order of catalogs,
+// documents and entries.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		catalogs := []Catalog{drawCatalog(t, "x"), drawCatalog(t, "y")}
@@ -171,8 +171,8 @@ func better(config *fbc.Config, a, b *fbc.Bundle) bool {
 	return versionA.Compare(versionB) > 0
 }
 
-// TestPath: every step of a path is one that the resolver takes when the version is asked
-// for, and no path is shorter.
+// TestPath: the resolver takes every step of a path if its version is requested, and no path is
+// shorter.
 func TestPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		catalog := drawCatalog(t, "x")

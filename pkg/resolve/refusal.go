@@ -24,12 +24,12 @@ const (
 	LowerPriority       Rule = "LowerPriority"
 )
 
-// Rules returns all of them, in the order in which they are asked.
+// Rules returns all rules, in the order in which they are applied.
 func Rules() []Rule {
 	return []Rule{NotInChannel, OutsideRange, NotSuccessor, ClusterVersion, Lower, DeprecatedBundle, DeprecatedInCatalog, LowerPriority}
 }
 
-// MaxRefused is how many refused bundles an answer lists.
+// MaxRefused bounds the refused bundles in an answer.
 const MaxRefused = 20
 
 // Refusal is a bundle that was not chosen, and the first rule that it did not pass.
@@ -39,7 +39,7 @@ type Refusal struct {
 	// Version is empty when the bundle has none that can be read.
 	Version string `json:"version"`
 	Rule    Rule   `json:"rule"`
-	// Why is the rule in words, with what was found.
+	// Why describes the rule and the finding.
 	Why string `json:"why"`
 
 	node *graph.Node
@@ -111,7 +111,7 @@ func (r *resolver) isForeign(own *view) bool {
 	})
 }
 
-// maxChannels is how many a sentence names.
+// maxChannels bounds the channels in one sentence.
 const maxChannels = 5
 
 func channelList(channels []string) string {

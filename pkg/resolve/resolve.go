@@ -24,16 +24,15 @@ type Request struct {
 	// Version is a range in the grammar of Masterminds/semver; empty is any version, also a
 	// pre-release.
 	Version string
-	// Channels limit bundles, and the upgrades that lead to them. Empty are all.
+	// Channels restrict bundles and upgrades; empty allows all.
 	Channels []string
 	// Selector chooses catalogs by their labels; nil and empty are all.
 	Selector *metav1.LabelSelector
-	// SelfCertified takes any version, whatever is installed.
+	// SelfCertified allows any version, independent of the installed one.
 	SelfCertified bool
 	// Installed is nil when nothing is.
 	Installed *Installed
-	// Cluster is the version of the cluster that the bundle is for; nil when it is not known, and
-	// then it does not matter.
+	// Cluster is the version of the cluster; nil if unknown, and then ignored.
 	Cluster *clusterversion.Kubernetes
 }
 
@@ -49,8 +48,8 @@ type Catalog struct {
 	// Config is nil or empty when the catalog does not have the package. It must have been
 	// through fbc's ByPackage, and is not changed.
 	Config *fbc.Config
-	// Err is why it cannot be read. It fails every resolution that asks this catalog: what
-	// it has might be better.
+	// Err is the error of reading the catalog. It fails every resolution that uses this catalog,
+	// because the catalog may have a better bundle.
 	Err error
 }
 
@@ -59,15 +58,16 @@ type Resolution struct {
 	Bundle  *fbc.Bundle
 	Version fbc.Version
 	Catalog string
-	// Channel leads to the bundle: that of the upgrade, or else one that was asked for and
-	// has it, the default channel before others. It is empty when no channel has it.
+	// Channel is a channel with the bundle: the channel of the upgrade, or else a requested
+	// channel, preferably the default channel. It is empty if no channel has the bundle.
 	Channel string
 	// Deprecation has the messages of the bundle's catalog.
 	Deprecation Deprecation
-	// Reason says why this one, and Refused why not others: the nearest first, and not all.
+	// Reason says why this bundle was chosen. Refused lists the nearest refused bundles with
+	// reasons.
 	Reason  string
 	Refused []Refusal
-	// Counts has how many bundles each rule refused, those in Refused included.
+	// Counts has the number of bundles that each rule refused, including those in Refused.
 	Counts map[Rule]int
 }
 
@@ -79,9 +79,8 @@ type Deprecation struct {
 	Bundle   *fbc.Deprecation
 }
 
-// Resolve chooses the bundle. Its errors about the request and the catalogs have upstream's
-// text; when the rules leave no bundle, or more than one, the error is of type *Error and
-// says why.
+// Resolve chooses the bundle. Errors about the request and the catalogs have upstream's text. If
+// the rules leave no bundle, or more than one, the error is an *Error with the reason.
 func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
 	r, err := narrowed(request, catalogs)
 	if err != nil {
@@ -241,8 +240,8 @@ func NeedsKubernetes(bundle *fbc.Bundle) bool {
 	return needs
 }
 
-// MinKubernetes is the Kubernetes that a bundle needs. A version that cannot be read does not count: rendering
-// warns of it.
+// MinKubernetes returns the Kubernetes that a bundle needs. It ignores an unreadable version, since
+// rendering warns of it.
 func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	for _, property := range bundle.Properties {
 		var csv struct {
@@ -257,8 +256,8 @@ func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	return clusterversion.Kubernetes{}, false
 }
 
-// InRange reports whether a version is in a range, in the grammar of Request.Version. Every version
-// is in an empty one, and what cannot be read is in none but itself.
+// InRange reports whether a version is in a range, in the grammar of Request.Version. An empty
+// range contains every version. An unreadable version is only in a range equal to it.
 func InRange(version, wanted string) bool {
 	if wanted == "" || wanted == version {
 		return true

@@ -60,7 +60,7 @@ func bundleOf(version string) fbc.Bundle {
 
 func installed(version string) *Installed { return &Installed{Name: version, Version: version} }
 
-// TestReasons: the reasons for a person who wonders why.
+// TestReasons compares the texts of reasons.
 func TestReasons(t *testing.T) {
 	path := []string{"stable: 1.2.0", "stable: 1.3.0 > 1.2.0", "stable: 1.3.9 > 1.3.0 ~ >=1.2.0 <1.3.9", "stable: 1.4.1 > 1.3.9", "stable: 1.4.2 > 1.4.1"}
 	for name, c := range map[string]struct {
@@ -122,7 +122,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestRulesLeftOpen are rules of upstream that its documentation does not tell.
+// TestRulesLeftOpen tests rules of upstream that its documentation omits.
 func TestRulesLeftOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		catalog []string
@@ -202,7 +202,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestDeprecationOfTheWinner: upstream tells that of the last catalog it looked at.
+// TestDeprecationOfTheWinner: the deprecation is the chosen catalog's. Upstream returns that of the
+// last catalog it examined.
 func TestDeprecationOfTheWinner(t *testing.T) {
 	other := catalogOf(t, "a: 1.0.0")
 	other.Deprecations = []fbc.Deprecations{{Entries: []fbc.Deprecation{{Reference: fbc.Reference{Schema: fbc.SchemaPackage}, Message: "moved"}}}}
@@ -231,7 +232,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestInRange: a range is satisfied by what the resolver would choose.
+// TestInRange: a range contains exactly the versions that the resolver would choose for it.
 func TestInRange(t *testing.T) {
 	for _, tc := range []struct {
 		version, wanted string

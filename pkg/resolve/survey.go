@@ -9,11 +9,11 @@ import (
 
 // Survey is a resolution together with all bundles that it looked at.
 type Survey struct {
-	// Resolution is nil when Err is not: then the rules leave no bundle or more than one, which
-	// is an error of type *Error, or what they leave cannot be installed.
+	// Resolution is nil if Err is set. Err is an *Error if the rules leave no bundle, or more than
+	// one. Otherwise the chosen bundle cannot be installed.
 	Resolution *Resolution
 	Err        error
-	// Seen are the bundles of all catalogs that were asked, in no order.
+	// Seen are the bundles of all selected catalogs, in no order.
 	Seen []Seen
 	// Elsewhere are the bundles of catalogs that the selector does not choose, in no order.
 	Elsewhere []Seen
@@ -25,15 +25,15 @@ type Survey struct {
 type Seen struct {
 	Catalog string
 	Node    *graph.Node
-	// Rule is the rule that refused it, "" when none did: it was chosen, or one of several that
-	// might have been. It is "" for a bundle of Elsewhere.
+	// Rule is the rule that refused the bundle. It is "" for the chosen bundle, for several equal
+	// candidates, and for bundles of Elsewhere.
 	Rule Rule
 
 	own *view
 }
 
-// Look resolves, and returns all that it saw. Its errors are those about the request and the
-// catalogs: then nothing is known.
+// Look resolves, and returns all examined bundles. Its errors are about the request and the
+// catalogs; then there is no result.
 func Look(request Request, catalogs []Catalog) (*Survey, error) {
 	r, err := narrowed(request, catalogs)
 	if err != nil {
@@ -72,8 +72,8 @@ func (r *resolver) elsewhere(catalogs []Catalog) []Seen {
 	return out
 }
 
-// Why says in words what refused a bundle, and what helps. It looks for upgrade paths, so it
-// is for a few bundles.
+// Why describes the refusal of a bundle, and what helps. It searches upgrade paths, so call it for
+// few bundles.
 func (s *Survey) Why(seen Seen) string {
 	if seen.own == nil || seen.Rule == "" {
 		return ""
@@ -89,7 +89,7 @@ func (s *Survey) Why(seen Seen) string {
 	return refused.Why
 }
 
-// Tie says why several catalogs are left, and what helps, "" when that is not so.
+// Tie describes why several catalogs are left, and what helps; "" if there is no tie.
 func (s *Survey) Tie() string {
 	if len(s.resolver.found) < 2 {
 		return ""
@@ -97,8 +97,8 @@ func (s *Survey) Tie() string {
 	return s.resolver.whyTie()
 }
 
-// Newest is the highest version of those that were seen in the channels that are asked for,
-// whatever refused it besides. It is false when there is none that can be read.
+// Newest returns the highest version in the requested channels, even if another rule refused it. It
+// returns false without a readable version.
 func (s *Survey) Newest() (fbc.Version, bool) {
 	var newest *graph.Node
 	for _, one := range s.Seen {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// approvalBytes is how much of a sum an approval digest has: it need not be secret, and nobody
-// gains by finding two diffs with one digest, since uids are not theirs to choose.
+// approvalBytes is the length of an approval digest, in bytes. Short digests suffice: they are not
+// secret, and users cannot choose the uids in a diff to make two digests equal.
 const approvalBytes = 8
 
 // RolledOutBefore returns the revision that a proposal would replace: the newest revision below its
@@ -27,8 +27,8 @@ func RolledOutBefore(revisions []olm.ClusterExtensionRevision, number int64) *ol
 	return found
 }
 
-// ApprovalDigest names the diff between what is rolled out, nil for nothing, and a proposal.
-// The content of a revision never changes, so the two revisions are the diff.
+// ApprovalDigest identifies the diff between the rolled out revision (nil for none) and a proposal.
+// The content of a revision never changes, so the uids of both identify the diff.
 func ApprovalDigest(from, to *olm.ClusterExtensionRevision) string {
 	var before types.UID
 	if from != nil {

@@ -61,8 +61,8 @@ func StoredInventory(in rollout.Inventory) store.Inventory {
 	return out
 }
 
-// CheckCluster tells why the objects of an inventory are not to be looked for in a cluster:
-// they are in another one. The cluster is empty for the one of revisions that name none.
+// CheckCluster returns an *ElsewhereError if the objects of an inventory are in another cluster.
+// cluster is empty for the default target.
 func CheckCluster(inventory store.Inventory, cluster string) error {
 	if len(inventory.Entries) == 0 || inventory.Cluster == cluster {
 		return nil
@@ -70,10 +70,10 @@ func CheckCluster(inventory store.Inventory, cluster string) error {
 	return &ElsewhereError{Recorded: inventory.Cluster, Named: cluster}
 }
 
-// ElsewhereError says that what a chain has is in another cluster than the one that its
-// revisions name now.
+// ElsewhereError reports that the objects of a chain are in another cluster than its revisions name
+// now.
 type ElsewhereError struct {
-	// Recorded and Named are uids of clusters, empty for the one of those that name none.
+	// Recorded and Named are uids of clusters; empty is the default target.
 	Recorded, Named string
 }
 

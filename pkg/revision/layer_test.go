@@ -102,9 +102,9 @@ func TestProbesOfARevision(t *testing.T) {
 	}
 }
 
-// TestB8OptionsDoNotReplaceEachOther: of what a revision, a phase and an object say
-// the nearest counts, for that one thing; everything else stays as it was said. (The
-// number is that of docs/reference/conformance.md.)
+// TestB8OptionsDoNotReplaceEachOther: an option of an object overrides the same option of its phase
+// and revision, and leaves other options unchanged. The number is from
+// docs/reference/conformance.md.
 func TestB8OptionsDoNotReplaceEachOther(t *testing.T) {
 	r := numbered(1, listing("v1 ConfigMap a sha256:1", "v1 ConfigMap b sha256:2"))
 	r.Spec.CollisionProtection = olmv1alpha1.CollisionProtectionNone

@@ -7,7 +7,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Names are the marks by which the objects of chains are known.
+// Names returns the marks of the objects of chains.
 func Names() observe.Names {
 	return observe.Names{
 		ChainLabel:         olmv1alpha1.ChainLabel,
@@ -19,8 +19,8 @@ func Names() observe.Names {
 	}
 }
 
-// PreviewWork returns the engine's work if a revision were the only wanted one of its chain,
-// whatever its state: the work of a preview. All are the revisions of the chain. It has neither
+// PreviewWork returns the engine's work for a preview of a revision, as if it were the only wanted
+// one of its chain, whatever its state. all are the revisions of the chain. The work has neither
 // Bodies nor Save.
 func PreviewWork(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
 	compiled, err := Layer(revision, false) // the order is nothing to a preview

@@ -9,28 +9,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// IsLayer is true for revisions whose objects are wanted in the cluster.
+// IsLayer reports whether the objects of a revision should be in the cluster.
 func IsLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && !IsHanded(revision)
 }
 
-// IsHanded is true for revisions whose objects were handed to Helm.
+// IsHanded reports whether the objects of a revision were handed to Helm.
 func IsHanded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[olmv1alpha1.HandedToHelmAnnotation] != ""
 }
 
-// LeavesObjects is true for revisions that are no layer any more and whose objects stay: of those
-// that are being deleted, and those that were handed to Helm.
+// LeavesObjects reports whether the objects of a former layer stay: it is being deleted with policy
+// Orphan, or was handed to Helm.
 func LeavesObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return IsHanded(revision) || !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 }
 
-// PackRoot names the pack of a revision: it follows from what the revision refers to.
+// PackRoot returns the root of a revision's pack, computed from its references.
 func PackRoot(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return pack.Root(references.Of(revision))
 }
 
-// Mark returns the way in which an object is rolled out, from the entry of a revision.
+// Mark returns the rollout instructions of an object, from its entry in a revision.
 func Mark(entry olmv1alpha1.RevisionObject) release.Mark {
 	return release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}
 }

@@ -22,8 +22,8 @@ func Removed(from, to []manifest.Ref) []manifest.ID {
 	return removed
 }
 
-// RemovedDigest names what a revision, by its uid, removes: a user who has read it in a diff
-// can acknowledge it before the revision is rolled out. It is empty for nothing.
+// RemovedDigest identifies the objects that a revision, by its uid, removes. A user who has read
+// them in a diff can acknowledge the digest before the rollout. It is empty if nothing is removed.
 func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	if len(removed) == 0 {
 		return ""

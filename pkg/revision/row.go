@@ -11,7 +11,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Row returns the history's row of a revision whose pack is root, but for its Counts.
+// Row returns the history's row of a revision whose pack is root, without Counts.
 func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row {
 	row := store.Row{
 		PackRoot:  root,
@@ -26,7 +26,8 @@ func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row 
 	if revision.Status.RequestedBy != nil {
 		row.RequestedBy = revision.Status.RequestedBy.Username
 	}
-	// Of an imported revision the requester is who imported it.
+	// The status of an imported revision names the importer. The annotation names the original
+	// requester.
 	if first := revision.Annotations[olmv1alpha1.RequestedByAnnotation]; first != "" {
 		row.RequestedBy = first
 	}
@@ -40,8 +41,9 @@ func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row 
 	return row
 }
 
-// Result is how far a revision has come, "" when its conditions do not say. Once
-// it is given up they do not: what they said before stays in history.
+// Result returns the state of a revision by its conditions, or "" if they do not say. The
+// conditions of a revision that is no longer rolled out say only that it succeeded; its history
+// keeps other results.
 func Result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	for _, candidate := range []struct{ condition, result string }{
 		{olmv1alpha1.ConditionSucceeded, olmv1alpha1.ResultSucceeded},
@@ -59,7 +61,7 @@ func Result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// Counts are those of the first of some revisions against the one behind it.
+// Counts returns the object counts of the first revision against the second.
 func Counts(revisions []olmv1alpha1.ClusterExtensionRevision) *store.Counts {
 	own, others := references.Of(&revisions[0]), []manifest.Ref(nil)
 	if len(revisions) > 1 {

@@ -13,22 +13,21 @@ import (
 
 // Teardown has the effects of a revision's deletion on its objects.
 type Teardown struct {
-	// Deleted go, what others and data go with first.
+	// Deleted are the objects to delete. Objects that contain other objects or data are first.
 	Deleted []manifest.ID
-	// Adopted stay because they existed before the extension, and Orphaned because the
-	// policy of their revision says so.
+	// Adopted stay because they existed before the extension. Orphaned stay by the policy of their
+	// revision.
 	Adopted, Orphaned []manifest.ID
 	// Listed stay because another revision lists them, By its name; of several the newest.
 	Listed []manifest.ID
 	By     string
-	// Paused is a revision that lets nothing go while it is paused, empty for none.
+	// Paused is a paused revision that blocks deletions, or empty.
 	Paused string
 }
 
-// TeardownOf returns what becomes of what a revision has in the cluster when it is deleted
-// now; orphans is true when the deletion asks to leave its objects. All are the revisions of
-// its extension. The answer of the cluster, and whether somebody is asked before, is not
-// known here.
+// TeardownOf returns the effect of deleting a revision now on its objects. orphans is true if the
+// deletion asks to keep the objects. all are the revisions of its extension. It does not know the
+// cluster's answers, or whether a confirmation is needed.
 func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, all []olmv1alpha1.ClusterExtensionRevision, inventory rollout.Inventory) Teardown {
 	var found Teardown
 	listing, policies := map[manifest.ID]*olmv1alpha1.ClusterExtensionRevision{}, map[int64]*olmv1alpha1.ClusterExtensionRevision{}

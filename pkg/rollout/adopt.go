@@ -78,8 +78,8 @@ func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// unproven is why an object is not taken for one that a restore brought back: its digest is keyed
-// by another store, so its content has to say it.
+// unproven returns the reason why an object does not count as brought back by a restore, or "".
+// Another store's key made its recorded digest, so its live content is compared.
 func (o *object) unproven(ctx context.Context, seen Seen, wanted map[string]any) (string, error) {
 	memo := o.memo
 	if memo != nil && !memo.Intent() || !o.who.restored(o.step, seen.Observation, memo) || seen.Applied == o.step.Digest {

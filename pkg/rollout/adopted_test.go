@@ -11,8 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestAdoptedIsLeft: an object that existed before the chain stays when the chain goes, unless the
-// policy of its revision says otherwise, or an extension had been installed with it.
+// TestAdoptedIsLeft: an object that existed before the chain stays when the chain is deleted.
+// Exceptions are the policy of its revision, and an object that had been installed with another
+// extension.
 func TestAdoptedIsLeft(t *testing.T) {
 	const before, made = "Namespace b", "ConfigMap b/x"
 	for name, tc := range map[string]struct {

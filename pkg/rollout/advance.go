@@ -54,7 +54,7 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 	return nil, nil
 }
 
-// refusals are why objects keep the phase that they belong to from being started.
+// refusals are the failures of objects that keep their phase from being started.
 type refusals map[manifest.ID]Failure
 
 // leading is the index of the layer that advances, -1 for none.

@@ -15,8 +15,8 @@ func stagesOfOnePhase(layer *Layer) {
 	}
 }
 
-// TestEarlyStages: one that needs no more than that what is before it exists does
-// not wait for gates, those behind it do, and so does everything of another phase.
+// TestEarlyStages: an early stage waits only until the objects before it exist, not for gates.
+// Later stages and other phases wait for the gates.
 func TestEarlyStages(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -46,8 +46,8 @@ func TestEarlyStages(t *testing.T) {
 	}
 }
 
-// TestSaves counts how often an inventory is stored: before the writes of each
-// stage, with what those before it have found, and once behind the last.
+// TestSaves counts the saves of an inventory: one before the writes of each stage, with the
+// findings of earlier stages, and one at the end.
 func TestSaves(t *testing.T) {
 	saves := func(s *saga) int {
 		writes, _ := s.spent()

@@ -18,12 +18,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Kinds knows the kinds of the target cluster, as a Reader does.
+// Kinds reports whether kinds of the target cluster have a status. A Reader implements it.
 type Kinds interface {
 	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
 }
 
-// Manifests are the manifests of a chain as they are applied: with the marks of its objects.
+// Manifests renders the manifests of a chain for an apply, with the chain's marks.
 type Manifests struct {
 	Bodies Bodies
 	Kinds  Kinds

@@ -18,13 +18,13 @@ type Budget struct {
 	Explicit map[int64]bool
 	// Acknowledged holds the users' answers to Report.Acknowledge.
 	Acknowledged map[string]bool
-	// Listed returns the objects that a revision lists which is no layer, and whether they are
-	// known. A nil Listed knows of none: then nothing counts as replaced.
+	// Listed returns the objects of a revision that is no layer, and whether they are known. With a
+	// nil Listed nothing counts as replaced.
 	Listed func(revision int64) ([]manifest.ID, bool)
-	// Undone is true for an object that only an upgrade without success had added: it has the
-	// content of a revision that never succeeded, while an earlier one did, and no revision that
-	// succeeded has the object. Losing it is no loss, except for objects that contain others or
-	// data. Nil is for none.
+	// Undone reports whether only a failed upgrade had added an object: a revision that never
+	// succeeded gave it its content, an earlier revision succeeded, and no revision with the object
+	// succeeded. The deletion of such an object does not count, unless it contains other objects or
+	// data. Nil means that no object is undone.
 	Undone func(id manifest.ID, revision int64) bool
 	// Reviewed is true for an object of a revision if a user named its deletion before resuming a
 	// later revision. Nil is for none.
@@ -34,8 +34,8 @@ type Budget struct {
 // Deletion is one charge of the budget.
 type Deletion struct {
 	At time.Time
-	// Objects is the number of lost objects: those deleted without another of their kind in their
-	// place.
+	// Objects is the number of lost objects: deletions without a new object of the same kind in
+	// their place.
 	Objects int
 }
 

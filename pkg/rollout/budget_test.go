@@ -56,7 +56,8 @@ func (s *saga) answer() bool {
 // left counts the objects in the cluster.
 func (s *saga) left() int { return len(s.objects) }
 
-// TestFreeze: nothing is rolled out, repaired or removed, and what would be is said.
+// TestFreeze: a frozen chain is not rolled out, repaired or pruned. The report names the pending
+// writes.
 func TestFreeze(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/old=1")
@@ -90,8 +91,8 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestBudget: more than the budget goes only when it is deleted or acknowledged, and
-// only as a whole.
+// TestBudget: deletions beyond the budget happen only after a deletion of the revision or an
+// acknowledgement, and then all together.
 func TestBudget(t *testing.T) {
 	const n = budget.Objects + 5
 	setup := func(t *testing.T) *saga {

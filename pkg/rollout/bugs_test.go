@@ -70,8 +70,8 @@ func TestB5OrphansAreFree(t *testing.T) {
 	}
 }
 
-// TestB6TwoActiveRevisionsDoNotFight: the newer one has what it reached, no matter who comes
-// last.
+// TestB6TwoActiveRevisionsDoNotFight: objects of reached stages belong to the newer revision, in
+// whatever order passes run.
 func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/y=1")
@@ -82,8 +82,8 @@ func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 	}
 }
 
-// TestB10StatusIsAFieldLikeOthers: only what was written through the status
-// subresource is none of our business, whatever other kinds of the group have.
+// TestB10StatusIsAFieldLikeOthers: the engine ignores only a status that was written through the
+// status subresource of the kind itself.
 func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
 	wanted := objectNamed(t, `{"spec":{"a":"1"},"status":{"mode":"on"}}`)
 	for name, tc := range map[string]struct {
@@ -100,7 +100,7 @@ func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
 	}
 }
 
-// TestB12StaleDeletesAreJudgedAgain: a delete that comes too late is no error.
+// TestB12StaleDeletesAreJudgedAgain: a delete with an outdated resourceVersion is no error.
 func TestB12StaleDeletesAreJudgedAgain(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -113,7 +113,7 @@ func TestB12StaleDeletesAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestB13ReportsDoNotFlap: a report of many failures does not depend on which came first.
+// TestB13ReportsDoNotFlap: a report of many failures does not depend on their order.
 func TestB13ReportsDoNotFlap(t *testing.T) {
 	var first string
 	for round := range 20 {
@@ -151,8 +151,8 @@ func TestB14RepairsBackOff(t *testing.T) {
 	}
 }
 
-// TestB15NamespaceAndContentInOnePhase: that the namespace is not there yet does not
-// hold the phase back that makes it.
+// TestB15NamespaceAndContentInOnePhase: a missing namespace does not block the phase that creates
+// it.
 func TestB15NamespaceAndContentInOnePhase(t *testing.T) {
 	s := newSaga()
 	s.refuse = func(_ string, ref manifest.Ref) error {

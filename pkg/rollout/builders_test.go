@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// failer is what testing.TB and rapid.T have in common.
+// failer has the methods common to testing.TB and rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -45,11 +45,11 @@ type saga struct {
 	takesFrom map[int64]map[string]bool
 	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
 	deletesAdopted map[int64]bool
-	// listed is what revisions list that were layers once.
+	// listed holds the objects of earlier layers, by revision.
 	listed map[int64][]manifest.ID
 	// owner is the chain; empty is argocd.
 	owner string
-	// last is what the last pass reported.
+	// last is the report of the last pass.
 	last Report
 }
 

@@ -19,8 +19,8 @@ func (c *claimant) Claims(context.Context) (string, error) {
 	return c.why, c.err
 }
 
-// TestRival: while somebody else rolls the objects out, nothing of them is created, changed or
-// deleted; and nobody is asked while there is nothing to write.
+// TestRival: while another program owns the objects, the engine neither creates, changes nor
+// deletes them. The engine asks the competing owner only before a write.
 func TestRival(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -95,8 +95,7 @@ func TestRival(t *testing.T) {
 	}
 }
 
-// TestRivalLetsRelease: objects that are only given up go on, so that everything can be left to the
-// rival.
+// TestRivalLetsRelease: the engine still releases objects, so that they can be left to the rival.
 func TestRivalLetsRelease(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))

@@ -23,7 +23,7 @@ const (
 	// longestInside is the longest time between two looks into a namespace; the first one
 	// is settleFallback.
 	longestInside = 5 * time.Minute
-	// maxNamed is how many objects a question names.
+	// maxNamed bounds the objects that a question names.
 	maxNamed = 3
 	// copiedByOLM is the label of ClusterServiceVersions that OLM puts into every namespace.
 	copiedByOLM = "olm.copiedFrom"
@@ -39,7 +39,7 @@ type NamespaceContents interface {
 type inside struct {
 	// full says what would go with it, empty for nothing.
 	full string
-	// next is when to look again, and wait the time until then.
+	// next is the time of the next look, and wait the duration until then.
 	next time.Time
 	wait time.Duration
 }

@@ -40,8 +40,8 @@ func deletes(t *testing.T, objects ...string) *saga {
 	return s
 }
 
-// TestNotEmpty: of what somebody deletes, a claim with data and a namespace with things of
-// others have to be answered for.
+// TestNotEmpty: when a user deletes a revision, the deletion of a claim with data, or of a
+// namespace with foreign objects, needs a confirmation.
 func TestNotEmpty(t *testing.T) {
 	owned := func(o *metav1.PartialObjectMetadata) {
 		o.OwnerReferences = []metav1.OwnerReference{{Kind: "Widget", Name: "x"}}
@@ -55,7 +55,8 @@ func TestNotEmpty(t *testing.T) {
 		inside  []metav1.PartialObjectMetadata
 		volume  string
 		change  func(*saga)
-		// asks is what the question says, nothing for none; left are the objects that stay.
+		// asks lists parts of the expected question, none for no question. left is the number of
+		// objects that stay.
 		asks []string
 		left int
 	}{
@@ -103,8 +104,8 @@ func TestNotEmpty(t *testing.T) {
 	}
 }
 
-// TestNotEmptyAnswered: an answer lets go what was asked about, also when the process dies
-// between, and the things of others need not be gone.
+// TestNotEmptyAnswered: a confirmation allows the deletion of exactly the named objects, even after
+// a crash. Foreign objects may still exist.
 func TestNotEmptyAnswered(t *testing.T) {
 	s := deletes(t, "Namespace n=1", "PersistentVolumeClaim n/data=1", "Deployment.apps n/server=1")
 	s.inside = map[string][]metav1.PartialObjectMetadata{"n": {lodger("Deployment.apps n/mine")}}
@@ -130,8 +131,8 @@ func TestNotEmptyAnswered(t *testing.T) {
 	}
 }
 
-// TestNotEmptyLooks: a namespace is looked into more and more rarely, and goes without a
-// question when the things of others have gone.
+// TestNotEmptyLooks: the contents of a namespace are checked ever more rarely. The namespace is
+// deleted without a confirmation once the foreign objects are gone.
 func TestNotEmptyLooks(t *testing.T) {
 	s := deletes(t, "Namespace n=1")
 	s.inside = map[string][]metav1.PartialObjectMetadata{"n": {lodger("Deployment.apps n/mine")}}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// contestAllowance is how often an object is repaired at once within
-	// contestWindow; after that each repair waits twice as long as the one before.
+	// contestAllowance is the number of immediate repairs of an object within contestWindow. After
+	// that each repair waits twice as long as the previous one.
 	contestAllowance = 5
 	contestWindow    = 10 * time.Minute
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestContested: somebody changes an object back as often as they can, and every
-// change brings a pass. The engine stays polite, and wins when the other stops.
+// TestContested: another client reverts an object after each repair. The engine waits ever longer
+// between repairs, and repairs the object when the other client stops.
 func TestContested(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -205,8 +205,8 @@ func TestPausedRevisionCreatesNoDefaults(t *testing.T) {
 	}
 }
 
-// TestLateWatchOfCreateOnlyObject makes an object that the watch does not show
-// yet: the next pass knows better.
+// TestLateWatchOfCreateOnlyObject: the watch does not show a created object yet. The next pass does
+// not create it again.
 func TestLateWatchOfCreateOnlyObject(t *testing.T) {
 	s := newSaga()
 	s.become(s.revision(1).phase("a", theirs+"=1@0"))

@@ -52,7 +52,8 @@ type Decision struct {
 	Message string
 }
 
-// Seen is the known state of a live object.
+// Observation is the observation of a present object. For an absent object, its ResourceVersion may
+// be the version that the watch has reached.
 type Seen struct {
 	Presence observe.Presence
 	// Observation of a present object. For an absent one ResourceVersion may
@@ -180,7 +181,7 @@ func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entr
 	return memo != nil && !memo.Intent() || seen.Applied == step.Digest || seen.Applied.Keyed()
 }
 
-// Owns returns whether a live object is the chain's, and if not, in words, the owner. Memo is the
+// Owns reports whether a live object is the chain's, and if not, in words, the owner. Memo is the
 // object's entry in the inventory, or nil.
 func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner string) {
 	recorded := memo != nil && !memo.Intent() && memo.UID == seen.UID

@@ -26,7 +26,8 @@ type definitions struct {
 	versions map[string]map[schema.GroupKind]map[string]bool
 }
 
-// defined is what a definition says of its kind. One that nothing is known of is deleted.
+// defined is the state of a CustomResourceDefinition. The zero value stands for a deleted
+// definition.
 type defined struct {
 	// versions that it lists, and whether they are served.
 	versions map[string]bool
@@ -86,7 +87,7 @@ func conversionFails(ref manifest.Ref) error {
 	return apierrors.NewInternalError(errors.New("conversion webhook for " + ref.GroupVersionKind().String() + " failed: connection refused"))
 }
 
-// applies is why an apply is refused whatever it says.
+// applies returns the error of an apply that fails regardless of its content.
 func (m *model) applies(ref manifest.Ref, have *thing, createOnly bool) error {
 	definition, known := m.kinds[ref.GroupKind()]
 	switch {
@@ -162,7 +163,7 @@ func (t *thing) partialIn(ref manifest.Ref) *metav1.PartialObjectMetadata {
 	return live
 }
 
-// Mapping serves a kind in the versions that it is served in.
+// Mapping returns the resource of a kind in a served version.
 func (m *model) Mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +184,7 @@ func (m *model) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 	return &meta.RESTMapping{GroupVersionKind: used.GroupVersionKind(), Scope: meta.RESTScopeNamespace}, nil
 }
 
-// HasStatus is never asked about the kinds of the model: they have no field status.
+// HasStatus returns false: the kinds of the model have no status.
 func (m *model) HasStatus(context.Context, schema.GroupVersionKind) (bool, error) { return false, nil }
 
 // Instances lists definitions; no definition of a test is one of a chain's objects.

@@ -24,7 +24,7 @@ type Writer interface {
 	Delete(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) error
 	// Reassign replaces the managedFields of an object.
 	Reassign(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error)
-	// Release removes the marks of a chain from an object and keeps the rest.
+	// Release removes the marks of a chain from an object, and keeps all other fields.
 	Release(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, marks targetclient.Marks) error
 }
 
@@ -38,7 +38,7 @@ type Reader interface {
 	// Served returns the resource of a kind in a served version. A NoMatch error means that
 	// no version is served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// HasStatus returns whether a kind has the subresource status: the API server then ignores the
+	// HasStatus reports whether a kind has the subresource status: the API server then ignores the
 	// field status in an apply. It fails with a NoMatch error while the kind is not served in this
 	// version.
 	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
@@ -46,7 +46,7 @@ type Reader interface {
 	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Observer returns the known state of objects (see package observe).
+// Want must not keep interests: the caller reuses the slice.
 type Observer interface {
 	// Want must not keep the interests: the caller uses the slice again.
 	Want(owner string, interests ...observe.Interest)
@@ -79,7 +79,7 @@ type Options struct {
 	Observer Observer
 	// Trier is for shared objects with fields of other managers.
 	Trier Trier
-	// Explainer is called for objects that have not been ready for a while; the default knows
+	// Explainer is called for objects that have not been ready for a while. The default explains
 	// nothing.
 	Explainer Explainer
 	// NamespaceContents is called for namespaces that a user deletes with their revision; the

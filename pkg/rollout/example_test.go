@@ -80,8 +80,8 @@ func install(ctx context.Context, config *rest.Config, owner string, manifests .
 	}
 }
 
-// The engine without Penstock's API and store: a namespace with a ConfigMap in it,
-// in any cluster.
+// Example uses the engine without Penstock's API and store: it rolls out a namespace and a
+// ConfigMap.
 func Example() {
 	config := &rest.Config{Host: "https://cluster.example.com"}
 	err := install(context.Background(), config, "greeter",

@@ -33,11 +33,12 @@ const (
 
 // look has the findings about an object that is not ready.
 type look struct {
-	// since is when it was seen first that the object is not ready, and next when to look.
+	// since is the time at which the object was first seen not ready. next is the time of the next
+	// look.
 	since, next time.Time
 	// manifest of the object, from the first look on.
 	manifest map[string]any
-	// found is the cause, nil for none; shown is how it may be told.
+	// found is the cause, nil for none; shown is its redacted text.
 	found *cause.Cause
 	shown string
 	// denied is the server's answer when the engine lacks the right to look; empty when it has it.

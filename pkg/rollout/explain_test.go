@@ -86,7 +86,7 @@ func messagesOf(r Report) []string {
 	return out
 }
 
-// TestLooks are made of what is not ready, ever more rarely, and of nothing else.
+// TestLooks: the engine examines only objects that are not ready, ever more rarely.
 func TestLooks(t *testing.T) {
 	o := &oracle{reason: "ImagePullBackOff"}
 	s := waiting(t, o, "ConfigMap a/x=1", "Deployment.apps a/y=1")
@@ -130,7 +130,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestLooksAreBounded whatever the chain has.
+// TestLooksAreBounded: the number of looks is bounded for a chain of any size.
 func TestLooksAreBounded(t *testing.T) {
 	o := &oracle{reason: "Unschedulable"}
 	var workloads []string
@@ -144,7 +144,8 @@ func TestLooksAreBounded(t *testing.T) {
 	}
 }
 
-// TestLooksThatFail leave what was found before; a missing right is told once.
+// TestLooksThatFail: after a failed look the earlier findings stay. A missing right is reported
+// once.
 func TestLooksThatFail(t *testing.T) {
 	o := &oracle{reason: "OOMKilled"}
 	s := waiting(t, o, "Deployment.apps a/y=1", "Deployment.apps a/z=1")
@@ -168,7 +169,7 @@ func TestLooksThatFail(t *testing.T) {
 	}
 }
 
-// TestRefusalsBehindWebhooks: a refusal by a webhook without endpoints says where they are missing.
+// TestRefusalsBehindWebhooks: a refusal by a webhook without endpoints names the Service.
 func TestRefusalsBehindWebhooks(t *testing.T) {
 	s := newSaga()
 	s.refuse = func(string, manifest.Ref) error {

@@ -238,8 +238,8 @@ func Explain(ref manifest.Ref, err error) string {
 }
 
 const (
-	// refusalBytes is how long an answer may be that is told as it is, and causeBytes how
-	// much is told of each cause of a longer one, maxCauses of them.
+	// refusalBytes is the length up to which a server's answer is reported unchanged. Of a longer
+	// answer, maxCauses causes are reported with causeBytes each.
 	refusalBytes = 320
 	causeBytes   = 200
 	maxCauses    = 3

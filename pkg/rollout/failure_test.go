@@ -74,8 +74,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOutOfMessages: no value of a Secret gets into status, whatever the server says
-// about it.
+// TestSecretsStayOutOfMessages: no value of a Secret gets into status, even if the server's message
+// quotes it.
 func TestSecretsStayOutOfMessages(t *testing.T) {
 	const value = "hunter2"
 	secrets := schema.GroupResource{Resource: "secrets"}
@@ -139,8 +139,7 @@ func TestTimePassesDuringAPass(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsItsReason: however long the value is that was refused, the field and the
-// reason are told.
+// TestRefusalKeepsItsReason: a refusal with a long value still names the field and the reason.
 func TestRefusalKeepsItsReason(t *testing.T) {
 	long := strings.Repeat(`{"matchLabels":{"app":"x"}}`, 300)
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}

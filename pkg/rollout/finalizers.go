@@ -16,9 +16,10 @@ const (
 	// HeldAfter is the time after which a user should look at an object that finalizers keep from
 	// being deleted. A controller that removes a load balancer or a cluster takes minutes.
 	HeldAfter = 5 * time.Minute
-	// firstInspection is when the cluster has passed a deletion on to what goes with the object.
+	// firstInspection is the delay of the first look: by then the cluster has begun to delete the
+	// dependents.
 	firstInspection = 5 * time.Second
-	// maxInspected is how many instances of a definition are looked at for finalizers.
+	// maxInspected bounds the instances of a definition whose finalizers are read.
 	maxInspected = 100
 )
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestDetained: of what goes with a definition or a namespace, the instances are named that finalizers hold.
+// TestDetained: the message names the instances, or contents, that finalizers hold.
 func TestDetained(t *testing.T) {
 	deleted := func(finalizers ...string) func(*metav1.PartialObjectMetadata) {
 		return func(o *metav1.PartialObjectMetadata) {

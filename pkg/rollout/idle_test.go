@@ -58,9 +58,8 @@ func idleSaga(t testing.TB, objects int) *saga {
 	return s
 }
 
-// TestIdlePassMakesLittleGarbage: chains are looked at again and again, by every
-// event of one of their objects. Garbage of a pass with nothing to do is paid by
-// all that is idle.
+// TestIdlePassMakesLittleGarbage: every event of an object starts a pass over its chain. The
+// garbage of passes without work is the cost of an idle process.
 func TestIdlePassMakesLittleGarbage(t *testing.T) {
 	const objects, passes, most = 60, 50, 1024
 	s := idleSaga(t, objects)
@@ -80,8 +79,8 @@ func TestIdlePassMakesLittleGarbage(t *testing.T) {
 	}
 }
 
-// BenchmarkIdlePass is a pass over a chain in which nothing changed. The number of
-// interest is ns/object: the target is 10 µs.
+// BenchmarkIdlePass measures a pass over an unchanged chain. The target is 10 µs per object
+// (ns/object).
 func BenchmarkIdlePass(b *testing.B) {
 	for _, objects := range []int{12, 60, 1000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
@@ -98,8 +97,8 @@ func BenchmarkIdlePass(b *testing.B) {
 	}
 }
 
-// An object of which nothing has to be done in the cluster may have something to be
-// written down: that it is wanted after all.
+// TestRestingObjectIsNotDoomed: a pass may change the inventory without a write to the cluster.
+// Here it clears the mark that an object may be deleted.
 func TestRestingObjectIsNotDoomed(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))

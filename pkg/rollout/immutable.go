@@ -79,10 +79,10 @@ func (t Trial) Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal
 	return nil, &UnchangeableError{refusal}
 }
 
-// Adopt tries the adoption of a live object by a manifest, as it is carried out: the former manager
-// loses the object (see managedfields.TakeOver), defaults of the former manifest may be removed,
-// and fields that are left to others stay. Tried is false when no takeover is to be tried, or when
-// the server refuses it as invalid. Then the manifest is applied to the object as it is.
+// Adopt tries the adoption of a live object by dry-run, as the engine would adopt it. The former
+// manager loses the object (see managedfields.TakeOver), defaults of the former manifest may be
+// removed, and yielded fields stay. Tried is false without a takeover, or if the server refuses it
+// as invalid. Then the manifest is applied to the object as it is.
 func (t Trial) Adopt(ctx context.Context, step stage.Step, wanted map[string]any, live *unstructured.Unstructured) (tried bool, err error) {
 	plan := managedfields.TakeOver(wanted, live.GetManagedFields(), t.Manager, step.APIVersion())
 	if plan == nil {

@@ -115,7 +115,7 @@ func TestTrialOfAdoption(t *testing.T) {
 	}
 }
 
-// TestRemedy: the command is true for the kind, and says what goes with the object.
+// TestRemedy: the command fits the kind, and says what is deleted with the object.
 func TestRemedy(t *testing.T) {
 	cases := map[string]struct {
 		kind manifest.ID
@@ -141,9 +141,9 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-// TestMakesRoom: after the server refused exactly the update to the newest revision, an object that a
-// person deletes is for that revision, whichever process sees it go. In every other case it is for the
-// newest layer that has reached its stage.
+// TestMakesRoom: a user deletes an object after the server refused its update to the newest
+// revision. Then the newest revision creates it, whichever process sees the deletion. In all other
+// cases the newest layer that has reached the object's stage creates it.
 func TestMakesRoom(t *testing.T) {
 	const x, y = "ConfigMap a/x", "ConfigMap a/y"
 	cases := map[string]struct {

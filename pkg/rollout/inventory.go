@@ -20,11 +20,10 @@ type Inventory struct {
 	Reached map[string]int
 	// Deletions are the recent charges of the budget, oldest first.
 	Deletions []Deletion
-	// Repairs are the newest reverted changes of others, the last one last.
+	// Repairs are the newest repairs of changes by others, the newest last.
 	Repairs []RepairRecord
 	// Levels holds the keys of the layers whose stages are ordered by install level. Reached counts
-	// those stages, so the order is decided when the first one is reached, is stored with it, and
-	// never changes. The engine only keeps it.
+	// these stages. So the order is fixed and stored when the first stage is reached.
 	Levels map[string]bool
 }
 
@@ -58,7 +57,7 @@ type Entry struct {
 	// observe.Observation.Installed).
 	Adopted bool
 	// Refused is the number of the newer revision whose update of the object the server refuses,
-	// although it would create the object anew; 0 is for none (see makesRoom).
+	// although it would create a new object; 0 is for none (see makesRoom).
 	Refused int64
 	// Finished is the outcome of a Job that removes itself; empty for all else.
 	Finished observe.Outcome
@@ -71,8 +70,8 @@ func (e Entry) equal(other Entry) bool {
 		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && e.Refused == other.Refused && e.Finished == other.Finished && slices.Equal(e.Yielded, other.Yielded)
 }
 
-// Intent returns true while it is unknown whether the object was written. A Shared object that was
-// to be deleted and is absent has such an entry, too.
+// Intent reports whether it is unknown if the object was written. An absent Shared object that was
+// to be deleted has such an entry, too.
 func (e Entry) Intent() bool { return e.UID == "" }
 
 // Entry returns the entry of an object, or nil.

@@ -82,7 +82,7 @@ func existing(s *saga) []string {
 	return out
 }
 
-// TestLevelsSplitPhases reports a phase once, whatever levels its objects have.
+// TestLevelsSplitPhases: a phase is reported once, even if its objects have several levels.
 func TestLevelsSplitPhases(t *testing.T) {
 	s := newSaga()
 	report := s.roll(t, installation(s))
@@ -188,7 +188,8 @@ func TestEmptyLevels(t *testing.T) {
 	}
 }
 
-// TestNewRevisionBetweenLevels replaces what is installed while level 0 runs.
+// TestNewRevisionBetweenLevels: a new revision replaces the installation while level 0 is in
+// progress.
 func TestNewRevisionBetweenLevels(t *testing.T) {
 	s := newSaga()
 	first := installation(s)
@@ -264,8 +265,8 @@ func TestLevelOneNeverComesEarly(t *testing.T) {
 
 // The bugs that others have had in such barriers, by name.
 
-// TestTimeoutIsNotSuccess: a pass whose context ends has done nothing, reaches
-// nothing, and says so ("all errors were context errors" was once taken for none).
+// TestTimeoutIsNotSuccess: a pass whose context ends does nothing, reaches no stage, and reports
+// that. A pass with only context errors once counted as a success.
 func TestTimeoutIsNotSuccess(t *testing.T) {
 	s := newSaga()
 	s.become(installation(s))
@@ -303,8 +304,8 @@ func TestCancelBetweenLevelsIsNotSuccess(t *testing.T) {
 	}
 }
 
-// TestCancelWithQueuedWorkEnds: more objects than workers, and a context that ends
-// in the middle, must not leave anybody waiting for a worker.
+// TestCancelWithQueuedWorkEnds: a context that ends with more objects than workers leaves no object
+// waiting for a worker.
 func TestCancelWithQueuedWorkEnds(t *testing.T) {
 	s := newSaga()
 	var objects []string
@@ -385,8 +386,8 @@ func TestFailedPassIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestSlowObjectStarvesNobody: nobody waits within a pass for health, so that one
-// slow workload takes no worker from the others.
+// TestSlowObjectStarvesNobody: a pass never waits for health, so a slow workload occupies no
+// worker.
 func TestSlowObjectStarvesNobody(t *testing.T) {
 	s := newSaga()
 	s.become(s.revision(1).byLevels().phase("a", server+"=1", "Deployment.apps a/b=1", "Deployment.apps a/c=1", theirs+"=ours@1"))

@@ -8,8 +8,8 @@ import (
 
 // Faults that random histories found, each as short as possible.
 
-// TestKeepIsReadBeforeADelete: while the watch has not come to our last write, it is
-// not known whether somebody asked for the object to be left.
+// TestKeepIsReadBeforeADelete: while the watch lags behind our last write, the object is read
+// before its deletion, because a user may have asked to keep it.
 func TestKeepIsReadBeforeADelete(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -31,8 +31,8 @@ func TestKeepIsReadBeforeADelete(t *testing.T) {
 	}
 }
 
-// TestAutoscalersKeepWhatIsNotRecorded: an engine that recognises an object that no record
-// knows, after a crash or with a store that was lost, takes nothing from others.
+// TestAutoscalersKeepWhatIsNotRecorded: after a crash or with a lost store, the engine recognises
+// an unrecorded object and keeps fields of autoscalers.
 func TestAutoscalersKeepWhatIsNotRecorded(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "Deployment.apps a/x=1"))
@@ -45,8 +45,8 @@ func TestAutoscalersKeepWhatIsNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAutoscalersKeepWhatWasDisowned: an upgrade of an object whose managedFields are
-// gone begins with the manifest before, and leaves out what had been yielded.
+// TestAutoscalersKeepWhatWasDisowned: an upgrade of an object without managedFields starts from the
+// previous manifest, and leaves out yielded fields.
 func TestAutoscalersKeepWhatWasDisowned(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "Deployment.apps a/x=1"))
@@ -66,8 +66,8 @@ func TestAutoscalersKeepWhatWasDisowned(t *testing.T) {
 	}
 }
 
-// TestIntentBeforeWhatMayBeACreate: an update of an object that turns out to be gone
-// is a create, and a crash behind it must not lose the object.
+// TestIntentBeforeWhatMayBeACreate: the update of a deleted object creates it. A crash after that
+// does not lose the object.
 func TestIntentBeforeWhatMayBeACreate(t *testing.T) {
 	for k := range 4 {
 		s := newSaga()
@@ -100,8 +100,8 @@ func (s *saga) restoredByBackup(object string) {
 	})
 }
 
-// TestRestoredByBackup: an object that a restore brought back is the extension's again, and the
-// next revision removes what it leaves out.
+// TestRestoredByBackup: the engine recognises an object that a backup restored. The next revision
+// removes the fields that it lacks.
 func TestRestoredByBackup(t *testing.T) {
 	for name, lost := range map[string]bool{"with the record": false, "without it": true} {
 		t.Run(name, func(t *testing.T) {

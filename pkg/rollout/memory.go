@@ -16,15 +16,14 @@ const (
 	// unservedRetry bounds the back-off while the kind of an object is not served: what
 	// cures that is a definition, which need not be one that is watched.
 	unservedRetry = 30 * time.Second
-	// settledFor is how long what was found out about an object that has not changed
-	// since is believed.
+	// settledFor is the time for which findings about an unchanged object are reused.
 	settledFor = 10 * time.Minute
 	// overtakenAllowance is in how many passes in a row a write may come too late
 	// before the next one waits.
 	overtakenAllowance = 3
-	// maxHidden is how many objects of a chain are watched by name.
+	// maxHidden bounds the objects of a chain that are watched by name.
 	maxHidden = 50
-	// settleFallback is when to look again at what an event should have told.
+	// settleFallback is the delay of the next look if an expected event is missing.
 	settleFallback = 30 * time.Second
 )
 
@@ -106,14 +105,14 @@ type failedAttempt struct {
 	until   time.Time
 }
 
-// deletion is an object as it was when its deletion was accepted, and until when its watch
-// is believed to be behind that while it shows the object as it was.
+// deletion is an object at the time when its deletion was accepted. Until the time until, a watch
+// that still shows the object unchanged counts as lagging.
 type deletion struct {
 	targetclient.Precondition
 	until time.Time
 }
 
-// refusal is why the server refuses an object, and since when it does.
+// refusal holds the server's reason for refusing an object, and the time of the first refusal.
 type refusal struct {
 	reason string
 	since  time.Time

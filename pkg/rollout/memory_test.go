@@ -59,8 +59,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestWhatIsDoneTakesNoMemory: a chain whose objects are all written remembers no check, and has
-// no room for them either.
+// TestWhatIsDoneTakesNoMemory: a chain without pending writes keeps no checks in memory, and no
+// space for them.
 func TestWhatIsDoneTakesNoMemory(t *testing.T) {
 	const chains, objects, most = 200, 50, 1 << 20
 	inUse := func() int64 {
@@ -138,8 +138,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestLag: writes that come too late are tried again at once, and then less and less
-// often.
+// TestLag: writes with an outdated resourceVersion are repeated at once, and then ever more rarely.
 func TestLag(t *testing.T) {
 	m, id := newMemory(), manifest.ID{Name: "x"}
 	var got []time.Duration

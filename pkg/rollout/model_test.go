@@ -31,7 +31,7 @@ var (
 	_ NamespaceContents = &model{}
 )
 
-// errCrash is what everything answers once the process is dead.
+// errCrash is the error of every call after the process has died.
 var errCrash = errors.New("the process was killed by the test")
 
 func testNames() observe.Names {
@@ -58,7 +58,7 @@ type model struct {
 	// released are the objects that the writer ever let go; true until it writes to
 	// them again.
 	released map[types.UID]bool
-	// fuse is how many writes are left until the process dies; negative is never.
+	// fuse is the number of writes until the process dies; negative is never.
 	fuse int
 	dead bool
 	// lastWriteLands tells whether the write at which it dies happens.
@@ -72,9 +72,9 @@ type model struct {
 	// volumes of claims that are bound, and what others have in namespaces.
 	volumes map[manifest.ID]string
 	inside  map[string][]metav1.PartialObjectMetadata
-	// insideError is what every look into a namespace answers, nil for what is there.
+	// insideError is the error of every look into a namespace; nil returns the contents.
 	insideError error
-	// unreadable is what every Read answers, nil for the object.
+	// unreadable is the error of every Read; nil returns the object.
 	unreadable error
 }
 
@@ -141,7 +141,7 @@ func (t *thing) set(path, value, by string) {
 	t.fields[path] = owned{value, []string{by}}
 }
 
-// metadata is what the server shows of an object.
+// metadata returns the metadata that the server shows of an object.
 func (t *thing) metadata() metav1.ObjectMeta {
 	o := metav1.ObjectMeta{
 		Namespace: t.ref.Namespace, Name: t.ref.Name, UID: t.uid, Generation: t.generation,
@@ -421,7 +421,7 @@ func (t *thing) owners() []string {
 	return all
 }
 
-// Reassign changes whose fields are whose.
+// Reassign replaces the managedFields of an object.
 func (m *model) Reassign(_ context.Context, ref manifest.Ref, p targetclient.Precondition, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -620,7 +620,7 @@ func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstruc
 	return live, nil
 }
 
-// InNamespace has what a test says, besides what the chain has.
+// InNamespace returns the contents that a test sets, besides the chain's objects.
 func (m *model) InNamespace(_ context.Context, namespace, _ string) ([]metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -645,7 +645,7 @@ func (m *model) ReadMetadata(_ context.Context, ref manifest.Ref) (*metav1.Parti
 	return have.partialIn(used), nil
 }
 
-// Get answers as watches do: what has no label is seen by name only.
+// Get answers like watches: objects without the label are visible only by name.
 func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -664,7 +664,7 @@ func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	return seen, observe.Present
 }
 
-// Want tells which objects to watch by name; all kinds are watched by label.
+// Want sets the objects to watch by name; all kinds are watched by label.
 func (m *model) Want(owner string, interests ...observe.Interest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

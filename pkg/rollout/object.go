@@ -96,7 +96,7 @@ type objectResult struct {
 // decide applies the table to the object.
 func (o *object) decide(seen Seen) Decision { return Decide(o.who, o.step, seen, o.memo) }
 
-// recorded is how the object is addressed that the inventory has.
+// recorded returns the reference of the object with the version that the inventory has.
 func (o *object) recorded() manifest.Ref { return o.memo.ref(o.step.ID) }
 
 // refuse is a result without a write.

@@ -301,8 +301,8 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewOfTheSilent: an answer that says nothing about an object is no
-// answer about the whole.
+// TestPreviewOfTheSilent: if the server does not answer for one object, the preview fails as a
+// whole.
 func TestPreviewOfTheSilent(t *testing.T) {
 	cases := map[string]error{
 		"unreachable": &url.Error{Op: "Patch", URL: "https://host", Err: errors.New("connection refused")},
@@ -329,7 +329,7 @@ func TestPreviewOfTheSilent(t *testing.T) {
 	}
 }
 
-// TestPreviewAsksOnce: a user who permits sees everything at once.
+// TestPreviewAsksOnce: the Permit gets all objects in one call.
 func TestPreviewAsksOnce(t *testing.T) {
 	s := rollout.NewScenario()
 	s.Roll(t, s.Revision(1).Phase("p", "ConfigMap a/x=1", "ConfigMap a/y=1"))

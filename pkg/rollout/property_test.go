@@ -50,7 +50,7 @@ func pool() []string {
 	return []string{"ConfigMap a/x", "ConfigMap a/y", "ConfigMap b/x", "Deployment.apps a/x", "Deployment.apps b/y", "Namespace a", "Widget.example.com a/w", "Widget.example.com b/w"}
 }
 
-// TestProperties holds the engine to its one rule, whatever happens.
+// TestProperties: the engine keeps its one rule in random histories.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &history{
@@ -208,7 +208,7 @@ func (s *history) frost(t *rapid.T) {
 	}
 }
 
-// meddle is what other people do.
+// meddle makes a random change as another user would.
 func (s *history) meddle(t *rapid.T) {
 	ref := refOf(rapid.SampledFrom(pool()).Draw(t, "object"))
 	have := s.objects[ref.ID]
@@ -308,7 +308,7 @@ func (s *history) crash(t *rapid.T) {
 	}
 }
 
-// check is what holds at any moment.
+// check tests the properties that hold at any time.
 func (s *history) check(t *rapid.T) {
 	for key, n := range s.reached {
 		if s.stored.Reached[key] < n {

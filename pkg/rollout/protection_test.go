@@ -24,8 +24,8 @@ func tries(t *testing.T, s *saga) (last Report) {
 	return last
 }
 
-// TestProtectedRests: a protected object is asked about again from time to time, and as soon as
-// somebody allows the takeover.
+// TestProtectedRests: the protection of an object is checked again from time to time, and as soon
+// as a user allows the takeover.
 func TestProtectedRests(t *testing.T) {
 	const object = "ConfigMap n/x"
 	keep := newSaga()
@@ -58,8 +58,8 @@ func TestProtectedRests(t *testing.T) {
 	}
 }
 
-// TestProtected goes through the ways in which the engine could make the extension "keep" lose
-// an object in a protected namespace for somebody who has another extension.
+// TestProtected: the ways by which another extension could make the extension "keep" lose an object
+// in a protected namespace.
 func TestProtected(t *testing.T) {
 	const object, home = "PersistentVolumeClaim n/data", "Namespace n"
 	allowed := map[int64]map[string]bool{1: {"keep": true}, 2: {"keep": true}}
@@ -82,7 +82,7 @@ func TestProtected(t *testing.T) {
 		protected string
 		takesFrom map[int64]map[string]bool
 		do        func(*testing.T, *saga) Report
-		// lost is true when keep loses the object; says is what the report says otherwise.
+		// lost is true if keep loses the object; otherwise says is a part of the report.
 		lost bool
 		says string
 	}{

@@ -110,7 +110,8 @@ func TestMayRemove(t *testing.T) {
 	}
 }
 
-// TestPruneOrder: the last stage goes first, and nothing goes before that is gone.
+// TestPruneOrder: the last stage is deleted first, and each stage must be gone before the next one
+// is deleted.
 func TestPruneOrder(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("a", "Namespace a=1", "ConfigMap a/x=1").phase("b", "Deployment.apps a/y=1"))
@@ -135,8 +136,7 @@ func TestPruneOrder(t *testing.T) {
 	}
 }
 
-// TestDeleteIsSentOnce: a watch that has not come to the deletion yet is not
-// asked to hurry by deleting again.
+// TestDeleteIsSentOnce: while the watch lags behind a deletion, the delete is not sent again.
 func TestDeleteIsSentOnce(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("a", "ConfigMap a/x=1"))
@@ -179,8 +179,8 @@ func TestDeleteJudgesAgain(t *testing.T) {
 	}
 }
 
-// TestPausedWritesNothing: neither repairs nor deletes, but it says what it would
-// do.
+// TestPausedWritesNothing: a paused layer neither repairs nor deletes, and reports the pending
+// writes.
 func TestPausedWritesNothing(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("a", "ConfigMap a/x=1", "ConfigMap a/y=1", "ConfigMap a/z=1")
@@ -204,8 +204,8 @@ func TestPausedWritesNothing(t *testing.T) {
 	}
 }
 
-// TestPausedAbove: while the next revision is being prepared, this one is rolled
-// out; what the paused one has reached already stays with it.
+// TestPausedAbove: below a paused newer revision, this revision is rolled out. Stages that the
+// paused revision has reached keep its content.
 func TestPausedAbove(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("a", "ConfigMap a/x=1").phase("b", "ConfigMap a/y=1")
@@ -288,8 +288,8 @@ func TestCollisionWritesNothingOfThePhase(t *testing.T) {
 	}
 }
 
-// TestPredecessorIsNotJudged: a lagging watch that still shows the object from
-// before ours was made leads neither to a collision nor to a lost entry.
+// TestPredecessorIsNotJudged: a lagging watch still shows the object that existed before ours. That
+// causes neither a collision nor a lost entry.
 func TestPredecessorIsNotJudged(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("a", "ConfigMap a/x=1")
@@ -317,8 +317,8 @@ func TestPredecessorIsNotJudged(t *testing.T) {
 	}
 }
 
-// TestAttemptsDependOnWhatIsSeen: a kind or an object that comes is tried at once,
-// whatever the back-off of the failures before.
+// TestAttemptsDependOnWhatIsSeen: when a kind or an object appears, the next attempt is immediate,
+// despite the back-off of earlier failures.
 func TestAttemptsDependOnWhatIsSeen(t *testing.T) {
 	version := func(v string) observe.Observation { return observe.Observation{ResourceVersion: v} }
 	unknown, absent, later := Seen{Presence: observe.Unknown}, Seen{Presence: observe.Absent, Observation: version("5")}, Seen{Presence: observe.Absent, Observation: version("9")}

@@ -48,7 +48,7 @@ func (e *Engine) describeDrift(id manifest.ID, drifts []managedfields.Drift, obj
 	return e.Redactor.Values(id.GroupKind(), objects...).Mask(managedfields.Describe(drifts))
 }
 
-// trouble is why an object's presence is unknown, without what it may quote.
+// trouble returns the reason why an object's presence is unknown, redacted.
 func (e *Engine) trouble(id manifest.ID) error {
 	return e.Redactor.Error(id, e.Observer.Trouble(id))
 }

@@ -17,17 +17,17 @@ const (
 	lostObject = "someone had deleted it"
 )
 
-// RepairRecord is a reverted change of others, once or several times.
+// RepairRecord is a repaired change by others, with the number of its repetitions.
 type RepairRecord struct {
 	ID manifest.ID
-	// Revision is the revision whose content the object was given again.
+	// Revision is the revision whose content the repair restored.
 	Revision int64
 	// Manager is the field manager of the change; empty when unknown.
 	Manager string
 	// Lost names the changed fields and their manager, without values of Secrets.
 	Lost string
-	// Count is the number of repairs, the first and the last of them at First and Last, in UTC,
-	// to the second.
+	// Count is the number of repairs. First and Last are the times of the first and the last
+	// repair, in UTC, to the second.
 	Count       int
 	First, Last time.Time
 }

@@ -17,8 +17,8 @@ func repairsOf(i Inventory) []string {
 	return lines
 }
 
-// TestRepairsAreRecorded: the inventory says who changed which field, in the write that the repair
-// costs anyway, and a new process knows it.
+// TestRepairsAreRecorded: the inventory records the changed fields and their managers, without an
+// additional write. A new process reads the record.
 func TestRepairsAreRecorded(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1", "ConfigMap a/y=1"))

@@ -177,7 +177,7 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, re
 	}
 }
 
-// closed is why a gate is.
+// closed is the reason why a gate is closed.
 type closed struct {
 	message string
 	unknown bool

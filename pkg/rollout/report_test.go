@@ -24,7 +24,7 @@ func lines(r Report) []string {
 	return out
 }
 
-// TestReport follows one chain through its life.
+// TestReport: the reports of one chain from its first rollout to its deletion.
 func TestReport(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("config", "Namespace a=1", "ConfigMap a/x=1").phase("deploy", "Deployment.apps a/y=1").phase("last", "ConfigMap a/z=1")

@@ -41,8 +41,8 @@ func (s *saga) passes(t *testing.T) Report {
 	return report
 }
 
-// TestDriftIsReported: changes and deletions stay and are named, but for objects that decide who may do
-// what. When the report ends, everything is repaired.
+// TestDriftIsReported: changes and deletions by others are reported and not repaired, except for
+// guards (see isGuard). When reporting ends, all are repaired.
 func TestDriftIsReported(t *testing.T) {
 	s := newSaga()
 	guards := reportedDrift(t, s)
@@ -90,7 +90,7 @@ func TestUpgradeWhileDriftIsReported(t *testing.T) {
 	}
 }
 
-// TestGuards: kinds of other groups that decide who may do what are guards, too.
+// TestGuards: kinds of other groups that control access are guards, too.
 func TestGuards(t *testing.T) {
 	for object, want := range map[string]bool{
 		"Role.rbac.authorization.k8s.io a/b": true, "ClusterRoleBinding.rbac.authorization.k8s.io b": true, "MutatingWebhookConfiguration.admissionregistration.k8s.io b": true,

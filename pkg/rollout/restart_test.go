@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// quietFor is how long a process goes on without news before it is taken for one that
-// will say the same for ever: longer than anything that is remembered lasts.
+// quietFor is the time without news after which a process counts as settled. It is longer than
+// anything in memory lasts.
 const quietFor = 3 * settledFor
 
 // rest lets a process go on as it would: with passes when something happens that it is
@@ -45,8 +45,8 @@ func (s *saga) rest(t failer) Report {
 	return s.last
 }
 
-// tells is what people see of a chain: what is reported, what is in the cluster, and what
-// is known to be there.
+// tells returns the visible state of a chain: the report, the objects in the cluster, and the
+// inventory.
 func (s *saga) tells(report Report) []string {
 	var out []string
 	for _, layer := range report.Layers {

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestFieldRestored: objects of two extensions that Velero restored are recognised by their marks,
-// in the same cluster and in another one. The Secret's digest is keyed by a store that is gone.
+// TestFieldRestored: the engine recognises objects of two extensions that Velero restored, in the
+// same and in another cluster. The key of the Secret's digest is lost with its store.
 func TestFieldRestored(t *testing.T) {
 	const cases = "../../../shared/data/field-cases/plans"
 	names := observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
@@ -65,8 +65,8 @@ func TestFieldRestored(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAdvisedToDeleteData: the words of a collision never ask for the deletion of what
-// holds data, and are true of create-only objects.
+// TestNobodyIsAdvisedToDeleteData: the message of a collision never advises the deletion of an
+// object that contains data. It is true for create-only objects, too.
 func TestNobodyIsAdvisedToDeleteData(t *testing.T) {
 	who := Identity{Chain: "shop", Manager: "penstock/shop"}
 	foreign := observe.Observation{UID: "theirs"}

@@ -88,7 +88,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Layer is one revision of a chain whose objects are wanted in the cluster.
+// Layer is a revision of a chain whose objects should be in the cluster.
 type Layer struct {
 	// Key identifies the layer for ever (a revision's uid): the latch of reached stages is kept
 	// under it.
@@ -104,7 +104,7 @@ type Layer struct {
 	Paused bool
 }
 
-// Freeze is the reason why nothing must be written to the cluster, no matter who asks.
+// Freeze is the reason why nothing must be written to the cluster.
 type Freeze struct {
 	// Author and Reason in words for people.
 	Author, Reason string
@@ -135,7 +135,7 @@ type Work struct {
 	// they have. Objects of other revisions get no owner.
 	NewOwners map[int64]*targetclient.NewOwner
 	// DeleteAdopted holds the numbers of revisions whose objects are deleted even if they existed
-	// before the chain. Such objects of other revisions are released.
+	// before the chain. Such objects of all other revisions are released.
 	DeleteAdopted map[int64]bool
 	// Freeze is set while nothing must be written; pending writes are reported.
 	Freeze *Freeze
@@ -174,8 +174,8 @@ type Report struct {
 	Events []Event
 	// RequeueAfter asks for another pass even without an event; 0 asks for none.
 	RequeueAfter time.Duration
-	// Idle is true when the engine neither works nor tries again: at most, another pass searches
-	// why objects are not ready. It needs no manifests.
+	// Idle is true if the engine has nothing to write or retry. Another pass would at most examine
+	// objects that are not ready, without manifests.
 	Idle bool
 }
 
@@ -183,11 +183,11 @@ type Report struct {
 type LayerReport struct {
 	Revision int64
 	Phases   []PhaseReport
-	// Complete is true when all stages were reached, and all objects that belong to the layer are
-	// as it says and pass their probes.
+	// Complete is true if all stages were reached, and all objects of the layer have its content
+	// and pass their probes.
 	Complete bool
-	// Unknown is true when no fault of the layer is known, but not all of it can be seen: it has
-	// failures, and all of them are Unknown.
+	// Unknown is true if the layer has failures, and all of them are Unknown: no fault is known,
+	// but the state of some objects is unknown.
 	Unknown bool
 	// Level is the install level in progress; nil when levels do not order the layer, or all of
 	// them are done.
@@ -198,9 +198,10 @@ type LayerReport struct {
 type LevelReport struct {
 	// Number of the level in progress.
 	Number int
-	// Objects of the level, and how many of them are not as desired or do not pass their probes.
+	// Objects is the number of the level's objects. Unready counts the objects that differ from the
+	// manifest or do not pass their probes.
 	Objects, Unready int
-	// Waiting is how many objects of later levels wait for it.
+	// Waiting is the number of objects of later levels that wait for this level.
 	Waiting int
 	// Failures hold the level back, in the order of rollout.
 	Failures []Failure
@@ -211,13 +212,13 @@ type PhaseReport struct {
 	Name string
 	// Reached is true when rollout has touched the phase.
 	Reached bool
-	// Objects, and how many of them are as the manifest says (Applied), pass their probes
-	// (Available), belong to a newer layer (Superseded), or were not reached yet (Pending). The
-	// layer is responsible for all others.
+	// Objects is the number of objects. Of them, Applied have the content of the manifest,
+	// Available pass their probes, Superseded have the content of a newer layer, and Pending are
+	// not reached yet.
 	Objects, Applied, Available, Superseded, Pending int
 	// Failures hold the phase back, in the order of its objects.
 	Failures []Failure
-	// Drift has changes of others, while they are reported and not repaired.
+	// Drift lists changes by others that are reported and not repaired.
 	Drift []Failure
 }
 

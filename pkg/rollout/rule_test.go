@@ -16,8 +16,8 @@ import (
 //
 // The random histories of TestProperties and TestTwoExtensions are held to it.
 type rule struct {
-	// wanted is what the cluster has to have: of each object, the content that the
-	// newest layer gives it that has reached its stage.
+	// wanted holds the required content of each object: the content from the newest layer that has
+	// reached the object's stage.
 	wanted map[manifest.ID]stage.Step
 	// listed are the objects of any layer, reached or not. Objects in none of them have to
 	// go, when they were ours to take away.

@@ -17,14 +17,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Scenario is a saga for tests of packages that build on this one, which have to be outside
-// of it: they see what is exported.
+// Scenario is a saga for external tests, which see only exported names.
 type Scenario struct{ *saga }
 
 // NewScenario begins with an empty cluster.
 func NewScenario() *Scenario { return &Scenario{newSaga()} }
 
-// Names are those that objects are marked with.
+// Names returns the marks of objects.
 func (s *Scenario) Names() observe.Names { return testNames() }
 
 // Work is the chain as it should be.
@@ -33,7 +32,7 @@ func (s *Scenario) Work() Work { return s.work() }
 // Revision begins a revision.
 func (s *Scenario) Revision(number int64) *script { return s.revision(number) }
 
-// Adopting is Revision that takes over what exists.
+// Adopting is Revision with the adoption of existing objects.
 func (s *Scenario) Adopting(number int64) *script {
 	return s.revision(number).adopting(stage.AdoptAlways)
 }
@@ -44,10 +43,10 @@ func (r *script) Phase(name string, objects ...string) *script { return r.phase(
 // Adopting sets how collisions are dealt with.
 func (r *script) Adopting(adopt stage.Adoption) *script { return r.adopting(adopt) }
 
-// Become makes revisions the active ones.
+// Become sets the active revisions.
 func (s *Scenario) Become(revisions ...*script) { s.become(revisions...) }
 
-// Roll is Become, and waits until the cluster is at rest.
+// Roll calls Become, and waits until the engine is idle.
 func (s *Scenario) Roll(t testing.TB, revisions ...*script) { s.roll(t, revisions...) }
 
 // Release has the objects of a revision released instead of deleted.
@@ -56,7 +55,7 @@ func (s *Scenario) Release(revision int64) { s.orphan[revision] = true }
 // Refuse lets writes and dry-runs be answered by a function; nil lets them happen.
 func (s *Scenario) Refuse(answer func(verb string, ref manifest.Ref) error) { s.refuse = answer }
 
-// Unreadable is what every read is answered with.
+// Unreadable makes every read fail with an error.
 func (s *Scenario) Unreadable(answer error) { s.unreadable = answer }
 
 // Set changes a field of an object as a manager.
@@ -74,7 +73,7 @@ func (s *Scenario) Control(id manifest.ID, by *metav1.OwnerReference) {
 	s.alter(id, func(o *thing) { o.controller = by })
 }
 
-// Place puts an object of somebody else into the cluster.
+// Place creates an object with another owner in the cluster.
 func (s *Scenario) Place(ref manifest.Ref, data map[string]string) { s.place(ref, data) }
 
 // Erase takes an object away.

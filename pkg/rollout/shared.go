@@ -18,14 +18,13 @@ import (
 const (
 	// FingerprintAbsent is the fingerprint of an object that does not exist.
 	FingerprintAbsent = "absent"
-	// sharedAttempts is how often a shared object is looked at again because it
-	// changed between the look and the write.
+	// sharedAttempts bounds the tries to write a shared object that changes between the read and
+	// the write.
 	sharedAttempts = 4
 )
 
-// Fingerprint identifies the state of a live object that a user reviews: its uid and everything
-// except metadata and status. So annotations of others and its operator's status make no
-// difference.
+// Fingerprint identifies the reviewed state of a live object: its uid and all content except
+// metadata and status. So annotations and status do not change it.
 func Fingerprint(live *unstructured.Unstructured) string {
 	if live == nil {
 		return FingerprintAbsent
@@ -206,8 +205,8 @@ func withoutAnnotations(object map[string]any) map[string]any {
 	return out
 }
 
-// Stale returns why a live object is not the reviewed one: its last writer. It is empty when it is.
-// Us is our own field manager.
+// Stale describes how a live object differs from the reviewed one, with its last writer. It is
+// empty for the reviewed object. us is our field manager.
 func Stale(live *unstructured.Unstructured, reviewed, us string) string {
 	switch {
 	case Fingerprint(live) == reviewed:

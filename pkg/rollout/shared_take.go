@@ -46,8 +46,8 @@ func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.U
 }
 
 // TakesMore returns the fields that an apply of wanted onto a shared object would take beyond the
-// allowed ones, as far as possible without the server: a value that it names may be the same to the
-// server, see Beyond. Us is our own field manager.
+// allowed ones (see Beyond). It does not ask the server, to which a differently spelled value may
+// be equal. us is our field manager.
 func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
 	return Beyond(managedfields.WouldTake(wanted, live, us), may)
 }

@@ -104,7 +104,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A shared object is written once, and what others do to it afterwards is told.
+// TestShareThenDrift: a shared object is written once, and later changes by others are reported.
 func TestShareThenDrift(t *testing.T) {
 	s := newSaga()
 	s.sharing(t, s.foreign(t), false)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurns: custom resources are removed while what serves them is there.
+// TestTurns: custom resources are deleted before the objects that serve them.
 func TestTurns(t *testing.T) {
 	const (
 		crd      = "CustomResourceDefinition.apiextensions.k8s.io widgets.example.com"
@@ -108,7 +108,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestHeld: an object that waits for a finalizer says which, and calls somebody when it lasts.
+// TestHeld: an object that waits for a finalizer names it, and needs a user after a while.
 func TestHeld(t *testing.T) {
 	for name, tc := range map[string]struct {
 		finalizers []string

@@ -35,9 +35,9 @@ func (s *saga) beside(owner string) *saga {
 	return other
 }
 
-// TestTwoExtensions: of two extensions with any wishes, order and protection, and whenever one of
-// them dies, each object is one's alone in the end, nobody deletes what is the other's, and they
-// leave each other in peace.
+// TestTwoExtensions: two extensions run with random policies, orders and protections, and one is
+// deleted at a random time. In the end each object has one owner, and no extension deletes or
+// changes the other's objects.
 func TestTwoExtensions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := newSaga()

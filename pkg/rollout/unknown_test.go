@@ -37,8 +37,7 @@ func (b *blindfold) Get(id manifest.ID) (observe.Observation, observe.Presence) 
 
 func (b *blindfold) Trouble(manifest.ID) error { return b.trouble }
 
-// TestUnknown: an object that cannot be seen is neither right nor wrong, and nothing is done about
-// it.
+// TestUnknown: an object that cannot be read counts as neither right nor wrong, and is not written.
 func TestUnknown(t *testing.T) {
 	x, y := refOf("ConfigMap a/x").ID, refOf("Deployment.apps a/y").ID
 	cases := map[string]struct {

@@ -23,11 +23,11 @@ const (
 	// passUnits is the cost that the probes of a chain may have at once: enough for any object,
 	// whose probes together may cost no more.
 	passUnits = probe.MaxCELCost
-	// refillTime is how long it takes until what was spent may be spent again.
+	// refillTime is the time in which a spent allowance is refilled.
 	refillTime = 5 * time.Second
 )
 
-// allowance is how much the probes of a chain may cost now.
+// allowance is the cost that the probes of a chain may spend now.
 type allowance struct {
 	left uint64
 	at   time.Time
@@ -40,7 +40,7 @@ func (a *allowance) refill(now time.Time) {
 	a.at = now
 }
 
-// full is how long it takes until all may be spent.
+// full returns the time until the allowance is full.
 func (a *allowance) full() time.Duration {
 	return max(1, time.Duration((passUnits-a.left)*uint64(refillTime)/passUnits))
 }

@@ -18,7 +18,7 @@ import (
 // costs so much.
 type costly struct {
 	units uint64
-	// asked is how often it was asked, and spent what that cost, since it was read last.
+	// asked and spent are the number and the cost of evaluations since they were last read.
 	asked int
 	spent uint64
 	// on is called when it is asked.
@@ -103,15 +103,15 @@ func TestVerdictsAreKept(t *testing.T) {
 	}
 }
 
-// TestPassCosts: a pass costs no more than a pass may, whatever the probes of a chain cost, and
-// passes no more than the time between them gives; all objects are judged in the end, and until
-// then nothing is known to be wrong with them.
+// TestPassCosts: the probes of a pass cost at most its allowance, and passes together at most the
+// refilled allowance. All objects are judged in the end. Until then an object is not reported as
+// faulty.
 func TestPassCosts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		units   uint64
 		objects int
-		// passes is how many times probes are evaluated at most.
+		// rounds bounds the evaluations of the probes.
 		rounds int
 	}{
 		"Ordinary": {"all in one pass", 100, 400, 1},
@@ -160,8 +160,8 @@ func TestPassCosts(t *testing.T) {
 	}
 }
 
-// TestTooDear: an object whose probes cost more than any object may has a verdict, which
-// is not True, and is not judged again and again.
+// TestTooDear: an object whose probes exceed the cost of one object gets a verdict other than True,
+// and is not judged again and again.
 func TestTooDear(t *testing.T) {
 	c := &costly{units: passUnits + 1}
 	s := judgedBy(c, 3)
@@ -187,8 +187,8 @@ func TestTooDear(t *testing.T) {
 	}
 }
 
-// TestJudgingEnds: a pass that is to end judges nothing more, and what it did not judge
-// is not taken for judged.
+// TestJudgingEnds: a pass whose context ended judges no further objects, and does not count them as
+// judged.
 func TestJudgingEnds(t *testing.T) {
 	c := &costly{units: 100}
 	s := judgedBy(c, 50)

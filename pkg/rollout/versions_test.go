@@ -33,8 +33,8 @@ func (s *saga) managersOf(object string) map[string]string {
 	return out
 }
 
-// TestUpgradeBehindAGoneVersion: entries of managedFields of a version that is gone, ours
-// and those of others, do not stop an upgrade, and nobody gets or loses a field by it.
+// TestUpgradeBehindAGoneVersion: managedFields entries of a removed version do not stop an upgrade.
+// No manager gets or loses a field.
 func TestUpgradeBehindAGoneVersion(t *testing.T) {
 	const before, after = "Widget.example.com/v1alpha1 a/w", "Widget.example.com/v1 a/w"
 	for name, skip := range map[string]bool{"with preflight": false, "without": true} {
@@ -108,8 +108,8 @@ func TestCreateOntoAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestGoneVersionIsWatched: an object that was deleted in another version than it was
-// written in is seen to go, without a look at the clock.
+// TestGoneVersionIsWatched: the deletion of an object is seen even if it happens in another version
+// than the written one, without a timeout.
 func TestGoneVersionIsWatched(t *testing.T) {
 	s := newSaga()
 	id := refOf("Widget.example.com a/w").ID
@@ -132,8 +132,7 @@ func TestGoneVersionIsWatched(t *testing.T) {
 	}
 }
 
-// TestStuck: the same refusal is one that somebody should look at behind StuckAfter, and
-// not any more when it is over.
+// TestStuck: a refusal that repeats beyond StuckAfter needs a user, until it ends.
 func TestStuck(t *testing.T) {
 	s := newSaga()
 	internal := apierrors.NewInternalError(fmt.Errorf("conversion webhook failed"))
@@ -174,8 +173,8 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestRefusedRepairIsNoFight: a repair that is refused again and again is told as what it
-// is refused for, and not as one that somebody undoes.
+// TestRefusedRepairIsNoFight: a repair that is refused repeatedly is reported as refused, and not
+// as contested.
 func TestRefusedRepairIsNoFight(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -197,8 +196,8 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 	}
 }
 
-// TestDefinedLater: an object whose definition is in a later phase of its own revision says so,
-// and needs a person. The definition says which kind it defines, also with an irregular plural.
+// TestDefinedLater: an object whose definition is in a later phase of its revision reports that,
+// and needs a user. The kind comes from the definition, even with an irregular plural.
 func TestDefinedLater(t *testing.T) {
 	for name, c := range map[string]struct{ definition, kind, want string }{
 		"regular plural":              {"widgets.example.com", "Widget", ReasonDefinedLater},
@@ -229,7 +228,7 @@ func TestDefinedLater(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNoRefusal: while nobody answers, the objects are not at fault.
+// TestNoAnswerIsNoRefusal: while the server does not answer, the objects are not at fault.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {
 		if Classify(manifest.Ref{}, err).Refused {
@@ -252,7 +251,8 @@ func (d *silent) Delete(context.Context, manifest.Ref, targetclient.Precondition
 	return nil
 }
 
-// TestDeletionIsAskedForAgain when its watch goes on to show the object as it was.
+// TestDeletionIsAskedForAgain: a deletion is sent again if the watch still shows the object
+// unchanged.
 func TestDeletionIsAskedForAgain(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -269,8 +269,8 @@ func TestDeletionIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: an object that came into the way unseen is found behind a check that had
-// passed, although another object of the phase holds it up for longer.
+// TestCheckEnds: a conflicting object that appears after a passed check is found, although another
+// object of the phase blocks it for longer.
 func TestCheckEnds(t *testing.T) {
 	s := newSaga()
 	s.place(refOf("ConfigMap a/y"), map[string]string{"value": "theirs"})
@@ -284,8 +284,8 @@ func TestCheckEnds(t *testing.T) {
 	}
 }
 
-// TestCollisionIsWatchedByItself: the watch by which somebody else shows an object may end
-// before the object goes.
+// TestCollisionIsWatchedByItself: another owner's watch of a conflicting object may end before the
+// object is deleted.
 func TestCollisionIsWatchedByItself(t *testing.T) {
 	s := newSaga()
 	ref := refOf("ConfigMap a/x")
@@ -304,7 +304,8 @@ func TestCollisionIsWatchedByItself(t *testing.T) {
 	}
 }
 
-// TestJudgementEnds when other objects exist than those that it was made with.
+// TestJudgementEnds: a result of conform is discarded when other objects exist than at the time of
+// the check.
 func TestJudgementEnds(t *testing.T) {
 	id := manifest.ID{Kind: "Widget", Name: "w"}
 	p := &pass{}
@@ -317,8 +318,8 @@ func TestJudgementEnds(t *testing.T) {
 	}
 }
 
-// TestStaleEnds: a refusal covers the write and the state onto which it was tried, and is looked at
-// again one day all the same.
+// TestStaleEnds: a refusal is valid for one write onto one state, and is checked again after some
+// time.
 func TestStaleEnds(t *testing.T) {
 	s := newSaga()
 	reviewed := s.foreign(t)
@@ -356,8 +357,8 @@ func (l late) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	return l.Observer.Get(id)
 }
 
-// TestDeleteFindsTheKindGone: an object that went with the definition of its kind is gone,
-// also when only the delete finds that out.
+// TestDeleteFindsTheKindGone: an object that was deleted with its definition counts as gone, even
+// if only the delete request shows that.
 func TestDeleteFindsTheKindGone(t *testing.T) {
 	s := newSaga()
 	s.define(widgets(), serving("v1"))

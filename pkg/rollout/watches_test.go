@@ -8,16 +8,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// watches are how a model tells what happens in it: one stream for each kind. Of
-// one kind, changes come in their order; of several, in any. A watch that is begun
-// anew leaves out what happened in between, and that of a new process may begin
-// before what the last one had seen.
+// watches model the delivery of changes, with one stream per kind. Changes of one kind arrive in
+// order; changes of several kinds arrive in any order. A restarted watch skips the changes in
+// between. The watch of a new process may begin before the last seen change.
 type watches struct {
-	// watched is what they have delivered, and delivered up to when that is, by
-	// kind.
+	// watched is the state that the streams have delivered, and delivered the position of each
+	// stream, by kind.
 	watched   map[manifest.ID]*thing
 	delivered map[schema.GroupKind]int
-	// past is what was delivered, changes what is to be.
+	// past are the delivered changes, changes the pending ones.
 	past, changes []change
 	lagging       bool
 	// news is true when something has happened that a process is told of.

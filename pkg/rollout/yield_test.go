@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestYields: fields that an autoscaler took stay its own, through repairs, upgrades, restarts and
-// adoption, until it gives the field up or the object is made anew.
+// TestYields: fields that an autoscaler took stay with it through repairs, upgrades, restarts and
+// adoption. They return when it gives them up, or the object is recreated.
 func TestYields(t *testing.T) {
 	s := newSaga()
 	x := refOf("Deployment.apps a/x").ID

@@ -25,13 +25,13 @@ type Companion interface {
 
 // Surroundings are the parts of the server that a Companion uses.
 type Surroundings struct {
-	// Host is for clients of the host cluster, in the name of this process. The component
-	// is told in the user agent.
+	// Host returns a configuration for clients of the host cluster in the name of this process. The
+	// user agent contains the component.
 	Host func(component string) *rest.Config
-	// Namespace of the host for everything that belongs to this process.
+	// Namespace is the namespace of this process's objects in the host.
 	Namespace string
-	// ReachedAt is the name at which clients in the cluster reach this process. The
-	// certificate is for it.
+	// ReachedAt is the name by which clients in the cluster reach this process. The certificate is
+	// for this name.
 	ReachedAt string
 	// Certificate returns the serving certificate of the API, PEM. It changes.
 	Certificate func() (certificate, key []byte)

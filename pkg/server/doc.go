@@ -1,8 +1,8 @@
-// Package server is the aggregated API server as a process. It joins the store and the registry to
-// k8s.io/apiserver, and provides what controllers need of them. The packages below it have the
-// parts that a process in a cluster needs, such as certificates, registration, the store's identity
-// and leadership.
+// Package server is the process of the aggregated API server. It connects the store and the
+// registry to k8s.io/apiserver, and gives controllers their clients and records. Its subpackages
+// hold the parts of a process in a cluster, such as certificates, registration, the store's
+// identity and leadership.
 //
-// Options are the flags. newServer (server.go) makes the parts in order; prepare.go and
-// configure.go have its steps. Run (run.go) waits, serves and restarts.
+// Options are the flags. newServer (server.go) creates the parts in order; prepare.go and
+// configure.go hold its steps. Run (run.go) waits, serves and restarts.
 package server

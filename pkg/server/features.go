@@ -9,8 +9,8 @@ import (
 	featuremetrics "k8s.io/component-base/metrics/prometheus/feature"
 )
 
-// BoxcutterRuntime has the engine roll ClusterExtensions out, as revisions. Without it Helm
-// applies them. The name is that of OLM v1's operator-controller.
+// BoxcutterRuntime makes the engine roll out ClusterExtensions as revisions. Without it, Helm
+// applies them. OLM v1's operator-controller has a feature of this name.
 const BoxcutterRuntime featuregate.Feature = "BoxcutterRuntime"
 
 // addFeatures makes our features known to a gate, once.

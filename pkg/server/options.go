@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// DefaultNamespace is the namespace of all objects of this process in the host.
+	// DefaultNamespace is the namespace of this process's objects in the host.
 	DefaultNamespace = registration.DefaultNamespace
 	defaultPort      = 8443
 	minQuota         = "64Mi"
@@ -39,20 +39,20 @@ const (
 	// a string with its quotes escaped, and YAML is indented.
 	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
 
-	// maxPatchCopies bounds the bytes that copy operations of one JSON patch add: an error message
-	// may quote all of them. Labels and annotations have lower limits.
+	// maxPatchCopies bounds the bytes that the copy operations of a JSON patch may add, because an
+	// answer may quote them. Labels and annotations are smaller.
 	maxPatchCopies = 256 << 10
 
-	// deletionWorkers is the number of revisions that a request to delete a collection deletes at
-	// the same time. Each deletion is a write, and asks the host for the rights of the author.
+	// deletionWorkers is the number of revisions that a deletecollection request deletes at the
+	// same time. Each deletion is a write and an access review at the host.
 	deletionWorkers = 8
 
-	// watchGrace bounds the time for open watches to end when the process stops. Without it the
-	// server waits a minute for them, although they end at once on request.
+	// watchGrace is the time that open watches have to end when the process stops. The server's
+	// default is a minute. Watches end at once when their context does.
 	watchGrace = 2 * time.Second
 )
 
-// DefaultRegisterHost is the name by which the host reaches this process.
+// DefaultRegisterHost is the default host name by which the host cluster reaches this process.
 const DefaultRegisterHost = "localhost"
 
 // Options are the user's settings for a server.
@@ -63,9 +63,9 @@ type Options struct {
 	// TargetKubeconfig is a file for the cluster that revisions are rolled out
 	// into; empty is the host.
 	TargetKubeconfig string
-	// ConfirmTargetChange is the decision to give up what was rolled out into another
-	// cluster: the uid of kube-system in the one to go to, or "host". Other values
-	// decide nothing.
+	// ConfirmTargetChange confirms that the objects in the previous target cluster are given up. It
+	// is the uid of the new cluster's kube-system namespace, or "host". Other values confirm
+	// nothing.
 	ConfirmTargetChange string
 	// DataDir is the directory of the embedded etcd. Empty when Etcd names
 	// servers.
@@ -73,32 +73,30 @@ type Options struct {
 	// DataQuota is the size of the embedded etcd's database at which it takes
 	// no more writes.
 	DataQuota resource.QuantityValue
-	// SnapshotDir is the folder of snapshots of the embedded store. One is taken every
-	// SnapshotInterval, and the newest SnapshotKeep stay. Without a folder none is taken.
+	// SnapshotDir is the directory for snapshots of the embedded store. One is taken every
+	// SnapshotInterval, and the newest SnapshotKeep are kept. Empty takes no snapshots.
 	SnapshotDir      string
 	SnapshotInterval time.Duration
 	SnapshotKeep     int
-	// Namespace in the host for everything that belongs to this process.
+	// Namespace is the namespace of this process's objects in the host.
 	Namespace string
-	// Register makes the host send requests for our API here, at
-	// RegisterHost, verifying our certificate with RegisterCAFile when it is
-	// not our own authority's.
+	// Register makes the host send requests for our API to RegisterHost. The host verifies our
+	// certificate with RegisterCAFile if our own authority did not sign it.
 	Register       bool
 	RegisterHost   string
 	RegisterCAFile string
-	// RegisterServicePort is the port of a Service that somebody else makes, and
-	// that leads to all replicas. With 0 we make one that leads to RegisterHost.
+	// RegisterServicePort is the port of an existing Service in front of all replicas. With 0,
+	// Penstock creates a Service for RegisterHost.
 	RegisterServicePort int
-	// AcceptIdentity is the decision to serve a store although it is not the
-	// one that this cluster knows. It is the value that the refusal asks for:
-	// it stands for this store and what the cluster knows now, so that it
-	// accepts neither another store nor the next loss.
+	// AcceptIdentity accepts a store although this cluster knows another store. The refusal prints
+	// the value. The value is bound to this store and to the cluster's present record, so it
+	// accepts no other store and no later loss.
 	AcceptIdentity string
-	// Redact are rules (see redact.ParseRule) of fields whose values are shown to
-	// nobody, besides the content of Secrets.
+	// Redact lists rules (see redact.ParseRule) for fields whose values are hidden from all users,
+	// besides the content of Secrets.
 	Redact []string
-	// GuardInstallLevels are resources of the host (see installlevel.ParseResource)
-	// whose install levels are looked at when they are written; none for none.
+	// GuardInstallLevels lists resources of the host (see installlevel.ParseResource) whose install
+	// levels are checked on write.
 	GuardInstallLevels []string
 
 	Recommended *options.RecommendedOptions
@@ -112,16 +110,17 @@ type Options struct {
 	Companions []Companion
 	// Profiles are the profiles of plans.
 	Profiles []profile.Profile
-	// Catalogs has the catalogs whose packages are served. Its filler runs in every replica, and
-	// reports when it is complete. Until then requests for packages get 503. Nil serves none.
+	// Catalogs holds the catalogs whose packages are served. Its filler runs in every replica and
+	// reports when it is complete; until then requests for packages get a 503. Nil serves no
+	// packages.
 	Catalogs *inventory.Inventory
 	// RenderPackage makes manifests of the package of a version, for the plan of an upgrade of the cluster.
 	// Nil serves no such plan.
 	RenderPackage upgradereadiness.Render
-	// Lease decides which replica that is. Zero is what suits the store.
+	// Lease holds the times of the leader's lease. Zero uses the times that suit the store.
 	Lease leadership.Times
-	// Ready, when set, is called when the server is ready, and registered if it
-	// is to be; and again when it started over, see Run.
+	// Ready, if set, is called when the server is ready and, with Register, registered. It is
+	// called again after each restart of the server, see Run.
 	Ready func(Serving)
 }
 

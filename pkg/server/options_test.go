@@ -186,8 +186,8 @@ func TestCertificateNames(t *testing.T) {
 	}
 }
 
-// A server of an embedded store comes back under the same identity; two replicas of an
-// external one must not share theirs.
+// TestReplicaIdentity: a server of an embedded store restarts with the same identity. Two replicas
+// of an external store have different identities.
 func TestReplicaIdentity(t *testing.T) {
 	one, two := identity.Identity{ID: "1"}, identity.Identity{ID: "2"}
 	embedded := parsedOptions(t, "--data-dir=/d")
@@ -220,7 +220,7 @@ func TestLeaseTimes(t *testing.T) {
 	}
 }
 
-// A run fills in what it finds out; the next one must find out for itself.
+// TestRunsShareNothingThatTheyChange: the values that a run fills in do not reach the next run.
 func TestRunsShareNothingThatTheyChange(t *testing.T) {
 	o, err := NewOptions()
 	if err != nil {

@@ -26,25 +26,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// readyPoll is the interval of a starting server's own readiness checks. They do not ask the host,
-// and end once it is ready.
+// readyPoll is the interval of readiness checks at start. The server checks itself, not the host,
+// and stops when it is ready.
 const readyPoll = 50 * time.Millisecond
 
-// undecidedRetry is the wait between attempts of a server that is degraded because an answer is
-// missing.
+// undecidedRetry is the pause before the next try when the identity of the store could not be
+// decided.
 const undecidedRetry = 5 * time.Second
 
-// Run serves until ctx ends, and returns nil then.
+// Run serves until ctx ends, and then returns nil.
 //
-//  1. The store: one process per data directory, before anything else is touched.
-//  2. The host: it is waited for, because it knows whether the store is the right one.
-//  3. The server, of both (see newServer).
-//  4. Serve; when ready, register; when leading, run the controllers.
+//  1. Open the store. Only one process may use a data directory.
+//  2. Wait for the host, which knows whether the store is the right one.
+//  3. Create the server (see newServer).
+//  4. Serve. Register when ready, and run the controllers when leading.
 //
-// Everything is stopped in reverse order. A run that is degraded because it could
-// not be found out what the store is ends as soon as it can, and steps 2 to 4 are
-// done again, on the same port. So they are after an embedded etcd was away for long.
-// Nothing that becomes of the store ends the process.
+// Everything is stopped in reverse order. A run is degraded while the identity of the store is
+// undecided. It ends when the identity can be decided, and Run repeats steps 2 to 4 on the same
+// port. Run also repeats them after a long outage of an embedded etcd. Store failures never end the
+// process.
 func Run(ctx context.Context, o *Options) error {
 	if err := o.Validate(); err != nil {
 		return err

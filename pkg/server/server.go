@@ -30,8 +30,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Server is all that one run of the process is made of, in the order in which newServer
-// makes it.
+// Server holds the parts of one run of the process, in the order in which newServer creates them.
 type Server struct {
 	// The inputs: options, the cluster, and etcd.
 	options  *Options

@@ -18,10 +18,10 @@ import (
 type Serving struct {
 	// Port that it listens on.
 	Port int
-	// Loopback is a client configuration for it, with all rights.
+	// Loopback is a client configuration for the server, with all rights.
 	Loopback *rest.Config
-	// CABundle verifies its certificate, PEM. It is empty when the certificate
-	// comes from files and no bundle was given with them.
+	// CABundle verifies the server's certificate, as PEM. It is empty for a certificate from files
+	// without a bundle.
 	CABundle []byte
 }
 

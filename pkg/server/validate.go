@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
 )
 
-// Validate says everything that is wrong with the options.
+// Validate returns all errors in the options.
 func (o *Options) Validate() error {
 	var errs []error
 	switch servers := o.Recommended.Etcd.StorageConfig.Transport.ServerList; {

@@ -32,9 +32,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// Webhooks are those for the host's kinds. Key returns the key by which stamps of authors are
-// signed, access asks the host, and extensions lists ClusterExtensions; nil will do where no review is
-// answered.
+// Webhooks returns the webhooks for the host's kinds. key returns the key that signs the stamps of
+// authors, access asks the host, and extensions lists ClusterExtensions. They may be nil if no
+// review is answered.
 func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.Access, extensions extension.Extensions) ([]webhook.Webhook, error) {
 	resources, err := parseEach("--guard-install-levels", o.GuardInstallLevels, installlevel.ParseResource)
 	if err != nil {
@@ -55,8 +55,8 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	return append(all, imagetemplate.Webhooks(key, time.Now, o.writesForOthers, access)...), nil
 }
 
-// writesForOthers tells the ServiceAccounts of Penstock: what they write is what revisions and
-// plans say, whose authors may have fewer rights.
+// writesForOthers reports whether a user is a ServiceAccount of Penstock. Its writes execute
+// revisions and plans, whose authors may have fewer rights.
 func (o *Options) writesForOthers(username string) bool {
 	namespace, _, err := serviceaccount.SplitUsername(username)
 	return err == nil && namespace == o.Namespace

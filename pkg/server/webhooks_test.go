@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWithWebhooks: reviews come before everything else, at their paths exactly.
+// TestWithWebhooks: reviews are answered before all other handlers, at their exact paths.
 func TestWithWebhooks(t *testing.T) {
 	says := func(what string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, what) })

@@ -10,19 +10,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Record says what was verified of an image before its content was used.
+// Record describes the verification of an image before its content was used.
 type Record struct {
 	// Image is the verified image, with its digest.
 	Image string `json:"image,omitempty"`
-	// Policy is the digest of the signature policy, Verification that of the verification policy, and
-	// Rule names the parts of both that applied.
+	// Policy is the digest of the signature policy, and Verification the digest of the verification
+	// policy. Rule names the parts of both that applied.
 	Policy       string `json:"policy,omitempty"`
 	Verification string `json:"verification,omitempty"`
 	Rule         string `json:"rule"`
 	// Signers are the keys and identities of the verified signatures, sorted. It is empty when the
 	// rule asks for no signature.
 	Signers []string `json:"signers,omitempty"`
-	// Time is when they were verified.
+	// Time is the time of the verification.
 	Time time.Time `json:"time"`
 }
 
@@ -57,8 +57,8 @@ func Parse(value string) *Record {
 	return r
 }
 
-// Lost says which signers the image of the next revision has no longer, and is empty when it has all of
-// them. Before and after are annotations. Images whose signers nobody has recorded are not compared.
+// Lost describes the signers that the image of the next revision lacks; empty if it has all of
+// them. before and after are annotations. Images without a record are not compared.
 func Lost(before, after string) string {
 	was, is := Parse(before), Parse(after)
 	if was == nil {

@@ -16,7 +16,7 @@ const (
 		"add the file to the policy's ConfigMap and set trustedRoot: trusted_root.json; or upgrade Penstock"
 )
 
-// RootAge says how old the embedded trusted root is, and whether it is older than a year.
+// RootAge returns the age of the embedded trusted root, and whether it exceeds a year.
 func RootAge(now time.Time) (age string, old bool) {
 	made, err := time.Parse(time.DateOnly, RootDate)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hack/release/sign tests what it signs with this package.
+// TestUnreadable: an invalid key is an error. hack/release/sign tests signatures with this package.
 func TestUnreadable(t *testing.T) {
 	for _, key := range []string{"", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
 		if _, err := ByKey([]byte(key)); err == nil {

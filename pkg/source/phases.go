@@ -105,18 +105,17 @@ func phaseTable() []phaseKinds {
 	}
 }
 
-// Sort puts objects into phases, in the order of the phase table, and leaves
-// empty phases out. Inside a phase they are sorted by group, kind, namespace
-// and name, so the order of the input does not matter.
+// Sort puts objects into phases, in the order of the phase table, and omits empty phases. Within a
+// phase it sorts them by group, kind, namespace and name, so the order of the input does not
+// matter.
 //
-// A kind that a CustomResourceDefinition of the same set defines goes to
-// publish, whatever the table says: its conversion and admission may be served
-// by a Deployment of the set, and on teardown its finalizers are run by one.
+// Custom resources whose CustomResourceDefinition is in the same set always go to publish. A
+// Deployment of the set may serve their conversion and admission, and run their finalizers on
+// teardown.
 //
-// Any other kind that the table does not list goes to infrastructure, before
-// the workloads. It may be what they wait for (an ExternalSecret that makes a
-// Secret they mount); behind them it would never be reached, as a phase is held
-// back until its workloads are available.
+// Other kinds that the table does not list go to infrastructure, before the workloads, which may
+// wait for them. For example an ExternalSecret creates a Secret that a workload mounts. After the
+// workloads it would never be reached, because a phase waits for its workloads.
 func Sort(objects []manifest.Object) ([]Phase, error) {
 	defined, err := definedKinds(objects)
 	if err != nil {

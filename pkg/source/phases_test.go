@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestPhaseTable prints the table and compares it with testdata/phases.txt: a
-// change of it moves objects of every user, so it has to be seen in review.
+// TestPhaseTable compares the table with testdata/phases.txt. A change moves objects of all users,
+// so a review must see it.
 func TestPhaseTable(t *testing.T) {
 	var b strings.Builder
 	seen := map[schema.GroupKind]string{}

@@ -10,16 +10,15 @@ import (
 
 // Renderer makes phased objects of files. The same files give the same bytes.
 type Renderer interface {
-	// Render reads a file system whose root is the input: a folder, a chart, or what is
-	// in an image. Errors of files are a *directory.Errors.
+	// Render reads a file system with the input at its root: a folder, a chart, or the content of
+	// an image. Errors in files are a *directory.Errors.
 	Render(ctx context.Context, fsys fs.FS) (Rendered, error)
 }
 
 // Rendered is the result of a renderer.
 type Rendered struct {
 	Phases []Phase
-	// Package is the name of what was rendered, and Version its version; empty when the
-	// input does not say.
+	// Package and Version are the name and version of the input; empty if the input has none.
 	Package, Version string
 	// KubeVersion is the range of versions of Kubernetes that a chart states; empty when the input
 	// states none.
@@ -30,7 +29,7 @@ type Rendered struct {
 	Requires []Requirement
 	// Properties that the input declares of itself, in its order.
 	Properties []Property
-	// Warnings tell what was changed, left out or may be refused.
+	// Warnings list changes, omissions, and content that a cluster may refuse.
 	Warnings []Warning
 }
 
@@ -56,7 +55,7 @@ func (w Warning) String() string {
 
 // Property is one thing that a package declares of itself, as catalogs have it.
 type Property struct {
-	// Type says what the value is, such as olm.gvk.
+	// Type is the type of the value, such as olm.gvk.
 	Type string `json:"type"`
 	// Value is any JSON.
 	Value json.RawMessage `json:"value"`

@@ -12,12 +12,11 @@ import (
 // Requirement is something that a bundle needs and does not bring. Exactly one of Package,
 // Kind and Constraint is set.
 type Requirement struct {
-	// Package is the name of another package, and VersionRange what it has to be; empty
-	// is any.
+	// Package is the name of another package, and VersionRange its required version; empty is any.
 	Package, VersionRange string
 	// Kind is served by another package.
 	Kind schema.GroupVersionKind
-	// Constraint is a combination of others, as JSON.
+	// Constraint is a compound constraint, as JSON.
 	Constraint string
 
 	// File, Line and Field say where it stands.
@@ -38,8 +37,8 @@ func (r Requirement) String() string {
 	}
 }
 
-// MetBy reports whether a package, by what one of its bundles declares of itself, has what is
-// required. Whether its version fits is not looked at.
+// MetBy reports whether a package, by the properties of one of its bundles, provides the
+// requirement. It does not compare versions.
 func (r Requirement) MetBy(name string, properties []Property) bool {
 	if r.Package != "" {
 		return r.Package == name

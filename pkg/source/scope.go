@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsClusterScoped tells of a kind of Kubernetes itself, or of what many charts use, that it is in no
-// namespace. Of other kinds the definition says it.
+// IsClusterScoped reports whether a kind of Kubernetes, or of a widespread API, is cluster-scoped.
+// Other kinds need their definition.
 func IsClusterScoped(kind schema.GroupKind) bool {
 	names := map[string]string{
 		"":                             "Namespace Node PersistentVolume",

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// MaxObjectBytes is how many bytes of JSON an object of the API may have to be
-	// stored. It bounds the memory of every cache, list and watch, which etcd's own
-	// limit does not: that is for what is compressed, and text compresses well.
+	// MaxObjectBytes bounds the JSON of a stored API object. It bounds the memory of caches, lists
+	// and watches. etcd's own limit does not, because it applies to compressed bytes, and text
+	// compresses well.
 	MaxObjectBytes = 1 << 20
 	// oldObjectBytes were read, and any number written, before there was a limit.
 	oldObjectBytes = 64 << 20
 )
 
-// objectFormat is how objects of the API are stored. There is none before it: what
-// begins with a brace is an object as JSON, as kube-apiserver would have it.
+// objectFormat is the storage format of API objects. There is no earlier version: a record that
+// begins with a brace is plain JSON, as kube-apiserver writes it.
 func objectFormat() Format {
 	return Format{Kind: "object", Magic: "PKO", Version: 1, Limit: MaxObjectBytes, OldLimit: oldObjectBytes}
 }
 
-// Compressed returns a codec that writes compressed what another one encodes, and
-// reads that as well as what the other one wrote. The same object gives the same
-// bytes, by which the API server recognises updates that change nothing.
+// Compressed returns a codec that writes compressed output of another codec, and reads both
+// compressed and plain records. Equal objects give equal bytes, by which the API server recognises
+// updates that change nothing.
 //
-// Records of revisions are text that repeats itself. Compressed they take a third
-// to a fifth of the database, which etcd has in memory as a whole.
+// Records of revisions are repetitive text. Compressed, they take a third to a fifth of the
+// database, which etcd keeps in memory.
 func Compressed(codec runtime.Codec) runtime.Codec {
 	return compressed{Codec: codec, larger: &larger{bytes: map[types.UID]int{}}}
 }
@@ -42,9 +42,8 @@ type compressed struct {
 	larger *larger
 }
 
-// UndecodableError says that an object would be written as what nobody can read: the
-// types of Kubernetes write more than they read, such as a time before the year 0.
-// Nothing was written.
+// UndecodableError reports an object whose encoding could not be decoded: Kubernetes' types write
+// values that they cannot read, such as a time before the year 0. Nothing was written.
 type UndecodableError struct{ Err error }
 
 func (e *UndecodableError) Error() string {
@@ -54,11 +53,10 @@ func (e *UndecodableError) Error() string {
 // Unwrap returns why it cannot be read.
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// Encode implements runtime.Encoder. Decode decodes everything that it encodes; anything else is an
-// *UndecodableError, and it finds out by decoding. Writes are rare, and a record that
-// cannot be read holds its extension or profile for ever. An object of more than
-// MaxObjectBytes is a *TooLargeError, unless it was stored so before there was a limit,
-// and does not grow.
+// Encode implements runtime.Encoder. Decode can decode every result: Encode decodes it as a test,
+// and returns an *UndecodableError otherwise. Writes are rare, and an unreadable record blocks its
+// extension or profile for ever. An object of more than MaxObjectBytes is a *TooLargeError, unless
+// it was stored before there was a limit and does not grow.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
@@ -79,7 +77,7 @@ func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	return err
 }
 
-// Identifier implements runtime.Encoder: encodings are cached by it.
+// Identifier implements runtime.Encoder. It is the key of cached encodings.
 func (c compressed) Identifier() runtime.Identifier {
 	return "compressed " + c.Codec.Identifier()
 }
@@ -119,13 +117,13 @@ type larger struct {
 }
 
 const (
-	// maxLarger is how many are remembered.
+	// maxLarger bounds the remembered objects.
 	maxLarger = 10_000
 	// deletionBytes is the size that a deletion, and a controller's message about it, may add.
 	deletionBytes = 4 << 10
 )
 
-// note remembers how large an object was when it was first read.
+// note remembers the size of an object when it is first read.
 func (l *larger) note(object runtime.Object, size int) {
 	accessor, err := meta.Accessor(object)
 	if err != nil || accessor.GetUID() == "" {
@@ -138,8 +136,8 @@ func (l *larger) note(object runtime.Object, size int) {
 	}
 }
 
-// allowed is how large an object may be for that, 0 for one that was not beyond the
-// limit. Allowed records can be read.
+// allowed returns the size up to which an object may grow despite the limit, or 0 for an object
+// within the limit. Records of the allowed size can be read.
 func (l *larger) allowed(object runtime.Object) int {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -29,8 +29,8 @@ func sample() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"text": strings.Repeat("the same again, ", 300)}}
 }
 
-// TestCompressed reads what it wrote and what was written before it, writes the
-// same bytes for the same object, and takes less room.
+// TestCompressed: the codec reads compressed and plain records, writes equal bytes for equal
+// objects, and saves space.
 func TestCompressed(t *testing.T) {
 	plain := plainCodec(t)
 	codec := Compressed(plain)
@@ -65,7 +65,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestCompressedRefuses what it did not write, and what a newer one has written.
+// TestCompressedRefuses: the codec refuses records of other formats, and of newer versions.
 func TestCompressedRefuses(t *testing.T) {
 	codec := Compressed(plainCodec(t))
 	stored, err := runtime.Encode(codec, sample())
@@ -98,8 +98,8 @@ func TestCompressedRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodes: a record that could not be decoded is not encoded, however it came to be. Time is
-// what Kubernetes' own types write and do not read: a year has four digits in JSON.
+// TestDecodes: an object that could not be decoded is not encoded. The example is a time:
+// Kubernetes' types write years of more than four digits, and cannot read them.
 func TestDecodes(t *testing.T) {
 	codec := Compressed(plainCodec(t))
 	far := time.FixedZone("far", 23*60*60)

@@ -6,20 +6,19 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// CompanionWrite is a record that changes in the transaction that writes another one: either both
-// are written, or none of them.
+// CompanionWrite is a change of a second record in the transaction that writes a record: both are
+// written, or neither.
 type CompanionWrite struct {
 	Key string
-	// Change returns what the record becomes, nil for what it is. It is called again when
-	// another writer was faster. Its error keeps both from being written.
+	// Change returns the new content of the record, nil for no change. It is called again if
+	// another writer was faster. With an error neither record is written.
 	Change func(found Value) (record []byte, err error)
-	// Known remembers the record as it was last seen; nil remembers nothing. A transaction
-	// begins with that, without a read: it demands that the record still is so.
+	// Known caches the record; nil caches nothing. The first transaction uses the cached record
+	// without a read, and requires that it is still current.
 	Known *Known
 }
 
-// Beginning returns the record's part of a first transaction: by what is known of it, or
-// else read.
+// Beginning returns the record's part of the first transaction, from the cache or a read.
 func (b CompanionWrite) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
 	if known, ok := b.Known.Get(b.Key); ok {
 		// A companion that an earlier record does not allow can be possible with the present one.
@@ -45,23 +44,23 @@ func (b CompanionWrite) Wrote(part Part, revision int64) {
 	}
 }
 
-// Onto returns the part of the record in a transaction, as it was found.
+// Onto returns the record's part of a transaction that requires the found version.
 func (b CompanionWrite) Onto(found Value) (Part, error) {
 	record, err := b.Change(found)
 	return Part{key: b.Key, at: found.ModRevision, record: record}, err
 }
 
-// Part has the conditions of a transaction on one record, and its write to it.
+// Part is the conditions and the write of one record in a transaction.
 type Part struct {
 	key    string
 	at     int64
 	record []byte
 }
 
-// If demands that the record is as it was found.
+// If returns the condition that the record is unchanged.
 func (p Part) If() clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(p.key), "=", p.at) }
 
-// Then writes the record; it is nothing when that stays.
+// Then returns the write of the record, or nothing without a change.
 func (p Part) Then() []clientv3.Op {
 	if p.record == nil {
 		return nil

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// farWindow is how far back a frame of CompressWith refers at most, in bytes: over the
-	// dictionary and its own content.
+	// farWindow is the window of a frame of CompressWith, in bytes, over the dictionary and the
+	// frame's content.
 	farWindow = 8 << 20
-	// little is how many bytes, with those of the dictionary, are not worth more effort:
-	// to make and to fill the tables takes longer than to compress, and is most of the
-	// garbage of an upgrade. Without a dictionary it is less.
+	// little is the number of bytes, including the dictionary, up to which more effort does not
+	// pay: filling the tables takes longer than compressing, and makes most of the garbage of an
+	// upgrade. littleAlone is the same without a dictionary.
 	little, littleAlone = 128 << 10, 32 << 10
 )
 
-// CompressWith is Compress with more effort where it is worth that, and with a dictionary:
-// what both have in common is not written again. Repetitions more than 8 MiB back are not
-// found. Only DecompressWith and the same dictionary read it, and Decompress what has
-// none.
+// CompressWith is Compress with more effort where that pays, and with a dictionary, whose content
+// is not written again. It does not find repetitions more than 8 MiB back. Only DecompressWith with
+// the same dictionary can read the result; without a dictionary Decompress can, too.
 func CompressWith(dictionary, data []byte) ([]byte, error) {
 	encode := farEncoders.encode
 	switch {
@@ -47,9 +46,9 @@ func levelFor(size int) zstd.EncoderLevel {
 // farEncoders are those of CompressWith without a dictionary.
 var farEncoders = &encoderPool{options: []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression)}}
 
-// DecompressWith returns the content of one zstd frame that CompressWith made with the
-// same dictionary. With another one it fails, or returns other bytes: a caller that calls it
-// verifies them. Its memory is bounded as that of Decompress.
+// DecompressWith returns the content of a zstd frame that CompressWith made with the same
+// dictionary. With another dictionary it fails or returns wrong bytes, so callers must verify the
+// result. Its memory is bounded like that of Decompress.
 func DecompressWith(dictionary, frame []byte, limit int) ([]byte, error) {
 	size, err := contentSize(frame, limit)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCompressWith: the content of a dictionary of any size is found, as far back as it goes, and
-// the content comes back.
+// TestCompressWith: content of a dictionary of any size is found up to the window, and
+// decompression restores the content.
 func TestCompressWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 300<<10)
@@ -39,8 +39,8 @@ func TestCompressWith(t *testing.T) {
 	}
 }
 
-// TestCompressWithMemory: a small revision onto the one before it makes garbage as what it
-// is: an encoder for eight megabytes was four fifths of all that an upgrade allocated.
+// TestCompressWithMemory: compressing a small revision onto its predecessor makes little garbage.
+// An encoder for eight megabytes was once four fifths of an upgrade's allocations.
 func TestCompressWithMemory(t *testing.T) {
 	dictionary := bytes.Repeat([]byte("name: a\nimage: b\n"), 500)
 	data := bytes.Replace(dictionary, []byte("b"), []byte("c"), 3)

@@ -23,8 +23,8 @@ type encoderPool struct {
 // compressed with it.
 var windowOf = [3]int{128 << 10, 1 << 20, farWindow}
 
-// maxKept is how much an encoder or decoder may have worked on that is kept: its
-// buffers grow with what they are given.
+// maxKept bounds the data that a reused encoder or decoder has processed, because its buffers grow
+// with the data.
 const maxKept = 1 << 20
 
 // compressing has a place for each processor. More encoders than these would not be done

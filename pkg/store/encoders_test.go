@@ -38,8 +38,8 @@ func packOptions(size int) []zstd.EOption {
 	return []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression)}
 }
 
-// A window in which everything is finds as much as the largest one, by a pool and with a
-// dictionary.
+// TestSmallWindowFindsAll: a window that covers the whole input compresses as well as the largest
+// window, with a pool and with a dictionary.
 func TestSmallWindowFindsAll(t *testing.T) {
 	for _, size := range []int{200, 10 << 10, 100 << 10, 300 << 10, 3 << 20} {
 		data := manifestsOf(size)
@@ -73,7 +73,8 @@ func TestSmallWindowFindsAll(t *testing.T) {
 	}
 }
 
-// Not more encoders work at a time than there are processors, and who waits gets a turn.
+// TestCompressingPlaces: at most one encoder per processor works at a time, and every waiting
+// caller gets a place.
 func TestCompressingPlaces(t *testing.T) {
 	var working, most atomic.Int32
 	var all sync.WaitGroup

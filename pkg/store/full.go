@@ -7,7 +7,7 @@ import (
 )
 
 // IsFull reports whether a write failed because etcd has reached its quota. The write that reaches
-// it may have been done all the same; later ones were not.
+// the quota may have been executed; later ones were not.
 func IsFull(err error) bool {
 	return errors.Is(err, rpctypes.ErrNoSpace)
 }

@@ -162,7 +162,7 @@ func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map
 	return found, errs
 }
 
-// want is what a file has.
+// want returns the expected content of a file.
 func (s sample) want(file string) map[string]any {
 	file = filepath.Base(file)
 	all := map[string]any{"identity": s.identity, "head": s.head, "inventory": s.inventory, "claim": "plan-a", "runs": s.runs, "pack": s.objects}
@@ -210,8 +210,8 @@ func load(t *testing.T, client *clientv3.Client, records map[string][]byte) {
 // headerBytes are the magic of a record and its format.
 const headerBytes = 4
 
-// TestStoresOfBefore: every stored format is read; today's records are those of the newest file;
-// and records of a newer Penstock are refused, and not guessed.
+// TestStoresOfBefore: every stored format can be read. Records written today equal the records of
+// the newest file. Records of a newer Penstock are refused.
 func TestStoresOfBefore(t *testing.T) {
 	client, s := storetest.Client(t), newSample(t)
 	s.write(t, client)
@@ -267,8 +267,8 @@ func TestStoresOfBefore(t *testing.T) {
 	})
 }
 
-// TestStoreOfBeforeShrinks: in a store that was written when every pack was whole and none
-// was deleted, the next revision is a delta, and a collection leaves what is referred to.
+// TestStoreOfBeforeShrinks: in a store from the time when packs were whole and never deleted, the
+// next revision is a delta. A collection then deletes unreferenced packs.
 func TestStoreOfBeforeShrinks(t *testing.T) {
 	client, s := storetest.Client(t), newSample(t)
 	load(t, client, open(t, filepath.Join("testdata", "stores", "2026-11-targets.json")))

@@ -49,7 +49,7 @@ func (k Keys) All() string { return k.prefix + "/" }
 // Identity is the key of the store's identity.
 func (k Keys) Identity() string { return k.prefix + "/identity" }
 
-// Target is the key of what names the target cluster.
+// Target returns the key of the record that names the target cluster.
 func (k Keys) Target() string { return k.prefix + "/target" }
 
 // Packs is the beginning of the keys of all packs.
@@ -70,14 +70,14 @@ func (k Keys) PackRecords(root string) string {
 	return k.Packs() + url.PathEscape(root) + "/"
 }
 
-// Candidate is the key that says that nothing referred to a pack when the collector
-// looked. While it is there, no record may come to refer to the pack (see Referable).
+// Candidate returns the key that marks a pack as unreferenced at the time of a collection. While
+// the key exists, no new record may refer to the pack (see Referable).
 func (k Keys) Candidate(root string) string {
 	return k.PackRecords(root) + "candidate"
 }
 
-// Reservation is the key that keeps a pack while something is written that will refer to
-// it, by an etcd lease.
+// Reservation returns the key that keeps a pack by an etcd lease, while a record that refers to it
+// is being written.
 func (k Keys) Reservation(root string, lease int64) string {
 	return k.PackRecords(root) + "reserved/" + strconv.FormatInt(lease, 16)
 }
@@ -138,13 +138,12 @@ func (k Keys) ChainVersion(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/standing"
 }
 
-// HeadOf returns the chain whose head a key is, or false for a key of another kind.
+// HeadOf returns the chain of a head's key, or false for another key.
 func (k Keys) HeadOf(key string) (string, bool) {
 	return nameIn(key, k.Chains(), "/head")
 }
 
-// InventoryOf returns the chain whose inventory a key is, or false for a key of
-// another kind.
+// InventoryOf returns the chain of an inventory's key, or false for another key.
 func (k Keys) InventoryOf(key string) (string, bool) {
 	return nameIn(key, k.Chains(), "/inventory")
 }
@@ -163,13 +162,13 @@ func nameIn(key, prefix, suffix string) (string, bool) {
 	return name, err == nil
 }
 
-// RecordKinds returns the kinds that KindOf returns for records that belong to something.
+// RecordKinds returns the kinds that KindOf returns, except "other".
 func RecordKinds() []string {
 	return []string{"clusterextensionrevisions", "configurationplans", "head", "inventory", "runs", "claim", "notification"}
 }
 
-// KindOf returns what a record is that one of something belongs to: the resource of an
-// object of the API, or head, inventory, runs, claim or notification; "other" for any other key.
+// KindOf returns the kind of a record by its key: the resource of an API object, or head,
+// inventory, runs, claim or notification. For any other key it returns "other".
 func (k Keys) KindOf(key string) string {
 	parts := strings.Split(strings.TrimPrefix(key, k.All()), "/")
 	kind := ""
@@ -192,12 +191,12 @@ func (k Keys) KindOf(key string) string {
 // Claims is the beginning of the keys of all claims.
 func (k Keys) Claims() string { return k.prefix + "/claims/" }
 
-// Runs is the key of what the plans of a name did.
+// Runs returns the key of the runs of plans with a name.
 func (k Keys) Runs(name string) string {
 	return k.Plans() + url.PathEscape(name) + runsSuffix
 }
 
-// Plans is the beginning of the keys of what plans did.
+// Plans returns the prefix of the keys of all runs.
 func (k Keys) Plans() string { return k.prefix + "/plans/" }
 
 // RunsOf is the name that a key of Runs is for; found is false for any other key.

@@ -2,15 +2,15 @@ package store
 
 import "k8s.io/utils/lru"
 
-// Known remembers records as they were last seen, those used last. Its records may be older
-// than what is stored: it is for transactions that demand what they rest on, and for what
-// stays true of a record. A nil one remembers nothing.
+// Known caches the most recently used records. A cached record may be outdated, so it is for
+// transactions that compare its version, and for facts that never change. A nil Known caches
+// nothing.
 type Known struct{ records *lru.Cache }
 
 // NewKnown returns one for a number of records.
 func NewKnown(size int) *Known { return &Known{records: lru.New(size)} }
 
-// Get returns a record as it was last seen.
+// Get returns the cached record.
 func (k *Known) Get(key string) (Value, bool) {
 	if k == nil {
 		return Value{}, false
@@ -22,8 +22,8 @@ func (k *Known) Get(key string) (Value, bool) {
 	return found.(Value), true
 }
 
-// Set remembers a record, unless a later version of it is known; of one that does not exist
-// nothing.
+// Set caches a record unless a later version is cached. It does not cache a record that does not
+// exist.
 func (k *Known) Set(key string, value Value) {
 	if k == nil {
 		return

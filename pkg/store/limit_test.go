@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSealed: a format opens what it sealed and gives it back as it was, and it seals exactly what
-// is within its limit.
+// TestSealed: a format opens its sealed records unchanged, and seals exactly contents within its
+// limit.
 func TestSealed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		format := Format{Kind: "thing", Magic: "PKT", Version: 1, Limit: rapid.IntRange(0, 1<<17).Draw(r, "limit")}
@@ -121,8 +121,8 @@ func TestLargerOfBefore(t *testing.T) {
 	}
 }
 
-// TestPromisedMemory: a frame that promises little and asks for a large window, or has
-// more than it promises, costs what it promises.
+// TestPromisedMemory: a frame that claims a small size but asks for a large window, or contains
+// more, takes only the claimed memory.
 func TestPromisedMemory(t *testing.T) {
 	const promised = 4 << 10
 	frame := func(window byte, blocks int) []byte {

@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	// defaultPage is how many records are read at a time at most. A client of the database takes
-	// messages of 64 MiB, and a record may have 1.5 MiB.
+	// defaultPage bounds the records in one read. A client accepts messages of 64 MiB, and a record
+	// may have 1.5 MiB.
 	defaultPage = 40
-	// FirstPage is how many records are read first. Pages grow up to pageBytes each, so that many
-	// small records are read fast, and large records in little memory.
+	// FirstPage is the number of records in the first read. Pages grow up to pageBytes, so that
+	// many small records are read fast, and large records in little memory.
 	FirstPage = 8
 	pageBytes = 4 << 20
 )
 
-// Range is the records whose keys are at or after From, and before End.
+// Range selects the records with keys from From, before End.
 type Range struct {
 	From, End string
-	// Revision of etcd at which the records are read. At 0 each page is as it is when it is read:
-	// then a record is seen when it was there all the time, whatever etcd forgets meanwhile.
+	// Revision is the revision of etcd to read. With 0 each page is read at the present revision.
+	// Then the range includes every record that exists during the whole read, even if etcd compacts
+	// meanwhile.
 	Revision int64
-	// Most is how many records are read at a time at most; 0 is 40, as many as fit into a message
-	// however large each of them is.
+	// Most bounds the records in one read. The default is 40: so many records of any size fit into
+	// one message.
 	Most int64
 	// KeysOnly leaves the values out.
 	KeysOnly bool
 }
 
-// Below returns the records whose keys begin with a prefix.
+// Below returns the range of keys with a prefix.
 func Below(prefix string) Range {
 	return Range{From: prefix, End: clientv3.GetPrefixRangeEnd(prefix)}
 }
@@ -68,7 +69,8 @@ func (r Range) Each(ctx context.Context, kv clientv3.KV, do func(*mvccpb.KeyValu
 	}
 }
 
-// NextPage is how many records are read next, when so many had so many bytes.
+// NextPage returns the number of records for the next read, after a read of limit records had so
+// many bytes.
 func NextPage[N int | int64](limit, most N, bytes int) N {
 	switch {
 	case bytes > pageBytes:

@@ -9,9 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Format is a kind of record and its version. A record begins with the magic of
-// its kind and one byte with the version, so that what was written by a newer
-// Penstock is recognised before anything else of it is read.
+// Format is a kind of record and its version. A record begins with the magic of its kind and a byte
+// with the version. So a record of a newer Penstock is recognised before its content is read.
 type Format struct {
 	// Kind for people, such as "inventory".
 	Kind string
@@ -19,20 +18,17 @@ type Format struct {
 	Magic string
 	// Version that is written, and the highest that is read.
 	Version byte
-	// Limit is how many bytes of content a record may have, before it is compressed
-	// (see Seal), if it is. A larger record is not written: whatever is written can be
-	// read back, in a known amount of memory.
+	// Limit bounds the content of a record in bytes, before compression (see Seal). A larger record
+	// is not written, so every written record can be read back in a known amount of memory.
 	Limit int
 	// OldLimit is the limit of an earlier Penstock, where that was higher: as much is read.
 	OldLimit int
 }
 
-// ErrTooLarge says that compressed data is larger than the limit given, or than
-// it says itself.
+// ErrTooLarge reports that compressed data is larger than the limit, or than its declared size.
 var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 
-// TooLargeError says that a record would have more content than its kind may have.
-// Nothing was written.
+// TooLargeError reports that a record would exceed the limit of its kind. Nothing was written.
 type TooLargeError struct {
 	Kind string
 	// Bytes of content, and how many are allowed.
@@ -44,11 +40,11 @@ func (e *TooLargeError) Error() string {
 }
 
 // ChainVersionRecord returns the record that is written with every change of a chain's revisions:
-// magic and version, as of every record. It says nothing but that it was written.
+// only magic and version. Its content has no meaning; only its write counts.
 func ChainVersionRecord() string { return "PKJ\x01" }
 
-// FormatError says that a record is in a version that this Penstock does not
-// know. It is not damaged: the Penstock that wrote it reads it.
+// FormatError reports a record in a version that this Penstock does not support. It is not damaged:
+// the Penstock that wrote it can read it.
 type FormatError struct {
 	Kind, Key    string
 	Found, Known int
@@ -58,8 +54,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s at %s has format %d, written by a newer Penstock; this one reads formats 1 to %d: run the newer one", e.Kind, e.Key, e.Found, e.Known)
 }
 
-// DamagedError says that a record is not what was written: nothing can be said
-// about its content, and it is not to be taken for missing or empty.
+// DamagedError reports a record that differs from what was written. Its content is unknown, and it
+// must not count as missing or empty.
 type DamagedError struct {
 	Kind, Key string
 	Err       error
@@ -69,10 +65,10 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s at %s is damaged: %v", e.Kind, e.Key, e.Err)
 }
 
-// Unwrap returns what was wrong with it.
+// Unwrap returns the underlying error.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Wrap makes a record of a body as it is. One beyond the limit is a *TooLargeError.
+// Wrap returns a record with an uncompressed body. A body beyond the limit is a *TooLargeError.
 func (f Format) Wrap(body []byte) ([]byte, error) {
 	if len(body) > f.Limit {
 		return nil, &TooLargeError{Kind: f.Kind, Bytes: len(body), Limit: f.Limit}
@@ -99,8 +95,8 @@ func (f Format) Seal(content []byte) ([]byte, error) {
 	return append(record, frame...), nil
 }
 
-// Open returns the content of a record that Seal made, in memory for the limit at
-// most. The errors are those of Unwrap; content beyond the limit is damage.
+// Open returns the content of a record that Seal made, in at most the memory of the limit. The
+// errors are the same as of Unwrap; content beyond the limit is damage.
 func (f Format) Open(key string, record []byte) ([]byte, error) {
 	frame, err := f.Unwrap(key, record)
 	if err != nil {
@@ -149,9 +145,8 @@ var (
 	decoders sync.Pool
 )
 
-// Decompress returns the content of one zstd frame that Compress made. It uses
-// memory for limit bytes of content at most, whatever the frame says: beyond
-// that it fails with ErrTooLarge.
+// Decompress returns the content of a zstd frame that Compress made. It uses memory for at most
+// limit bytes of content, and returns ErrTooLarge beyond that.
 func Decompress(frame []byte, limit int) ([]byte, error) {
 	size, err := contentSize(frame, limit)
 	if err != nil {

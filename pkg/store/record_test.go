@@ -44,8 +44,8 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-// Sizes around those where zstd chooses another window or block layout: a limit
-// that is exactly the content's size must do, and one below must not.
+// TestCompressSizes: sizes at which zstd changes the window or the blocks. A limit equal to the
+// content's size suffices, and a smaller one fails.
 func TestCompressSizes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, 255, 256, 1 << 10, 100_000, 128 << 10, 300_000, 1 << 20, 3_000_000, 9 << 20} {
@@ -74,8 +74,8 @@ func TestCompressSizes(t *testing.T) {
 	}
 }
 
-// Zeros compress to almost nothing. Decompressing them must cost about the limit,
-// whether the frame tells its size, leaves it out, or is not alone.
+// TestDecompressBomb: decompressing a bomb takes memory of about the limit, whether the frame
+// states its size or not, or is followed by others.
 func TestDecompressBomb(t *testing.T) {
 	const limit = 1 << 20
 	bomb, err := Compress(make([]byte, 256<<20))
@@ -156,7 +156,7 @@ func TestCompressKeepsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCompress is what it costs to store an inventory.
+// BenchmarkCompress measures the compression of an inventory.
 func BenchmarkCompress(b *testing.B) {
 	data := bytes.Repeat([]byte(`{"kind":"ConfigMap","name":"settings","namespace":"a"}`), 20)
 	b.ReportAllocs()

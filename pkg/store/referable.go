@@ -18,8 +18,8 @@ import (
 //   - A create that stores the pack again deletes the candidate key. The collector deletes the
 //     pack only together with the candidate key that it has written.
 
-// Referable are the conditions under which a record may come to refer to packs: each of
-// them is there, and is none that the collector is about to delete.
+// Referable returns the conditions under which a record may refer to packs: each pack exists and is
+// no candidate for deletion.
 func Referable(keys Keys, roots ...string) []clientv3.Cmp {
 	var conditions []clientv3.Cmp
 	for _, root := range roots {
@@ -30,8 +30,8 @@ func Referable(keys Keys, roots ...string) []clientv3.Cmp {
 	return conditions
 }
 
-// LookReferable are the reads that tell, when a transaction failed, whether it was for a
-// condition of Referable. WasReferable wants what they found.
+// LookReferable returns the reads by which WasReferable finds whether a condition of Referable
+// failed.
 func LookReferable(keys Keys, roots ...string) []clientv3.Op {
 	var reads []clientv3.Op
 	for _, root := range roots {
@@ -40,8 +40,8 @@ func LookReferable(keys Keys, roots ...string) []clientv3.Op {
 	return reads
 }
 
-// WasReferable returns a *CollectedError with those of the roots to which no record might
-// come to refer, nil when there is none.
+// WasReferable returns a *CollectedError with the roots whose conditions failed, nil if none did.
+// found are the results of LookReferable.
 func WasReferable(found []*pb.ResponseOp, roots ...string) error {
 	var collected []string
 	for i, root := range roots {
@@ -56,8 +56,8 @@ func WasReferable(found []*pb.ResponseOp, roots ...string) error {
 	return &CollectedError{Roots: collected}
 }
 
-// StillReferable reads what a failed transaction with the conditions of Referable does not
-// tell: a *CollectedError when they do not hold now.
+// StillReferable reads whether the conditions of Referable hold now, and returns a *CollectedError
+// if not. It is for failed transactions whose cause is unknown.
 func StillReferable(ctx context.Context, kv clientv3.KV, keys Keys, roots ...string) error {
 	if len(roots) == 0 {
 		return nil
@@ -69,8 +69,8 @@ func StillReferable(ctx context.Context, kv clientv3.KV, keys Keys, roots ...str
 	return WasReferable(done.Responses, roots...)
 }
 
-// CollectedError says that nothing was written, because a pack that the record would refer
-// to was collected meanwhile, or is about to be. It has to be stored again.
+// CollectedError reports that nothing was written, because a referenced pack was collected or is
+// about to be. The pack must be stored again.
 type CollectedError struct{ Roots []string }
 
 func (e *CollectedError) Error() string {

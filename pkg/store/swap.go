@@ -18,8 +18,7 @@ type Value struct {
 // Exists reports whether there is a record.
 func (v Value) Exists() bool { return v.ModRevision != 0 }
 
-// Get reads a record, as it is after all writes that were acknowledged before
-// (linearizable). A record that does not exist is no error.
+// Get reads a record with all acknowledged writes (linearizable). A missing record is no error.
 func Get(ctx context.Context, kv clientv3.KV, key string) (Value, error) {
 	response, err := kv.Get(ctx, key)
 	if err != nil {
@@ -31,10 +30,9 @@ func Get(ctx context.Context, kv clientv3.KV, key string) (Value, error) {
 	return Value{Bytes: response.Kvs[0].Value, ModRevision: response.Kvs[0].ModRevision}, nil
 }
 
-// Swap is the compare-and-swap that all records of the store use: it puts the
-// value when the key was written last at modRevision (0 for a key that must not
-// exist) and all of the conditions hold. It returns the revision of the key, and
-// whether it put the value.
+// Swap is the compare-and-swap of all records in the store. It puts the value if the key was last
+// written at modRevision (0 for a key that must not exist), and all conditions hold. It returns the
+// revision of the key, and whether it put the value.
 //
 // After an error it is unknown whether the value was put.
 func Swap(ctx context.Context, kv clientv3.KV, key string, value []byte, modRevision int64, conditions ...clientv3.Cmp) (int64, bool, error) {

@@ -12,12 +12,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// maxUnreadable is how many records are remembered. More say nothing new.
+// maxUnreadable bounds the remembered records.
 const maxUnreadable = 100
 
-// Unreadable remembers which records could not be read. It is told by each caller that reads
-// records, and asks etcd before it answers: a record that is gone, or was written
-// since, is forgotten. While there is none, nobody asks etcd.
+// Unreadable collects unreadable records. Callers that read records note them. Before it answers,
+// it asks etcd, and drops records that were deleted or written since. Without records it asks
+// nothing.
 type Unreadable struct {
 	kv clientv3.KV
 
@@ -30,13 +30,13 @@ type unreadable struct {
 	why   string
 }
 
-// NewUnreadable returns one that knows of none.
+// NewUnreadable returns an empty collection.
 func NewUnreadable(kv clientv3.KV) *Unreadable {
 	return &Unreadable{kv: kv, found: map[string]unreadable{}}
 }
 
-// Note remembers that the value of a key could not be read, and tells whether that is
-// new. On a nil receiver it does nothing.
+// Note adds a key whose value could not be read, and reports whether it is new. A nil receiver does
+// nothing.
 func (u *Unreadable) Note(key string, value []byte, why error) bool {
 	if u == nil {
 		return false
@@ -52,8 +52,8 @@ func (u *Unreadable) Note(key string, value []byte, why error) bool {
 	return true
 }
 
-// Told is Note for the caller that reads a record: when the error says that the value of the key is
-// damaged, or of a format that is not known, it is noted. It returns the error.
+// Told is Note for a caller that reads a record: it notes the key if err is a *DamagedError or
+// *FormatError. It returns err.
 func (u *Unreadable) Told(key string, value []byte, err error) error {
 	var damaged *DamagedError
 	var format *FormatError
@@ -69,8 +69,8 @@ type Record struct {
 	Key, Why string
 }
 
-// List returns the records that still cannot be read, by key: those whose value is as
-// it was. One that etcd gives no answer about is one of them.
+// List returns the records that are still unreadable, by key: their value is unchanged, or etcd
+// does not answer.
 func (u *Unreadable) List(ctx context.Context) []Record {
 	u.mu.Lock()
 	var keys []string

@@ -22,8 +22,8 @@ func (withoutLeases) Grant(context.Context, int64) (*clientv3.LeaseGrantResponse
 	return nil, errors.New("no leases")
 }
 
-// TestUnreadableRecords: a damaged record that is read is counted by its
-// kind, until it is gone or written again.
+// TestUnreadableRecords: a damaged record is counted by its kind until it is deleted or written
+// again.
 func TestUnreadableRecords(t *testing.T) {
 	ctx, kv, keys := t.Context(), storetest.NewMemory(), store.NewKeys("/p")
 	unreadable := store.NewUnreadable(kv)

@@ -23,7 +23,7 @@ const (
 	claimStore = "store"
 )
 
-// Visitor asks clusters who they are, on behalf of a store.
+// Visitor identifies and claims clusters for a store.
 type Visitor struct {
 	// Store is the identity of ours.
 	Store string
@@ -31,7 +31,7 @@ type Visitor struct {
 	UserAgent string
 }
 
-// ClaimedError says that a cluster is another Penstock's.
+// ClaimedError reports that another Penstock has claimed a cluster.
 type ClaimedError struct{ Store string }
 
 func (e *ClaimedError) Error() string {
@@ -39,8 +39,8 @@ func (e *ClaimedError) Error() string {
 		e.Store, metav1.NamespaceSystem, claimName)
 }
 
-// Look returns the identity of the cluster that a configuration leads to: the uid of its
-// namespace kube-system. A cluster that another Penstock has claimed is a *ClaimedError.
+// Look returns the identity of a configuration's cluster: the uid of its namespace kube-system. A
+// cluster that another Penstock has claimed is a *ClaimedError.
 func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) {
 	cluster := ""
 	err := v.visit(ctx, config, func(found string, _ bool, _ typedcorev1.ConfigMapInterface) error {
@@ -52,11 +52,11 @@ func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) 
 
 // Enter claims a cluster for this store:
 //
-//  1. it reads the identity of the cluster, and checks that no other Penstock has claimed it,
-//  2. it asks meant, unless that is nil, whether this is the expected cluster,
-//  3. it writes the claim.
+//  1. Read the identity of the cluster, and check that no other Penstock has claimed it.
+//  2. Call meant, unless it is nil, to check that this is the expected cluster.
+//  3. Write the claim.
 //
-// It returns which cluster it is, as Look does.
+// It returns the identity of the cluster, like Look.
 func (v Visitor) Enter(ctx context.Context, config *rest.Config, meant func(ctx context.Context, cluster string) error) (string, error) {
 	cluster := ""
 	err := v.visit(ctx, config, func(found string, ours bool, claims typedcorev1.ConfigMapInterface) error {

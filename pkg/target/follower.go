@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// retry is how long to wait for the next try to reach a cluster, doubling up to
-	// retryMax; tryTimeout bounds one try.
+	// retry is the first pause between tries to reach a cluster; it doubles up to retryMax.
+	// tryTimeout bounds one try.
 	retry      = time.Second
 	retryMax   = 10 * time.Second
 	tryTimeout = 10 * time.Second
 )
 
-// errUnused is why nothing goes to a cluster that no chain needs.
+// errUnused is the error of requests to a cluster that no chain uses any more.
 var errUnused = errors.New("no extension is rolled out there any more")
 
 // follower follows one Secret, and keeps an engine for the cluster that it leads to.

@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
-// UnavailableError says why nothing can be done in the cluster of a Secret. Its objects are
-// as they were.
+// UnavailableError reports why the cluster of a Secret cannot be reached. Its objects are
+// unchanged.
 type UnavailableError struct {
-	// Secret that leads to the cluster, with its namespace.
+	// Secret is the namespace and name of the kubeconfig Secret.
 	Secret string
 	// NeedsPerson is true when that does not go away by itself.
 	NeedsPerson bool
@@ -28,8 +28,7 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns why.
 func (e *UnavailableError) Unwrap() error { return e.Why }
 
-// Config reads the kubeconfig of a Secret. Errors quote nothing of what is hidden in
-// it.
+// Config parses the kubeconfig in a Secret. Errors quote no confidential content.
 func Config(secret *corev1.Secret) (*rest.Config, error) {
 	for _, key := range []string{v1alpha1.TargetKey, v1alpha1.TargetClusterAPIKey} {
 		raw, found := secret.Data[key]

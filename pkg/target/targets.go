@@ -13,21 +13,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// ErrNotYet says that it is being found out where a Secret leads.
+// ErrNotYet reports that the cluster of a Secret is not identified yet.
 var ErrNotYet = errors.New("the way to the target cluster is not known yet")
 
 // Options of targets. All are required.
 type Options struct {
 	// Client reads Secrets of the host.
 	Client kubernetes.Interface
-	// Namespace where they are.
+	// Namespace is the namespace of the Secrets.
 	Namespace string
-	// Enter makes a cluster ours, and returns which one it is (see Visitor.Enter).
+	// Enter claims a cluster, and returns its identity (see Visitor.Enter).
 	Enter func(ctx context.Context, config *rest.Config) (string, error)
 	// Open makes an engine for the clients of a configuration, and a function that runs
 	// while the engine is used.
 	Open func(ctx context.Context, config *rest.Config) (*rollout.Engine, func(ctx context.Context) error, error)
-	// Notify is called with a chain when something else can be said of its target.
+	// Notify is called with a chain when the state of its target changes.
 	Notify func(chain string)
 }
 
@@ -71,9 +71,9 @@ func (t *Targets) end() {
 	}
 }
 
-// Use returns the cluster of a Secret, for a chain that needs it from now on in place of
-// any other. ErrNotYet means that the answer is on its way; an *UnavailableError is why
-// there is none. Notify tells when the answer is another one.
+// Use returns the cluster of a Secret for a chain, and replaces the chain's earlier Secret.
+// ErrNotYet means that the answer is pending. An *UnavailableError says why there is no cluster.
+// Notify is called when the answer changes.
 func (t *Targets) Use(chain, secret string) (Cluster, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *Targets) Use(chain, secret string) (Cluster, error) {
 	return f.cluster, nil
 }
 
-// Leave tells that a chain needs none of the clusters any more.
+// Leave records that a chain uses no target any more.
 func (t *Targets) Leave(chain string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *Targets) Wait() {
 	t.running.Wait()
 }
 
-// Followed is how many Secrets are followed.
+// Followed returns the number of watched Secrets.
 func (t *Targets) Followed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -121,8 +121,8 @@ func (w *hostWithTargets) put(secret *corev1.Secret) {
 	}
 }
 
-// TestTargets: one engine for each cluster, from when the first chain needs it until the
-// last one does not, and told of whatever becomes of the Secret.
+// TestTargets: each cluster has one engine while a chain uses it. Chains are notified of each
+// change of the Secret.
 func TestTargets(t *testing.T) {
 	w := newHostWithTargets(t)
 	if _, err := w.targets.Use("a", "hosted"); !errors.Is(err, ErrNotYet) {

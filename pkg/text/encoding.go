@@ -10,8 +10,8 @@ import (
 // ByteOrderMark may stand before UTF-8 text, also within a file that was joined from several.
 const ByteOrderMark = "\ufeff"
 
-// UTF8 returns text without its byte order mark, and text in UTF-16 as UTF-8: PowerShell writes such
-// files. Text without a mark is returned as it is.
+// UTF8 returns text without its byte order mark, and converts UTF-16, which PowerShell writes, to
+// UTF-8. It returns text without a mark unchanged.
 func UTF8(content []byte) []byte {
 	if !HasMark(content) {
 		return content

@@ -11,9 +11,9 @@ import (
 // for the name of an object that somebody else will create.
 const digestLength = 16
 
-// Name makes a DNS label of at most so many bytes, at least 18, for an object that has no name of its
-// own. It begins with the readable text and ends with a digest of the identity. Parts joined by a
-// hyphen alone are ambiguous: "a-b" with "c", and "a" with "b-c".
+// Name returns a DNS label of at most the given number of bytes, at least 18, for an object without
+// a name of its own. It begins with the readable text and ends with a digest of the identity. A
+// hyphen alone would be ambiguous: "a-b" with "c", and "a" with "b-c".
 func Name(most int, readable string, identity ...string) string {
 	// A list of strings always has an encoding, and no two lists have the same.
 	encoded, _ := json.Marshal(identity)

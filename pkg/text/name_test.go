@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Two identities never have the same name, whatever their parts are when a hyphen joins them, and each
-// name is a DNS label that is short enough.
+// TestName: different identities have different names, even if their parts joined by a hyphen are
+// equal. Each name is a DNS label within the length.
 func TestName(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	word := func() string {

@@ -32,9 +32,9 @@ func Clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:max(0, limit-len(ellipsis))], "") + ellipsis
 }
 
-// Middle returns a text of at most so many bytes, of which the middle is left out: an
-// ellipsis stands there. Refusals of servers begin with the field, go on with the
-// value, however long that is, and end with the reason.
+// Middle returns a text of at most the given number of bytes, with an ellipsis in place of the
+// middle. A server's refusal begins with the field, then has the value, which may be long, and ends
+// with the reason.
 func Middle(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -44,8 +44,8 @@ func Middle(text string, limit int) string {
 	return strings.ToValidUTF8(text[:head], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(room-head):], "")
 }
 
-// Punctuated is a message that was joined of sentences of others, without the full stops that end
-// these before a semicolon or a colon.
+// Punctuated removes full stops before semicolons and colons from a message that was joined from
+// sentences.
 func Punctuated(message string) string {
 	return strings.NewReplacer(".; ", "; ", ".: ", ": ").Replace(message)
 }
@@ -58,9 +58,9 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Line makes one printable line of what others wrote, of at most so many bytes: each gap
-// is one space, and characters that do not print are left out. Those move the cursor, or
-// turn or hide text.
+// Line returns untrusted text as one printable line of at most the given number of bytes. Each gap
+// becomes one space. Unprintable characters are removed, because they could move the cursor, or
+// reverse or hide text.
 func Line(text string, limit int) string {
 	var b strings.Builder
 	gap := false

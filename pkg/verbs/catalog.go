@@ -28,7 +28,7 @@ func (e *exitError) Unwrap() error { return e.error }
 // script must tell that from the answer no.
 const wrongInput = 2
 
-// ExitStatus is 1 unless the error says otherwise.
+// ExitStatus returns the exit status of an error, 1 by default.
 func ExitStatus(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {
@@ -43,8 +43,7 @@ func Exit(err error, status int) error { return &exitError{err, status} }
 // Unusable gives an error the status for input that cannot be used.
 func Unusable(err error) error { return Exit(err, wrongInput) }
 
-// NewCatalog has the verbs for those who write catalogs, or wonder what one of them
-// says. None of them needs a cluster.
+// NewCatalog returns the verbs for authors and readers of catalogs. They need no cluster.
 func NewCatalog(p Program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "catalog",

@@ -98,7 +98,7 @@ func (o *catalogGraphOptions) from() (graph.Installed, error) {
 	return graph.Installed{Name: bundle, Version: version}, nil
 }
 
-// bundleNamed takes a version, too, which is what people know.
+// bundleNamed returns the name of a bundle by its name or its version.
 func bundleNamed(drawn *graph.Graph, wanted string) (string, error) {
 	if drawn.Node(wanted) != nil {
 		return wanted, nil

@@ -23,7 +23,7 @@ func imageReference(given string) (ref string, isImage bool) {
 	return strings.CutPrefix(given, imageScheme)
 }
 
-// unusedImages is how long an image that nobody opens stays in the cache.
+// unusedImages is the time after which an unused image is removed from the cache.
 const unusedImages = 7 * 24 * time.Hour
 
 // registryFlags say how images are pulled. Proxies are those of the environment: HTTPS_PROXY

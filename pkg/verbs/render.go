@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// NewRender makes a revision of plain manifests. It asks a cluster for
-// --revision next, and what it serves for a chart.
+// NewRender returns the verb that renders plain manifests as a revision. It asks a cluster only for
+// --revision next, and for the capabilities that a chart needs.
 func NewRender(p Program) *cobra.Command {
 	options := renderOptions{program: p}
 	command := &cobra.Command{

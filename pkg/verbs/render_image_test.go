@@ -31,8 +31,8 @@ func inLighthouse(more ...string) []string {
 	return append(more, "--install-namespace", "lighthouse-system", "--certificates", "cert-manager", "--extension", "lighthouse", "--revision", "1")
 }
 
-// TestRenderImage: the content of an image is rendered as the folder that it was made of, and the
-// revision says which image that was.
+// TestRenderImage: an image is rendered like the folder from which it was made, and the revision
+// names the image.
 func TestRenderImage(t *testing.T) {
 	r := registry.Serve(t)
 	at := reached(t, r)
@@ -223,7 +223,7 @@ func TestCatalogOfImage(t *testing.T) {
 	}
 }
 
-// TestProviders: the packages of the catalogs that have what a bundle requires are named.
+// TestProviders: the error names the packages in catalogs that provide a bundle's requirements.
 func TestProviders(t *testing.T) {
 	r := registry.Serve(t)
 	needy := t.TempDir()

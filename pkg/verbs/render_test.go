@@ -222,8 +222,8 @@ func revisionOf(t *testing.T, text string) v1alpha1.ClusterExtensionRevision {
 	return revision
 }
 
-// TestRenderExamples keeps the example operator renderable, and its versions
-// what their names promise.
+// TestRenderExamples: the versions of the example operator can be rendered, and behave as their
+// names say.
 func TestRenderExamples(t *testing.T) {
 	dir := filepath.Join("..", "..", "artifacts", "examples", "lighthouse")
 	versions := map[string][]string{}

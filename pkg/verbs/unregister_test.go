@@ -17,9 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned/fake"
 )
 
-// A revision whose controller does nothing, because there is none any more or
-// because somebody holds it up, is let go of when the time is over, with only our
-// finalizer gone.
+// TestReleaseWithoutController: a revision without a running controller, or with a blocked one, is
+// released after the timeout. Only our finalizer is removed.
 func TestReleaseWithoutController(t *testing.T) {
 	revision := func(chain, name string, number int64) *v1alpha1.ClusterExtensionRevision {
 		return &v1alpha1.ClusterExtensionRevision{

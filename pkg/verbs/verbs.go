@@ -37,7 +37,7 @@ func (p Program) examples(lines ...string) string {
 	return strings.ReplaceAll("  "+strings.Join(lines, "\n  "), "%", p.Name)
 }
 
-// NewAdopt has the commands that take over what other tools have installed.
+// NewAdopt returns the commands that adopt installations of other tools.
 func NewAdopt(p Program) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "adopt",

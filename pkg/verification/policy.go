@@ -35,20 +35,22 @@ const (
 
 // file is a policy as it is written.
 type file struct {
-	// TrustedRoot is a file with the authorities and logs of identities, in the format
-	// application/vnd.dev.sigstore.trustedroot+json. Without it, those of Sigstore's public instance.
+	// TrustedRoot is a file with authorities and logs for identities, in the format
+	// application/vnd.dev.sigstore.trustedroot+json. Empty uses those of Sigstore's public
+	// instance.
 	TrustedRoot string `json:"trustedRoot"`
 	Rules       []Rule `json:"rules"`
 }
 
-// Rule says what the images need that it matches.
+// Rule has the requirements for the images that it matches.
 type Rule struct {
 	// Match is a prefix of references: whole parts of a repository, or a repository, a colon and the
 	// first part of a tag. Empty matches every image.
 	Match string `json:"match"`
-	// Catalog restricts the rule to images of a ClusterCatalog, and to those that it offers.
+	// Catalog restricts the rule to the image of a ClusterCatalog and to images that this catalog
+	// offers.
 	Catalog string `json:"catalog"`
-	// AnyOf are the keys and identities. One of them must have signed.
+	// AnyOf are keys and identities, one of which must have signed.
 	AnyOf []Signer `json:"anyOf"`
 	// Provenance, when set, asks for an attestation of the build in place of a signature.
 	Provenance *Provenance `json:"provenance"`
@@ -58,7 +60,7 @@ type Rule struct {
 type Signer struct {
 	// Key is a file with a public key in PEM.
 	Key string `json:"key"`
-	// Issuer and Subject are those of a certificate. The expressions match them whole.
+	// Issuer and Subject are fields of a certificate. The expressions must match the whole field.
 	Issuer        string `json:"issuer"`
 	IssuerRegExp  string `json:"issuerRegExp"`
 	Subject       string `json:"subject"`
@@ -67,7 +69,7 @@ type Signer struct {
 
 // Provenance has the required statements of an attestation of the build.
 type Provenance struct {
-	// Builder is its id, and Repository that of the source.
+	// Builder is the builder's id, and Repository the repository of the source.
 	Builder    string `json:"builder"`
 	Repository string `json:"repository"`
 }
@@ -250,15 +252,15 @@ func anchored(field, expression string) (string, error) {
 	return whole.String(), nil
 }
 
-// Rules are those that apply to an image.
+// Rules are the rules that apply to an image.
 type Rules struct {
 	policy *Policy
 	rules  []rule
 }
 
-// For returns the rules for a reference of the form registry/repository:tag or …@digest, which a catalog
-// has offered, or nil when there are none. Of the rules for all catalogs the one with the longest match
-// applies, and of those for this one, too.
+// For returns the rules for a reference of the form registry/repository:tag or …@digest that a
+// catalog has offered, or nil if none applies. The longest match among the rules for all catalogs
+// applies, and the longest among the rules for this catalog, too.
 func (p *Policy) For(reference, catalog string) *Rules {
 	var general, own *rule
 	for i := range p.rules {
@@ -310,7 +312,7 @@ func canonical(reference string) string {
 	return host + "/" + rest
 }
 
-// Digest is that of the policy and of the files that it names, with what applies.
+// Digest returns the digest of the policy, the files that it names, and the applicable rules.
 func (r *Rules) Digest() string {
 	digest := r.policy.digest
 	for _, one := range r.rules {

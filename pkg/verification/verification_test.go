@@ -101,12 +101,12 @@ func (r rootOf) content() []byte {
 	return content
 }
 
-// attestation is how a bundle is made.
+// attestation holds the properties of a generated bundle.
 type attestation struct {
 	subject, predicateType, predicate, digest string
 	// after is the time of the entry in the log.
 	after time.Duration
-	// stamped is whether the bundle has a timestamp, and untimed whether its log has no time.
+	// stamped bundles have a timestamp. untimed bundles have a log entry without a time.
 	stamped, untimed bool
 }
 
@@ -452,8 +452,8 @@ func policyOf(t *testing.T, trusted []byte) *Policy {
 	return policy
 }
 
-// TestExpired: a certificate is valid for minutes, and an image for years. The certificate counts when
-// a log or a timestamp says that it was valid when it signed, and not otherwise.
+// TestExpired: a certificate is valid for minutes, and an image is used for years. A signature is
+// valid only if a log or a timestamp shows that the certificate was valid when it signed.
 func TestExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours := newAuthority(t)
@@ -493,8 +493,8 @@ func TestExpired(t *testing.T) {
 	})
 }
 
-// TestCertificateLog: where the trusted root has logs of certificates, a certificate must be in one.
-// Otherwise an authority could issue certificates that nobody sees.
+// TestCertificateLog: if the trusted root has certificate logs, a certificate must be in one.
+// Otherwise an authority could issue certificates secretly.
 func TestCertificateLog(t *testing.T) {
 	ours := newAuthority(t)
 	bundles := [][]byte{ours.bundle(signature())}
@@ -507,9 +507,9 @@ func TestCertificateLog(t *testing.T) {
 	}
 }
 
-// TestPublicBundle: the embedded root verifies a bundle of Sigstore's public instance: its certificate,
-// which expired in 2023, its SCT and its entry in the log. The bundle is that of the package
-// sigstore@2.0.0 of npm, in the format v0.3. Its digest is a SHA-512, which no image has.
+// TestPublicBundle: the embedded root verifies a bundle of Sigstore's public instance: its
+// certificate (expired in 2023), its SCT and its log entry. The bundle is from the npm package
+// sigstore@2.0.0, in format v0.3. Its digest is a SHA-512, which images do not have.
 func TestPublicBundle(t *testing.T) {
 	content, err := os.ReadFile("testdata/public.sigstore.json")
 	if err != nil {
@@ -548,8 +548,8 @@ func TestPublicBundle(t *testing.T) {
 	}
 }
 
-// TestChangedIdentity: after a change of the rules another identity signs, and the one before no longer.
-// Its record differs, which the diff of two revisions compares.
+// TestChangedIdentity: after a change of the rules, a new identity is accepted and the old one is
+// not. Their records differ, so the diff of two revisions shows it.
 func TestChangedIdentity(t *testing.T) {
 	const other = "https://git.example.com/others/lamp/.github/workflows/release.yml@refs/tags/v1.0.0"
 	ours := newAuthority(t)

@@ -22,8 +22,8 @@ const (
 	mostReasons, longestReason = 5, 400
 )
 
-// Verify returns the keys and identities that signed the image with a digest (sha256:HEX), sorted. The
-// error says why its bundles satisfy a rule not. It ends with the context, between two bundles.
+// Verify returns the keys and identities that signed the image with a digest (sha256:HEX), sorted.
+// The error says why the bundles do not satisfy a rule. It checks ctx between bundles.
 func (r *Rules) Verify(ctx context.Context, bundles [][]byte, digest string) ([]string, error) {
 	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
 	if err != nil || !strings.HasPrefix(digest, "sha256:") || len(raw) != 32 {

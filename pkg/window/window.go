@@ -23,8 +23,8 @@ type Window struct {
 // Span is one stretch of time: from Opens, to the moment before Closes.
 type Span struct{ Opens, Closes time.Time }
 
-// New returns the window that opens by a schedule, which is read in a time zone, and
-// lasts for a while. An error says what is wrong with the schedule or the zone.
+// New returns the window that opens by a schedule in a time zone for a duration. The error
+// describes the invalid schedule or zone.
 func New(schedule, zone string, lasts time.Duration) (*Window, error) {
 	read, err := Schedule(schedule)
 	if err != nil {
@@ -91,8 +91,8 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// merges is how many windows that touch or overlap are looked at to find the end of what
-// they are together. Each makes it longer by half a window at least.
+// merges bounds the adjacent or overlapping windows that are joined to find their common end. Each
+// extends the joined window by at least half a window.
 const merges = 64
 
 // At is the time that is open at some moment, or else the next one. Windows that touch or
@@ -146,7 +146,8 @@ func (w *Window) opensDaily(after time.Time) time.Time {
 	}
 }
 
-// moment is when the clocks of the zone show a time first, or, when they skip it, when they do.
+// moment returns the first time at which the zone's clocks show a time. If the clocks skip it,
+// moment returns the time of the skip.
 func (w *Window) moment(shown time.Time) time.Time {
 	at := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, w.zone)
 	begins, ends := at.ZoneBounds()
@@ -167,7 +168,7 @@ func (w *Window) moment(shown time.Time) time.Time {
 	return at
 }
 
-// changes is how many changes of the clocks are looked at for the next opening.
+// changes bounds the clock changes that the search for the next opening crosses.
 const changes = 64
 
 // opensHourly is for schedules that name no hour. It goes by the time that passes: an hour

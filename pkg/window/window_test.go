@@ -127,8 +127,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// At's answer for the moment before, at and after a change holds when it is asked there;
-// and no schedule has it hang or go back.
+// TestAtProperties: the answers of At before, at and after each change agree. No schedule makes At
+// hang or return an earlier time.
 func TestAtProperties(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia"}
@@ -220,8 +220,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestFieldSchedules: of the schedules of the field the first alone is doubtful, and those that no
-// cron reads are refused.
+// TestFieldSchedules: of the schedules from users only the first gets a warning. Schedules that no
+// cron implementation accepts are refused.
 func TestFieldSchedules(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/data/field-cases/plans/10-windows/schedules.txt")
 	if err != nil {

@@ -23,7 +23,7 @@ type ingress struct {
 	host string
 
 	mu sync.Mutex
-	// token is added to each request; console is where they go.
+	// token is added to each request, and console receives the requests.
 	token   string
 	console *httputil.ReverseProxy
 }

@@ -6,7 +6,7 @@ import "fmt"
 type failure struct {
 	// claim that was to be checked.
 	claim string
-	// want and got are what was expected and what was found.
+	// want is the expected and got the found text.
 	want, got string
 }
 

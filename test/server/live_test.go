@@ -20,7 +20,7 @@ import (
 const (
 	// readerUser is in whose name the cluster is asked for live diffs.
 	readerUser = "system:serviceaccount:penstock-system:penstock-reader"
-	// liveSecret and otherSecret are what no answer may have.
+	// liveSecret and otherSecret must not be in any answer.
 	liveSecret, otherSecret = "hunter2-as-rolled-out", "hunter3-as-changed"
 )
 

@@ -179,7 +179,7 @@ func guideLetsRead(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// The examples that are published are what this test has tried.
+// TestExamplePoliciesAreNamed: the published examples are exactly those that this test has tried.
 func TestExamplePoliciesAreNamed(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/how-to/policy.md")
 	if err != nil {

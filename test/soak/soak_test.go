@@ -22,8 +22,8 @@ type settings struct {
 	seed       uint64
 }
 
-// readSettings: SOAK is how long there is trouble, EXTENSIONS how many chains there
-// are, SEED chooses what happens. Without SOAK it is as long as usual.
+// readSettings reads the environment: SOAK is the duration of disturbances, EXTENSIONS the number
+// of chains, and SEED the seed of random choices. Without SOAK, the duration is usual.
 func readSettings(t *testing.T, usual time.Duration) settings {
 	t.Helper()
 	s := settings{duration: usual, extensions: 200, seed: uint64(time.Now().UnixNano())}

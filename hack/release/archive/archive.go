@@ -24,7 +24,7 @@ type File struct {
 	Name string
 	// Path of the content.
 	Path string
-	// Program is true for what can be run.
+	// Program is true for an executable file.
 	Program bool
 }
 
@@ -122,7 +122,7 @@ func Sum(source string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Sums are those of the files of a folder, in the form that sha256sum --check reads, without the names
+// Sums returns the checksums of a folder's files in the format of sha256sum --check, without names
 // for which except is true.
 func Sums(dir string, except func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)

@@ -1,8 +1,8 @@
-// Package bom writes the bill of materials of a program of Go: the modules that are in it,
-// each with the hash by which go.sum knows it.
+// Package bom writes the bill of materials of a Go program: its modules, with their hashes from
+// go.sum.
 //
-// It reads what the linker wrote into the program, so it says what is in there, and not
-// what a checkout could have made of it. Programs for any platform can be read.
+// It reads the build information in the program, so it lists the modules that are really linked. It
+// can read programs for any platform.
 package bom
 
 import (
@@ -26,7 +26,8 @@ import (
 type Program struct {
 	// Path of the file, Name and Version as the bill has them.
 	Path, Name, Version string
-	// Created is the time of the bill; it has to be that of the sources.
+	// Created is the time of the bill. It must be the time of the sources, so that builds are
+	// reproducible.
 	Created time.Time
 }
 

@@ -1,5 +1,5 @@
-// Package chart renders and packages the chart of artifacts/chart by Helm's library: what
-// it makes is what `helm template` and `helm package` make.
+// Package chart renders and packages the chart in artifacts/chart with Helm's library. The results
+// equal those of `helm template` and `helm package`.
 package chart
 
 import (
@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Chart is one that was read, from a folder or an archive.
+// Chart is a loaded chart.
 type Chart struct{ read *chartv2.Chart }
 
 // Load reads a folder, or an archive of Helm.
@@ -36,7 +36,7 @@ func Load(path string) (*Chart, error) {
 	return &Chart{read}, nil
 }
 
-// SetVersion makes it the chart of a release: v1.2.3, whose chart has the version 1.2.3.
+// SetVersion sets the version of a release: the chart of v1.2.3 has the version 1.2.3.
 func (c *Chart) SetVersion(version string) {
 	c.read.Metadata.Version, c.read.Metadata.AppVersion = strings.TrimPrefix(version, "v"), version
 }
@@ -71,8 +71,8 @@ func (c *Chart) Render(ctx context.Context, namespace, kubernetes string, values
 	return out.String(), nil
 }
 
-// Package writes the archive into a folder, and returns its path. All files in it have the
-// given time, so that the same chart makes the same archive.
+// Package writes the archive to a folder, and returns its path. All files in it have the given
+// time, so that equal charts give equal archives.
 func (c *Chart) Package(dir string, created time.Time) (string, error) {
 	c.read.ModTime, c.read.SchemaModTime = created, created
 	for _, files := range [][]*common.File{c.read.Raw, c.read.Templates, c.read.Files} {

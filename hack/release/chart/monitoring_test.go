@@ -27,8 +27,8 @@ type object struct {
 	}
 }
 
-// The ServiceMonitor finds the Service, and verifies its certificate by the Secret that
-// there is: otherwise nothing is scraped, and nobody is told.
+// TestServiceMonitor: the ServiceMonitor selects the Service, and verifies its certificate with an
+// existing Secret. Otherwise Prometheus would silently scrape nothing.
 func TestServiceMonitor(t *testing.T) {
 	for mode, secret := range map[string]string{"self": "penstock-ca", "cert-manager": "penstock-serving", "secret": "somebodys"} {
 		tls := values{"mode": mode}

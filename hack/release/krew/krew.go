@@ -1,5 +1,5 @@
-// Package krew makes the manifest by which krew, the package manager of kubectl plugins,
-// installs ours, and checks manifests and archives by krew's rules.
+// Package krew creates the manifest by which krew, the package manager of kubectl plugins, installs
+// ours. It checks manifests and archives by krew's rules.
 package krew
 
 import (
@@ -46,7 +46,7 @@ type Spec struct {
 	Platforms        []Platform `json:"platforms"`
 }
 
-// Platform says what is installed where.
+// Platform is the archive for one platform.
 type Platform struct {
 	Selector Selector  `json:"selector"`
 	URI      string    `json:"uri"`
@@ -55,7 +55,7 @@ type Platform struct {
 	Files    []FileMap `json:"files,omitempty"`
 }
 
-// Selector of a platform: krew knows os and arch and nothing else.
+// Selector selects a platform by the labels os and arch, the only ones that krew knows.
 type Selector struct {
 	MatchLabels map[string]string `json:"matchLabels"`
 }
@@ -71,7 +71,7 @@ type Archive struct {
 	OS, Architecture string
 	// Path of the file; its name is that in the release.
 	Path string
-	// Program is the name of the plugin in it.
+	// Program is the name of the plugin in the archive.
 	Program string
 }
 
@@ -111,8 +111,8 @@ func (r *refusals) add(field, format string, args ...any) {
 	*r = append(*r, fmt.Errorf("%s: "+format, append([]any{field}, args...)...))
 }
 
-// Validate says what krew, or its index, would refuse. The archives that the manifest names
-// are looked for in dir, by the last part of their address.
+// Validate returns the reasons for which krew or its index would refuse a manifest. It reads the
+// named archives from dir, by the last part of their URL.
 func Validate(data []byte, dir string) error {
 	var m Manifest
 	if err := yaml.UnmarshalStrict(data, &m); err != nil {

@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Our check refuses what the index of krew refuses, before anybody sees it.
+// TestValidate: our check refuses whatever the index of krew refuses.
 func TestValidate(t *testing.T) {
 	dir, inFolder := t.TempDir(), t.TempDir()
 	good, folder := manifest(t, dir, "LICENSE"), manifest(t, inFolder, "docs/LICENSE")

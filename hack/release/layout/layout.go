@@ -1,9 +1,8 @@
-// Package layout makes images of one static program, as a folder in the layout of the OCI
-// that any registry client can push. The same programs make the same folder, byte for
-// byte.
+// Package layout creates images of a static program, as a folder in OCI layout that any registry
+// client can push. Equal programs give equal folders, byte for byte.
 //
-// An image holds the program, the authorities that verify registries, and the names of two
-// users. There is no shell, and nothing in it belongs to the user that it runs as.
+// An image contains the program, the certificate authorities for registries, and the names of two
+// users. It has no shell, and no file in it belongs to the user that it runs as.
 package layout
 
 import (
@@ -23,8 +22,8 @@ import (
 )
 
 const (
-	// User and group that the image runs as, unless the cluster says otherwise. It is the
-	// one that runAsUser of artifacts/deploy names.
+	// User is the default user and group of the image. runAsUser in artifacts/deploy names the same
+	// user.
 	User = "65532:65532"
 	// Entrypoint is the path of the program.
 	Entrypoint = "/penstock"
@@ -38,22 +37,24 @@ type Program struct {
 	OS, Architecture string
 	// Path of the program, static.
 	Path string
-	// BOM is its bill of materials, CycloneDX in JSON; it becomes a referrer of the image.
+	// BOM is its bill of materials, CycloneDX in JSON. It becomes a referrer of the image.
 	BOM []byte
 }
 
 // Options describe the image.
 type Options struct {
-	// Version is that of the program: the name of the image within the layout, and a label.
+	// Version is the version of the program. It becomes the name of the image within the layout,
+	// and a label.
 	Version string
 	// Revision is the commit; it may be empty.
 	Revision string
-	// Created is the time of everything in the image; it has to be that of the sources.
+	// Created is the time of all files in the image. It must be the time of the sources, so that
+	// builds are reproducible.
 	Created time.Time
 }
 
-// Write makes the folder, which must not exist or be empty, and returns the digest of the
-// index of all platforms: what a Deployment names.
+// Write creates the folder, which must be missing or empty. It returns the digest of the index of
+// all platforms, which a Deployment names.
 func Write(dir string, programs []Program, o Options) (v1.Hash, error) {
 	if len(programs) == 0 {
 		return v1.Hash{}, errors.New("making an image: there is no program for any platform")

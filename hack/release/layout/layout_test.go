@@ -47,7 +47,7 @@ func write(t *testing.T, content string, o layout.Options) (string, v1.Hash) {
 	return dir, digest
 }
 
-// The same sources make the same image, or nobody can check what they were given.
+// TestReproducible: equal sources give equal images, so that users can check a release.
 func TestReproducible(t *testing.T) {
 	dir, first := write(t, "program", options)
 	again, second := write(t, "program", options)
@@ -82,7 +82,7 @@ func tree(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// A library checks here what a registry checks on a push.
+// TestValid: a library checks the image as a registry does on a push.
 func TestValid(t *testing.T) {
 	dir, digest := write(t, "program", options)
 	index, err := layout.Index(dir)
@@ -97,8 +97,8 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// The program is all that can be run, nothing belongs to its user, and nothing has more
-// rights than it needs.
+// TestContent: the program is the only executable, no file belongs to its user, and no file has
+// more permissions than it needs.
 func TestContent(t *testing.T) {
 	dir, _ := write(t, "program", options)
 	for _, architecture := range []string{"amd64", "arm64"} {

@@ -18,7 +18,8 @@ type Signature struct {
 	// Bundle is a Sigstore bundle with an attestation of the type PredicateType.
 	Bundle                    []byte
 	BundleType, PredicateType string
-	// Payload and Simple are a signature of cosign 2: what was signed, and the signature in base64.
+	// Payload and Simple are a signature of cosign 2: the signed payload, and the signature in
+	// base64.
 	Payload []byte
 	Simple  string
 }

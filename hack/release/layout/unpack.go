@@ -30,7 +30,7 @@ func Index(dir string) (v1.ImageIndex, error) {
 	return nil, fmt.Errorf("reading the layout %s: it has no index", dir)
 }
 
-// Image returns what a layout has for a platform, as Go names it.
+// Image returns the image of a platform in a layout, with Go's names of the platform.
 func Image(dir, system, architecture string) (v1.Image, error) {
 	index, err := Index(dir)
 	if err != nil {

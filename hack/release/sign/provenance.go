@@ -29,7 +29,7 @@ type Build struct {
 	Version, Commit string
 	// Modified is true when the checkout had changes that are in no commit.
 	Modified bool
-	// Platforms are those of the release, such as linux/amd64.
+	// Platforms are the platforms of the release, such as linux/amd64.
 	Platforms []string
 	// Modules is the digest of go.sum, in hexadecimal: the sums of all modules.
 	Modules string

@@ -15,7 +15,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
-// Simple follows the specification of cosign, which containers/image reads, too.
+// TestSimple: signatures have cosign's format, which containers/image reads, too.
 func TestSimple(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

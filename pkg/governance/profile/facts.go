@@ -25,9 +25,9 @@ type Source interface {
 
 // Finding is the result of one requirement.
 type Finding struct {
-	// Definition has no versions when it is not served.
+	// Definition has no versions if it is not served.
 	Definition Definition
-	// Objects are the objects of a served definition, by name, if they are required.
+	// Objects are the objects of a served definition, by name, if the requirement asks for them.
 	Objects []*unstructured.Unstructured
 }
 

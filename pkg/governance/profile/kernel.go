@@ -27,7 +27,7 @@ func wantedArguments(config *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// HasArguments returns whether a rendered configuration has the kernel arguments of another one in
+// HasArguments reports whether a rendered configuration has the kernel arguments of another one in
 // effect.
 func HasArguments(rendered, wanted *unstructured.Unstructured) bool {
 	in := wantedArguments(rendered)

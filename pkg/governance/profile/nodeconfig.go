@@ -20,8 +20,8 @@ import (
 const (
 	// KubeletConfigFile is the configuration of the kubelet.
 	KubeletConfigFile = "/etc/kubernetes/kubelet.conf"
-	// KubeletDropIns is the folder of files that add to it, for kubelets that are configured to
-	// read them.
+	// KubeletDropIns is the folder of drop-in files for the kubelet's configuration, if the kubelet
+	// is started to read them.
 	KubeletDropIns = "/etc/openshift/kubelet.conf.d"
 	kubeletUnit    = "kubelet.service"
 	// summaryField, below spec.config, has what Summarize keeps.
@@ -40,12 +40,12 @@ type NodeConfig struct {
 	DropIns bool `json:"dropIns,omitempty"`
 	// ToleratesSwap is true if the kubelet starts on a node with swap.
 	ToleratesSwap bool `json:"toleratesSwap,omitempty"`
-	// Known is true if the MachineConfig has the kubelet's unit or configuration: rendered ones
-	// have it, those of one purpose do not.
+	// Known is true if the MachineConfig has the kubelet's unit or configuration. Rendered
+	// MachineConfigs have them; single-purpose ones do not.
 	Known bool `json:"known,omitempty"`
 }
 
-// Summarize replaces the files and units of a MachineConfig, which are nearly all of it, by the
+// Summarize replaces the files and units of a MachineConfig, which are most of its size, with the
 // result of NodeConfigOf.
 func Summarize(config *unstructured.Unstructured) {
 	if _, found, _ := unstructured.NestedFieldNoCopy(config.Object, "spec", "config"); !found {
@@ -104,7 +104,7 @@ func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 	return out
 }
 
-// Has returns whether a configuration has all files and units of another one, with the same
+// Has reports whether a configuration has all files and units of another one, with the same
 // content.
 func (n NodeConfig) Has(other NodeConfig) bool {
 	for path, digest := range other.Files {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestLargeFile: two compressed files that begin alike are not the same, however large they are.
+// TestLargeFile: two large compressed files with the same beginning are not equal.
 func TestLargeFile(t *testing.T) {
 	config := func(end string) NodeConfig {
 		var packed bytes.Buffer

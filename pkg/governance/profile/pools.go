@@ -34,7 +34,8 @@ func KubeletConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "KubeletConfig"}
 }
 
-// PoolsOf returns the pools that include a MachineConfig: custom ones select those of workers, too.
+// PoolsOf returns the pools that include a MachineConfig. Custom pools include MachineConfigs of
+// workers, too.
 func PoolsOf(facts Facts, machineConfig map[string]string) []*unstructured.Unstructured {
 	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool {
 		return selects(pool, machineConfig, "spec", "machineConfigSelector")
@@ -138,7 +139,7 @@ func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRad
 	return blast
 }
 
-// Counted returns whether a pool has a number of nodes: before its first pass by the Machine Config
+// Counted reports whether a pool has a number of nodes: before its first pass by the Machine Config
 // Operator it has none.
 func Counted(pool *unstructured.Unstructured) bool {
 	_, found, err := unstructured.NestedInt64(pool.Object, "status", "machineCount")
@@ -153,8 +154,8 @@ func Count(pool *unstructured.Unstructured, field string) int64 {
 
 func waves(nodes, atOnce int64) int64 { return (nodes + atOnce - 1) / atOnce }
 
-// maxUnavailable is how many nodes of a pool are updated at once: a number or a
-// share, rounded down, at least 1.
+// maxUnavailable returns the number of a pool's nodes that are updated at once, at least 1. A
+// percentage of the pool is rounded down.
 func maxUnavailable(pool *unstructured.Unstructured, nodes int64) int64 {
 	if pool.GetName() == "arbiter" {
 		return 1

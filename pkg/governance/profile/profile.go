@@ -25,10 +25,10 @@ type Profile interface {
 	Items(facts Facts, options *v1alpha1.PlanOptions) ([]Item, error)
 }
 
-// Waiter is a profile whose waits do not follow from its present items, but from those of the
-// executed plan.
+// Waiter is a profile whose waits depend on the items of the executed plan, and not on its present
+// items.
 type Waiter interface {
-	// Waits returns the conditions that an item waits for, given the facts as they are now.
+	// Waits returns the conditions that an item waits for, with the present facts.
 	Waits(item string, facts Facts, options *v1alpha1.PlanOptions) ([]Wait, error)
 }
 
@@ -40,7 +40,7 @@ type Requirement struct {
 	Kind schema.GroupKind
 	// Install names, in words, the software that provides it.
 	Install string
-	// Optional ones may be missing.
+	// Optional requirements may be missing.
 	Optional bool
 	// Objects is true if Facts must have the objects of the kind.
 	Objects bool
@@ -59,8 +59,8 @@ type Item struct {
 	// Notes are facts for a reviewer. All readers of plans and profiles see them: they quote no
 	// value of a live object.
 	Notes []string
-	// Waits are further conditions of the target before the next item has its turn, besides those
-	// of its kind (see package wait).
+	// Waits are further conditions of the target before the next item, in addition to the
+	// conditions of its kind (see package wait).
 	Waits []Wait
 }
 
@@ -68,16 +68,16 @@ type Item struct {
 type Wait struct {
 	// Expression is over self, the live target; true is healthy.
 	Expression string
-	// Message says in words what the plan waits for.
+	// Message describes what the plan waits for.
 	Message string
-	// Judge replaces the expression, if set. It returns whether the target is healthy, and in words
-	// what the plan waits for. Live is nil while the target is not observed.
+	// Judge replaces the expression, if set. It reports whether the target is healthy, with a
+	// message about the wait. live is nil while the target is not observed.
 	Judge func(live map[string]any) (holds bool, message string, err error)
 }
 
-// Facts are the known facts of a cluster.
+// Facts are the known objects and definitions of a cluster.
 type Facts struct {
-	// Definitions by name. Missing definitions, and those that serve nothing, are not in it.
+	// Definitions by name. It has no missing definitions, and none that serve no version.
 	Definitions map[string]Definition
 	// Objects by kind, in the order of their names.
 	Objects map[schema.GroupKind][]*unstructured.Unstructured
@@ -105,9 +105,8 @@ type MissingError struct {
 
 func (e *MissingError) Error() string { return e.Message }
 
-// DefinitionOf reads a CustomResourceDefinition; ok is false unless it is
-// established and serves a version. Versions are ordered as the API server prefers
-// them: stable before beta before alpha.
+// DefinitionOf reads a CustomResourceDefinition. ok is false unless it is established and serves a
+// version. Versions are in the API server's order of preference: stable, beta, alpha.
 func DefinitionOf(crd *unstructured.Unstructured) (Definition, bool) {
 	var definition Definition
 	if crd == nil || crd.GetDeletionTimestamp() != nil || !established(crd) {
@@ -169,7 +168,7 @@ func (v Version) field(path ...string) (map[string]any, bool) {
 	return here, here != nil
 }
 
-// Has returns whether a field exists; "[]" in a path stands for the items of a list.
+// Has reports whether a field exists; "[]" in a path stands for the items of a list.
 func (v Version) Has(path ...string) bool {
 	_, ok := v.field(path...)
 	return ok

@@ -71,8 +71,8 @@ func rendered(t *testing.T, name, spec string) *unstructured.Unstructured {
 	return made
 }
 
-// The impact of a change is what the merged configuration of a pool becomes, whatever value is
-// in effect, and by whomever.
+// TestWeigh compares the impact of a change with its effect on a pool's merged configuration. The
+// previous value and its field manager do not matter.
 func TestWeigh(t *testing.T) {
 	psi := "{kernelArguments: [psi=1]}"
 	lean, high := profile.Item{Impact: v1alpha1.ImpactLow, Reason: "of the profile"}, v1alpha1.ImpactHigh

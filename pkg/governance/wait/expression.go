@@ -33,8 +33,8 @@ func (e *Expressions) Check(waits []profile.Wait) error {
 	return nil
 }
 
-// For judges a live target; nil if it is not observed. An expression that cannot be evaluated, such
-// as on a missing status, counts as waiting.
+// For judges a live target; nil if it is not observed. An expression that cannot be evaluated, for
+// example because status is missing, counts as waiting.
 func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstructured.Unstructured) Verdict {
 	for _, wait := range waits {
 		if live == nil {
@@ -77,7 +77,7 @@ func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 	}
 }
 
-// noSuchKey is how CEL says that a field is missing.
+// noSuchKey begins CEL's error about a missing field.
 const noSuchKey = "no such key: "
 
 // unevaluated returns the message about an expression that cannot be evaluated. A missing field,

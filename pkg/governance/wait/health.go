@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Unhealthy returns the problems that operators report about a target that is in effect, in words;
-// empty for none. A rollout that others have begun is no complaint, and what is not seen says
-// nothing.
+// Unhealthy describes the problems that operators report about a target in effect; empty for none.
+// A rollout that another user has begun is no problem, and neither is an unobserved object.
 func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) string {
 	kind := target.GroupVersionKind().GroupKind()
 	var problems []string

@@ -18,18 +18,18 @@ import (
 type State string
 
 const (
-	// Done: it is healthy.
+	// Done means that the target is healthy.
 	Done State = "Done"
-	// Waiting: it is in progress.
+	// Waiting means that the target is in progress.
 	Waiting State = "Waiting"
 	// Paused: a user has stopped it; that time does not count.
 	Paused State = "Paused"
-	// Failed: it cannot become healthy.
+	// Failed means that the target cannot become healthy.
 	Failed State = "Failed"
 )
 
-// degradedGrace is how long a node or an operator may be degraded before that is
-// a failure: both are while they try again.
+// degradedGrace is the time after which a degraded node or operator counts as failed. Both are
+// degraded for a while when they retry.
 const degradedGrace = 10 * time.Minute
 
 // Times are the beginnings of deadlines.
@@ -40,7 +40,8 @@ type Times struct {
 	Written time.Time
 }
 
-// left is how long a condition may last that holds since a time.
+// left returns the remaining time before a condition that holds since the given time counts as a
+// failure.
 func (t Times) left(since time.Time) time.Duration {
 	if since.Before(t.Written) {
 		since = t.Written
@@ -57,7 +58,7 @@ func (t Times) graced(since time.Time, state, details, failed string) Verdict {
 	return Verdict{State: Failed, Message: failed}
 }
 
-// Verdict is a state, and in words what the plan waits for.
+// Verdict is a state with a message about the wait.
 type Verdict struct {
 	State   State
 	Message string

@@ -180,8 +180,8 @@ func TestGone(t *testing.T) {
 	check(t, "other kinds leave nothing behind", wait.Gone(object(map[string]any{"kind": "ConfigMap"}), profile.Facts{}, at()), wait.Done, "")
 }
 
-// A health check is in effect when its operator has taken it up; one that the operator
-// disables fails after a while, and one that is paused waits without limit.
+// TestNodeHealthCheck: a health check is in effect when its operator enables it. A disabled one
+// fails after a while, and a paused one waits without limit.
 func TestNodeHealthCheck(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	target := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"}}
@@ -212,8 +212,8 @@ func TestNodeHealthCheck(t *testing.T) {
 	}
 }
 
-// A pool has a MachineConfig when what is rendered has its files and units as they are in it:
-// one that was changed has been among the sources before.
+// TestFilesAreRendered: a pool has a MachineConfig when its rendered configuration contains the
+// same files and units. A changed MachineConfig was a source before, so its name does not suffice.
 func TestFilesAreRendered(t *testing.T) {
 	file := func(content string) map[string]any {
 		return map[string]any{"storage": map[string]any{"files": []any{map[string]any{"path": "/etc/a", "mode": int64(420), "contents": map[string]any{"source": "data:," + content}}}}}
@@ -239,8 +239,8 @@ func TestFilesAreRendered(t *testing.T) {
 	}
 }
 
-// A KubeletConfig is waited for until the operator took it, made a MachineConfig of it, rendered
-// that into each pool that it selects, and all nodes have it.
+// TestKubeletConfig: the plan waits until the operator has accepted a KubeletConfig and made a
+// MachineConfig of it, each selected pool has rendered that, and all nodes have it.
 func TestKubeletConfig(t *testing.T) {
 	labels := map[string]any{"pools/worker": ""}
 	target := object(map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "KubeletConfig", "metadata": map[string]any{"name": "swap", "generation": int64(2)},
@@ -344,8 +344,8 @@ func selected(name string, arguments ...any) *unstructured.Unstructured {
 	return made
 }
 
-// A MachineConfig that is merged later wins: the item fails and names it. One that is merged
-// earlier, or says the same, does not.
+// TestOverridden: an item fails if a later MachineConfig overrides it, and names that. An earlier
+// or equal one does not.
 func TestOverridden(t *testing.T) {
 	overridden := func(others ...*unstructured.Unstructured) profile.Facts {
 		f := facts(pool("worker", 3, func(spec, status map[string]any) {
@@ -393,7 +393,8 @@ func TestFilesAreOverridden(t *testing.T) {
 	check(t, "its unit wins", wait.For(wanted, nil, f, at()), wait.Failed, "MachineConfig 95-b sets unit a.service to something else")
 }
 
-// A pool that waits for a node says that one is unavailable: MachineConfigPools do not name it.
+// TestCordoned: a pool that waits for a node reports an unavailable node, because
+// MachineConfigPools do not name it.
 func TestCordoned(t *testing.T) {
 	cordoned := pool("worker", 3, func(_, status map[string]any) {
 		status["readyMachineCount"], status["unavailableMachineCount"] = int64(2), int64(1)
@@ -402,7 +403,8 @@ func TestCordoned(t *testing.T) {
 	check(t, "it has the configuration", wait.For(target(), nil, facts(cordoned), at()), wait.Waiting, "unavailable nodes: 1, each of them restarts, is cordoned or is not ready")
 }
 
-// Of a target that is in effect, what operators report counts, and no rollout of others.
+// TestUnhealthy: for a target in effect, problems that operators report count, and rollouts of
+// other users do not.
 func TestUnhealthy(t *testing.T) {
 	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})
 	check := object(map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"})

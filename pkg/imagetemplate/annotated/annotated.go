@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// OLMAnnotation is that of the design. OLM's own controller follows it, too, and knows
-	// well-known variables only.
+	// OLMAnnotation is the annotation of OLM's design. OLM's own controller reads it, too, but
+	// supports only the well-known variables.
 	OLMAnnotation = "olm.catalogImageTemplate"
-	// OwnAnnotation is ours, for clusters where OLM's controller follows the other one.
+	// OwnAnnotation is Penstock's annotation, for clusters where OLM's controller reads
+	// OLMAnnotation.
 	OwnAnnotation = extension.AnnotationPrefix + "catalog-image-template"
 )
 
@@ -54,7 +55,7 @@ func CatalogSources() Kind {
 	}
 }
 
-// ClusterCatalogs are those of OLM v1.
+// ClusterCatalogs returns the kind ClusterCatalog of OLM v1.
 func ClusterCatalogs() Kind {
 	version := schema.GroupVersion{Group: "olm.operatorframework.io", Version: "v1"}
 	return Kind{
@@ -66,7 +67,7 @@ func ClusterCatalogs() Kind {
 // Definition is the name of its CustomResourceDefinition.
 func (k Kind) Definition() string { return k.Resource.GroupResource().String() }
 
-// Subject says what an author answers for: the templates.
+// Subject returns the part of an object with a recorded author: the templates.
 func (k Kind) Subject() author.Subject {
 	return author.Subject{Kind: k.GroupVersionKind, Annotation: func(key string) bool { return key == OLMAnnotation || key == OwnAnnotation }}
 }
@@ -77,7 +78,8 @@ func (k Kind) Image(object *unstructured.Unstructured) string {
 	return image
 }
 
-// Without says why an object of the kind has no image, and nothing when it has one.
+// Without returns the reason why an object of the kind has no image, or "" for an object with an
+// image.
 func (k Kind) Without(object *unstructured.Unstructured) string {
 	found, _, _ := unstructured.NestedString(object.Object, k.source...)
 	if found == k.withImage {
@@ -104,7 +106,7 @@ func (k Kind) WithImage(object *unstructured.Unstructured, image string) *unstru
 	return applied
 }
 
-// Conditions are those in the status of an object, as they are.
+// Conditions returns the conditions in an object's status, unparsed.
 func Conditions(object *unstructured.Unstructured) []any {
 	all, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
 	list, _ := all.([]any)
@@ -145,5 +147,5 @@ func (k Kind) LeftToOLM(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// condition is how managedFields names a condition.
+// condition returns the key of a condition in managedFields.
 func condition(conditionType string) string { return `k:{"type":"` + conditionType + `"}` }

@@ -47,8 +47,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestWithImage: the applied object has the image, and is refused for another object, or another
-// state of it.
+// TestWithImage: the applied object has the image. The apply is refused for another object or
+// another state of it.
 func TestWithImage(t *testing.T) {
 	metadata := map[string]any{"name": "catalog", "namespace": "olm", "uid": "u1", "resourceVersion": "7"}
 	for _, tc := range []struct {
@@ -84,7 +84,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// TestLeftToOLM: OLM's own controller is known by what its program has written.
+// TestLeftToOLM: OLM's own controller is recognised by the fields that it has written.
 func TestLeftToOLM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manager, fields string

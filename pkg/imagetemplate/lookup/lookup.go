@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// Missing says that a variable has no value, no matter who asks again: the object, its kind or the
-// field is not there, or cannot be read. Any other error is one that may pass.
+// Missing reports that a variable has no value: the object, its kind or the field does not exist or
+// cannot be read. Repeating the read does not help. Any other error may be temporary.
 type Missing struct {
 	// Kind is true if the cluster does not have the kind, or no longer.
 	Kind bool
@@ -33,7 +33,7 @@ type Missing struct {
 // Error implements error.
 func (m *Missing) Error() string { return m.Detail }
 
-// Resource is where objects of a kind are.
+// Resource is the API resource of a kind.
 type Resource struct {
 	schema.GroupVersionResource
 	Namespaced bool

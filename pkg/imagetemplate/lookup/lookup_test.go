@@ -84,8 +84,8 @@ func newReader(t *testing.T) (*Reader, *cluster) {
 	return reader, c
 }
 
-// TestFind: which kinds have objects that a template can name. Passing faults are told
-// apart from lasting ones.
+// TestFind: the kinds whose objects a template can name. Temporary and permanent errors are
+// distinguished.
 func TestFind(t *testing.T) {
 	object := func(kind, namespace string) imagetemplate.Object {
 		return imagetemplate.Object{Group: "example.com", Version: "v1", Kind: kind, Namespace: namespace, Name: "one"}

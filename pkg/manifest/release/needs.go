@@ -12,10 +12,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Inversion is an object that cannot become ready before another one exists, and
-// comes at an earlier install level than that.
+// Inversion is an object that cannot become ready before another object with a later install level
+// exists.
 type Inversion struct {
-	// Object of level 0, and what it Needs, which is of level 1.
+	// Object has level 0, and Needs has level 1.
 	Object, Needs manifest.ID
 }
 
@@ -24,10 +24,9 @@ func (i Inversion) String() string {
 	return fmt.Sprintf("%s, of install level 0, needs %s, which is of install level 1", i.Object, i.Needs)
 }
 
-// Inversions finds objects that wait for what comes after them, sorted. Whether
-// that stops an installation depends: the other one may be made by somebody else
-// in time, which is what install levels are for. Manifests with offences count as
-// level 0.
+// Inversions returns objects that need an object of a later level, sorted. They need not stop an
+// installation: another owner may create the needed object in time, which is the purpose of install
+// levels. Manifests with offences count as level 0.
 func Inversions(objects []manifest.Object) []Inversion {
 	late := map[manifest.ID]manifest.Object{}
 	for _, object := range objects {
@@ -60,19 +59,19 @@ func Inversions(objects []manifest.Object) []Inversion {
 	return slices.Compact(found)
 }
 
-// Early is an object that comes in an earlier phase than the definition of its kind.
+// Early is an object in an earlier phase than the definition of its kind.
 type Early struct {
 	Object, Definition manifest.ID
 }
 
-// String says what happens.
+// String describes the consequence.
 func (e Early) String() string {
 	return fmt.Sprintf("%s comes in an earlier phase than its definition, %s: unless the kind is served already, the rollout waits at that phase for ever", e.Object, e.Definition)
 }
 
-// TooEarly finds objects whose kind a later phase of the same revision defines, in their order.
-// The phase of an object is a number that grows in the order of the rollout. Objects of different
-// install levels are left to Inversions.
+// TooEarly returns objects whose kind a later phase of the same revision defines, in order. phase
+// returns a number that grows in rollout order. Objects of different install levels are left to
+// Inversions.
 func TooEarly(objects []manifest.Object, phase func(i int) int) []Early {
 	type defined struct {
 		id           manifest.ID
@@ -115,11 +114,10 @@ func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]m
 	return kinds
 }
 
-// Needs returns what must exist before the pods of a workload can start, as its
-// manifest says: ConfigMaps, Secrets and claims that they mount or read, and do
-// not call optional, their ServiceAccount and classes; of any object its
-// Namespace. Defaults of names that are left out (the ServiceAccount "default")
-// are not listed.
+// Needs returns the objects that must exist before the pods of a workload can start: its
+// ConfigMaps, Secrets and claims that are not optional, its ServiceAccount, and its classes. For
+// every object it includes the Namespace. It excludes defaults of omitted names, such as the
+// ServiceAccount "default".
 func Needs(object manifest.Object) []manifest.ID {
 	n := needs{namespace: object.Namespace}
 	if object.Namespace != "" {

@@ -25,30 +25,30 @@ const (
 	InstallLevelAnnotation = prefix + "install-level"
 	// DeleteAnnotation is "true" on an object that is to be deleted.
 	DeleteAnnotation = prefix + "delete"
-	// Levels is how many install levels there are.
+	// Levels is the number of install levels.
 	Levels = 2
 )
 
-// Mark is how a manifest wants to be rolled out. The zero value is as any other.
+// Mark holds the rollout instructions of a manifest. The zero value means the default rollout.
 type Mark struct {
-	// CreateOnly objects are created when they are absent, and that is all.
+	// CreateOnly objects are created when they are absent, and never changed.
 	CreateOnly bool
 	// Level is the install level, 0 or 1.
 	Level int
 }
 
-// Offence is an annotation of a manifest that nobody can act upon.
+// Offence is an invalid annotation of a manifest.
 type Offence struct {
 	ID manifest.ID
 	// Annotation is its key, empty when the annotations are no map.
 	Annotation string
 	// Value as a person would write it in JSON, shortened.
 	Value string
-	// Allowed says what it may be.
+	// Allowed describes the allowed values.
 	Allowed string
 }
 
-// String names object, value and what is allowed.
+// String names the object, the value and the allowed values.
 func (o Offence) String() string {
 	if o.Annotation == "" {
 		return fmt.Sprintf("%s: metadata.annotations is %s, %s", o.ID, o.Value, o.Allowed)
@@ -56,8 +56,8 @@ func (o Offence) String() string {
 	return fmt.Sprintf("%s: annotation %s is %s, %s", o.ID, o.Annotation, o.Value, o.Allowed)
 }
 
-// MarkOf returns how a manifest wants to be rolled out, and every reason why that
-// cannot be told. With an offence the mark means nothing.
+// MarkOf returns the rollout instructions of a manifest, and all invalid ones. With an offence the
+// mark is meaningless.
 func MarkOf(object manifest.Object) (Mark, []Offence) {
 	// Canonical JSON does not escape a slash, so a caller that has one of the
 	// annotations has these bytes. Most manifests do not.
@@ -142,7 +142,7 @@ func (o Offence) compare(other Offence) int {
 	return cmp.Or(cmp.Compare(o.ID.String(), other.ID.String()), cmp.Compare(o.Annotation, other.Annotation), cmp.Compare(o.Allowed, other.Allowed))
 }
 
-// Text is the string that a value is, if it is one; null is none.
+// Text returns the string in a JSON value; ok is false for another type and null.
 func Text(raw json.RawMessage) (string, bool) {
 	// Into a pointer: null would pass for the empty string.
 	var value *string
@@ -152,7 +152,7 @@ func Text(raw json.RawMessage) (string, bool) {
 	return *value, true
 }
 
-// maxValue is how much of a value is shown, in bytes.
+// maxValue bounds a shown value, in bytes.
 const maxValue = 64
 
 // Shown is a value as JSON, bounded.
@@ -160,9 +160,8 @@ func Shown(raw json.RawMessage) string {
 	return text.Clip(string(raw), maxValue)
 }
 
-// LookAlikes returns what a manifest has that looks like one of the annotations
-// and is none, in words: another spelling of the key, or the key on the template
-// of the pods. Nobody acts upon it, which is hardly what was meant.
+// LookAlikes describes annotations that look like install levels but have no effect: another
+// spelling of the key, or the key on a pod template.
 func LookAlikes(object manifest.Object) []string {
 	if !bytes.Contains(bytes.ToLower(object.JSON), []byte("install-level")) {
 		return nil

@@ -92,8 +92,8 @@ func TestMarkOf(t *testing.T) {
 	}
 }
 
-// TestParserAgrees: a text with a value that is no string, or with a key twice, does not even
-// become a manifest.
+// TestParserAgrees: an annotation with a value that is no string, or a duplicate key, is refused as
+// a manifest.
 func TestParserAgrees(t *testing.T) {
 	for name, annotations := range map[string]string{
 		"Unquoted": level(`1`), "NoMap": `["x"]`,
@@ -105,7 +105,8 @@ func TestParserAgrees(t *testing.T) {
 	}
 }
 
-// TestNullIsNoLevel: null becomes an empty annotation, as in an API server, which no level is.
+// TestNullIsNoLevel: null becomes an empty annotation, as in an API server. An empty level is
+// invalid.
 func TestNullIsNoLevel(t *testing.T) {
 	object, err := (manifest.Digester{}).FromJSON(raw(level(`null`)).JSON)
 	if err != nil {
@@ -236,7 +237,7 @@ func TestCustomResourceBeforeItsDefinition(t *testing.T) {
 	}
 }
 
-// Objects that come in an earlier phase than the definition of their kind are named, and those of
+// TestTooEarly: objects in an earlier phase than the definition of their kind are named. Objects of
 // another install level are left to Inversions.
 func TestTooEarly(t *testing.T) {
 	definition := manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "lamps.example.com"}, Version: "v1"},

@@ -57,7 +57,7 @@ func Summary(summary *v1alpha1.DiffSummary) string {
 	return fmt.Sprintf("%d added, %d changed, %d removed, %d unchanged", summary.Added, summary.Changed, summary.Removed, summary.Unchanged)
 }
 
-// Missing says in words what a diff does not show, and which command shows it.
+// Missing describes the parts that a diff does not show, with the commands that show them.
 func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	var missing []string
 	if n := diff.Summary.Withheld; n > 0 {
@@ -90,7 +90,7 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	return missing
 }
 
-// maxCut is how many objects are named of which something is left out.
+// maxCut bounds the list of objects whose changes are cut.
 const maxCut = 10
 
 // leftOut counts in words what is left out, empty for nothing.
@@ -110,8 +110,8 @@ func leftOut(left *v1alpha1.DiffTruncation) string {
 	return strings.Join(parts, ", ")
 }
 
-// WholeCommand is the command that shows all that changes in one object: the server leaves nothing
-// out of a comparison of one.
+// WholeCommand returns the command that shows all changes of one object. The server cuts nothing in
+// a comparison of a single object.
 func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) string {
 	return fmt.Sprintf("%s --object %s/%s", command(diff), Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
 }

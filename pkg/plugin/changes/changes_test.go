@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// TestPrintStat: nobody misses lines that they did not ask for; objects that are left out are said
-// all the same.
+// TestPrintStat: lines that the user did not ask for are not reported as missing. Omitted objects
+// always are.
 func TestPrintStat(t *testing.T) {
 	for _, tc := range []struct {
 		left  v1alpha1.DiffTruncation

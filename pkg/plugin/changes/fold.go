@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// View says how a diff is shown.
+// View has the display options of a diff.
 type View struct {
 	// Lines shows the unified diffs behind the table.
 	Lines bool
-	// Unfold shows also each object of which nothing but labels of the version changes.
+	// Unfold also shows objects in which only version labels change.
 	Unfold bool
 	// Unstored is a diff with a revision that is not stored, which no other command can show.
 	Unstored bool

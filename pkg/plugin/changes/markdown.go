@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Write prints a diff in a format. Formats for machines have everything, whatever the view.
+// Write prints a diff in a format. Machine formats contain everything, whatever the view.
 func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDiff, view View) error {
 	if format != session.Markdown {
 		return s.PrintObject(format, diff)
@@ -19,12 +19,12 @@ func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDif
 	return err
 }
 
-// maxMarkdown is how long a diff in Markdown may be, in bytes: comments of reviews are cut
-// beyond some more, at any place.
+// maxMarkdown bounds a diff in Markdown, in bytes. Code hosts cut comments that are slightly
+// longer, at any place.
 const maxMarkdown = 60 << 10
 
-// Markdown is a diff for the comment of a review: what matters first, then a table, then as
-// many lines as there is room for. It says how much is left out.
+// Markdown returns a diff for a review comment: first the important notes, then a table, then as
+// many lines as fit. It states how much is omitted.
 func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 	m := &markdown{all: "the same command without -o markdown"}
 	if !view.Unstored {

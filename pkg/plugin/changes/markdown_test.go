@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestMarkdownBounds: text that is too long is left out and counted, and nothing in it ends the
-// text around it.
+// TestMarkdownBounds: text beyond the limit is omitted and counted. Content of an object cannot end
+// the block around it.
 func TestMarkdownBounds(t *testing.T) {
 	diff := &v1alpha1.RevisionDiff{From: "a-1", To: "a-2"}
 	for range 4000 {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// PrintPlan shows a plan for its review: what it disturbs, whose fields it takes, then
-// what it changes. Without a diff (the reader cannot read it) it is that of status.
+// PrintPlan shows a plan for its review: its effect on nodes, the fields that it takes, and its
+// changes. Without a diff, because the user cannot read it, it shows the diff in status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
 	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, v1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))

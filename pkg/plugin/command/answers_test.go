@@ -221,7 +221,7 @@ func (s *situation) serve(t *testing.T) *plugintest.Server {
 	return plugintest.New(t, dir)
 }
 
-// consoleRow is what the console shows of the extension.
+// consoleRow returns the row that the console shows for the extension.
 func consoleRow(t *testing.T, server *plugintest.Server) screens.ExtensionRow {
 	t.Helper()
 	api, err := screens.New(screens.Options{Config: &rest.Config{Host: server.URL}})

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// completer is how kubectl calls a plugin for completions: the name of the plugin, with
-// underscores, behind it.
+// completer is the prefix of the name by which kubectl calls a plugin for completions. The plugin's
+// name follows, with underscores.
 const completer = "kubectl_complete-"
 
 // Main runs the plugin and returns the code to exit with.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPlaceOf: a link of somebody else leads to a page, and brings nothing into the page that opens
-// the browser, which has the key.
+// TestPlaceOf: a foreign link opens a page of the console, and cannot inject content into the local
+// page that holds the key.
 func TestPlaceOf(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())

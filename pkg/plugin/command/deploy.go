@@ -27,7 +27,8 @@ type deployOptions struct {
 	yes, dryRun, stat    bool
 	unfold               bool
 	acceptance           review.Acceptance
-	// savePlanFile is where to write what was shown, planFile what was shown before.
+	// savePlanFile is the file to which the shown plan is saved. planFile is a plan that was saved
+	// before.
 	savePlanFile, planFile string
 	timeout                time.Duration
 	output                 session.Format
@@ -91,7 +92,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 	return command
 }
 
-// positional is how many arguments are not behind --.
+// positional returns the number of arguments before --.
 func positional(command *cobra.Command, args []string) int {
 	if n := command.ArgsLenAtDash(); n >= 0 {
 		return n

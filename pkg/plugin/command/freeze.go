@@ -140,8 +140,8 @@ func freezeText(frozen *corev1.ConfigMap) string {
 	return said
 }
 
-// freezePath is where the ConfigMap of a freeze is: in the namespace that the APIService
-// names.
+// freezePath returns the API path of the ConfigMap of a freeze, and its namespace, which the
+// APIService names.
 func freezePath(ctx context.Context, cluster *session.Cluster) (path, namespace string, err error) {
 	var service struct {
 		Spec struct {

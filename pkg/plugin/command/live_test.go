@@ -143,7 +143,7 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a user who interrupts is told so, by the code that shells know.
+// TestInterrupted: an interrupted command says so and exits with the shell's usual code.
 func TestInterrupted(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	v := openTerminal(t, 40)
@@ -185,8 +185,8 @@ func TestPiped(t *testing.T) {
 	}
 }
 
-// TestChangesInLines: for a program each object is a line whenever it changes, of plans too;
-// what has not changed is not repeated.
+// TestChangesInLines: machine formats print a line for each changed object, including plans.
+// Unchanged objects are not repeated.
 func TestChangesInLines(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	reader, writer := io.Pipe()

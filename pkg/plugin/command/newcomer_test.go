@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
 )
 
-// TestMistakes: a user who mistypes is told in one sentence what there is, before anything else is
-// asked of them; that is a no, and wrong usage is not.
+// TestMistakes: a mistyped name gets one sentence with the existing names, before any question. Its
+// exit code is No, while wrong usage has another code.
 func TestMistakes(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	const unknown = `there is no extension, revision or plan "nothing"; the cluster has extensions lighthouse and shop, and plan rebalance`
@@ -47,8 +47,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestWithoutRevisions: an extension that Penstock has not begun with is there, and says why. A
-// command in that stays in one line on a narrow terminal, to be copied.
+// TestWithoutRevisions: an extension without revisions is shown with the reason. A command in the
+// reason stays on one line, even on a narrow terminal, so that it can be copied.
 func TestWithoutRevisions(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	for command, begins := range map[string]string{"status": "✗ denied is not installed: ", "why": "✗ denied is not installed: ", "history": "Error: ClusterExtension denied has no revisions: Denied:"} {

@@ -64,7 +64,7 @@ func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 		equality.Semantic.DeepEqual(shown.Changes, stored.Changes)
 }
 
-// view is how the diff of a revision is shown that is not stored.
+// view returns the options for showing the diff of a revision that is not stored.
 func (d *deployment) view(lines bool) changes.View {
 	return changes.View{Lines: lines && !d.stat, Unfold: d.unfold, Unstored: true}
 }

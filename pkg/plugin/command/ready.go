@@ -91,7 +91,8 @@ func newReady(s *session.Session) *cobra.Command {
 	return command
 }
 
-// readyOutcome is how the command ends. A finding that blocks counts more than what Penstock could not look at.
+// readyOutcome returns the exit code as an error. A blocking finding takes precedence over objects
+// that Penstock could not check.
 func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
 	switch {
 	case answer.Verdict == v1alpha1.UpgradeBlocked:

@@ -44,9 +44,9 @@ func examples(command *cobra.Command) []string {
 	return regexp.MustCompile(`kubectl penstock .*`).FindAllString(command.Example, -1)
 }
 
-// TestExamples: each command has an example, and test/e2e, test/extension, test/console or test/smoke runs it
-// as it is written. Tests run what the server's program has too as that program (package verbs), and
-// hack/release-test.sh runs verify-release.
+// TestExamples: each command has an example, and test/e2e, test/extension, test/console or
+// test/smoke runs it literally. For commands that the server's program has too, tests run that
+// program (package verbs). hack/release-test.sh runs verify-release.
 func TestExamples(t *testing.T) {
 	var run strings.Builder
 	files, err := filepath.Glob("../../../test/[ecs]*/*_test.go")
@@ -108,7 +108,7 @@ func TestNamedCommands(t *testing.T) {
 	}
 }
 
-// mark is where the generated part of the reference begins.
+// mark begins the generated part of the reference page.
 const mark = "<!-- UPDATE=1 go test ./pkg/plugin/command writes the following list. -->\n"
 
 // TestReference: docs/reference/plugin.md has an item for every command. The help of a command has its flags.

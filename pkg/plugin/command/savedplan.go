@@ -30,8 +30,8 @@ const (
 type savedPlan struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"formatVersion"`
-	// Server is the cluster, Extension and Revision what is made, From what it was compared with,
-	// empty for nothing, and FromUID that very revision.
+	// Server identifies the cluster, and Extension and Revision the revision to create. From is the
+	// revision to compare with, empty for none, and FromUID its uid.
 	Server    string `json:"server"`
 	Extension string `json:"extension"`
 	Revision  string `json:"revision"`
@@ -44,7 +44,7 @@ type savedPlan struct {
 	// notes.
 	Content string `json:"content"`
 	Changes string `json:"changes"`
-	// Summary counts what was shown.
+	// Summary has the counts of the shown diff.
 	Summary v1alpha1.DiffSummary `json:"summary"`
 }
 
@@ -87,7 +87,7 @@ func digestOf(value any) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// differences says in words what is not as it was when a plan was saved.
+// differences describes the fields that differ from the saved plan.
 func (p *savedPlan) differences(now *savedPlan) []string {
 	var all []string
 	for _, one := range []struct{ what, was, is string }{

@@ -29,7 +29,7 @@ func TestPlanDifferences(t *testing.T) {
 	}
 }
 
-// TestPlanFlags: a plan stands for a review, so nothing else says what is agreed to.
+// TestPlanFlags: a saved plan replaces the review, so it excludes other flags that accept changes.
 func TestPlanFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options deployOptions

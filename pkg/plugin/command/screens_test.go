@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// recordedAt is when the cluster was recorded that the folder testdata/recorded has.
+// recordedAt returns the time at which testdata/recorded was recorded.
 func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
 
 // run runs a command on what was recorded, on a terminal of so many columns, or on none.
@@ -34,7 +34,7 @@ func run(t testing.TB, server *plugintest.Server, columns int, env map[string]st
 	return out.String(), errors.String(), code
 }
 
-// TestScreens: the screens of a person, 80 and 160 columns wide. UPDATE=1 writes it anew.
+// TestScreens compares the output at 80 and 160 columns with a file. UPDATE=1 writes the file.
 func TestScreens(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	for name, tc := range map[string]struct {
@@ -99,7 +99,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestColours: the same words with colours and without, and none where nobody sees them.
+// TestColours: colours do not change the words, and are absent without a terminal.
 func TestColours(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	plain, _, _ := run(t, server, 0, nil, "diff", "lighthouse-1..lighthouse-2")
@@ -118,8 +118,8 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestSkew: an answer of another minor version is told, once, and never of what is no
-// release.
+// TestSkew: a server of another minor version gets one warning. Versions that are no releases get
+// none.
 func TestSkew(t *testing.T) {
 	for version, want := range map[string]bool{"v0.0.7": false, "v0.1.0": true, "devel-123": false, "": false} {
 		server := plugintest.New(t, "testdata/recorded")
@@ -136,8 +136,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestUnserved: a cluster without Penstock, and who has no way to a cluster, are told what
-// to do; nobody waits for names of a shell.
+// TestUnserved: without Penstock, or without a kubeconfig, the error says what to do. Shell
+// completion does not wait.
 func TestUnserved(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	server.Close()

@@ -299,8 +299,8 @@ func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster,
 	return stands(ctx, cluster, found)
 }
 
-// stands is how following an extension ends whose newest revision is rolled out: the extension may
-// wait for somebody all the same, because its ClusterExtension asks for something else.
+// stands returns the outcome of following an extension whose newest revision is rolled out. The
+// extension may still need a person, because its ClusterExtension asks for another version.
 func stands(ctx context.Context, cluster *session.Cluster, found *session.Found) error {
 	if found.Revision != nil {
 		return nil

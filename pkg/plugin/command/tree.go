@@ -117,7 +117,7 @@ func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods
 type revisionTree struct {
 	Revision *v1alpha1.ClusterExtensionRevision
 	Objects  *v1alpha1.RevisionObjects
-	// Pods by the object that they belong to.
+	// Pods maps each owner to its Pods.
 	Pods map[workloads.Owner][]corev1.Pod
 }
 

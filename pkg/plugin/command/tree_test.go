@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestObjectLine: a state, a reason and a cause that are the same word are said once.
+// TestObjectLine: equal words of state, reason and cause are printed once.
 func TestObjectLine(t *testing.T) {
 	for want, object := range map[string]v1alpha1.RevisionObjectStatus{
 		"ConfigMap a/x: Superseded":                             {State: v1alpha1.ObjectStateSuperseded, Reason: "Superseded"},

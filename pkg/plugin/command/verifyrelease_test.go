@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An unreadable key is a fault of the call. hack/release tests what is verified.
+// TestVerifyReleaseSigner: an unreadable key is a usage error. hack/release tests the verification.
 func TestVerifyReleaseSigner(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {

@@ -20,8 +20,8 @@ func asks(name, reason, also, alsoReason string) unstructured.Unstructured {
 		"spec": map[string]any{"namespace": "sea"}, "status": map[string]any{"conditions": []any{condition("Ready", "False", reason), condition(also, "True", alsoReason)}}}}
 }
 
-// TestWanted: status says of a ClusterExtension that does not get what it asks for that it needs
-// somebody, in a line and in the table, also where revisions of its name are well.
+// TestWanted: status shows that a ClusterExtension without its requested version needs a user, in
+// its line and in the table, even if its revisions are healthy.
 func TestWanted(t *testing.T) {
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	revision.Name, revision.Spec.Revision, revision.Spec.LifecycleState = "web-7", 7, v1alpha1.LifecycleStateActive

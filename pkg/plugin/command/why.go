@@ -57,7 +57,7 @@ func newWhy(s *session.Session) *cobra.Command {
 	return command
 }
 
-// verdict is how a command ends that says how something is: somebody has to act, or not.
+// verdict returns outcome.No if a person has to act, and nil otherwise.
 func verdict(given []advice.Advice) error {
 	if given[0].Signal == advice.NeedsAttention {
 		return outcome.Quiet(outcome.No)

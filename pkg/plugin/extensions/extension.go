@@ -136,8 +136,9 @@ func (f followed) lines(name string) []screen.Line {
 	return []screen.Line{line}
 }
 
-// isMadeOf reports whether a revision is what the spec asks for as it is: made of it, or found to
-// have its content. Those that an earlier extension of the name has left have its generations.
+// isMadeOf reports whether a revision has what the current spec asks for: it was created from the
+// spec, or has the same content. Revisions of an earlier extension of the same name do not count,
+// although their generations may match.
 func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
 	if f.extension == nil {
 		return false
@@ -221,7 +222,7 @@ func extensionSource(cluster *session.Cluster, name string) follow.Source[*unstr
 	return Source(cluster, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 }
 
-// Source follows the ClusterExtensions that options pick.
+// Source returns a source that follows the ClusterExtensions selected by options.
 func Source(cluster *session.Cluster, options metav1.ListOptions) follow.Source[*unstructured.Unstructured] {
 	extensions := cluster.Host.Resource(extension.Resource)
 	return follow.Source[*unstructured.Unstructured]{

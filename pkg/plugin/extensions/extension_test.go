@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// TestFollowedExtension: an extension is followed until it is what its spec asks for now, waits
-// for approval, or needs somebody. Statements on an older spec do not count.
+// TestFollowedExtension: the command follows an extension until it matches its current spec, waits
+// for approval, or needs a person. Conditions of an older generation do not count.
 func TestFollowedExtension(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, generation int64) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: "Because", Message: "of this", ObservedGeneration: generation}
@@ -67,7 +67,7 @@ func TestFollowedExtension(t *testing.T) {
 	}
 }
 
-// TestSearched: a package is found by its name, its description, or what it brings.
+// TestSearched: a search finds a package by its name, its description, or its kinds.
 func TestSearched(t *testing.T) {
 	one := &catalogv1alpha1.CatalogPackage{Description: "Gives light.", Kinds: []catalogv1alpha1.PackageKind{{Group: "lamp.example.com", Kind: "Lamp"}}}
 	one.Name = "torch"

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// InstallName is the name of the one command that knows namespaces.
+// InstallName is the name of the only command that uses namespaces.
 const InstallName = "install"
 
 type installOptions struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// TestLeaving: with orphans revisions are not said to go, nor the package to be uninstalled.
+// TestLeaving: with orphaned objects, the message mentions neither the deletion of revisions nor
+// the uninstallation of the package.
 func TestLeaving(t *testing.T) {
 	for name, c := range map[string]struct {
 		there, orphans bool
@@ -30,7 +31,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// TestStillLeaving: a user who stops following is told that it goes on, what is left, and why.
+// TestStillLeaving: when the user stops following, the message says that the deletion continues,
+// what is left, and why.
 func TestStillLeaving(t *testing.T) {
 	stuck, waiting := &v1alpha1.ClusterExtensionRevision{}, &v1alpha1.ClusterExtensionRevision{}
 	stuck.Name, waiting.Name = "buoy-1", "buoy-2"

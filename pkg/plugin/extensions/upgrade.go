@@ -39,7 +39,7 @@ type upgrading struct {
 	output     session.Format
 }
 
-// NewUpgrade approves what is proposed, or asks for another version.
+// NewUpgrade returns the command that approves a proposal or requests another version.
 func NewUpgrade(s *session.Session) *cobra.Command {
 	u := &upgrading{Session: s}
 	command := &cobra.Command{
@@ -202,7 +202,8 @@ func (u *upgrading) approveLater(ctx context.Context, waiting *v1alpha1.ClusterE
 	return u.done(ctx)
 }
 
-// refusedApproval is why an approval was refused.
+// refusedApproval turns a conflict into an outcome that says to run the command again. It returns
+// other errors unchanged.
 func refusedApproval(err error) error {
 	if stale(err) {
 		return outcome.Errorf(outcome.Conflict, "%w\nrun the command again", err)

@@ -123,8 +123,8 @@ func upgradesOf(ctx context.Context, cluster *session.Cluster, name string) ([]c
 	return rows, standing, err
 }
 
-// standingOf is how ClusterExtensions are, by name, as status says it. Without the right to list
-// revisions it is what the ClusterExtensions say.
+// standingOf returns the advice about ClusterExtensions, by name, as status shows it. Without the
+// right to list revisions, it uses only the status of the ClusterExtensions.
 func standingOf(ctx context.Context, cluster *session.Cluster, name string, all []*extension.Extension) (map[string]advice.Advice, error) {
 	options := metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
 	if name != "" {

@@ -14,14 +14,14 @@ type Code int
 
 // Codes.
 const (
-	// OK is that what was asked for holds.
+	// OK means that the requested condition holds.
 	OK Code = 0
 	// No is that it does not: there are differences, a rollout failed.
 	No Code = 1
 	// Unknown is that it could not be found out: usage, rights, a server that does not
 	// answer.
 	Unknown Code = 2
-	// Conflict is that something has changed since it was shown.
+	// Conflict means that an object changed after it was shown.
 	Conflict Code = 3
 	// TimedOut is that it took too long.
 	TimedOut Code = 124
@@ -29,8 +29,8 @@ const (
 	Interrupted Code = 130
 )
 
-// Error is an error with a code. Without an inner error nothing is to be printed:
-// everything was said.
+// Error is an error with a code. Without an inner error, nothing is printed, because the output is
+// complete.
 type Error struct {
 	Code Code
 	Err  error
@@ -52,10 +52,10 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// Quiet ends a command whose output says everything.
+// Quiet returns an error for a command whose output is complete.
 func Quiet(code Code) error { return &Error{Code: code} }
 
-// Of is the code that an error stands for.
+// Of returns the exit code of an error.
 func Of(err error) Code {
 	var own *Error
 	switch {

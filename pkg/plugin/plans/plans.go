@@ -1,5 +1,5 @@
-// Package plans has the commands for ConfigurationPlans. They show a plan, and do what the user
-// then agrees to.
+// Package plans has the commands for ConfigurationPlans. They show a plan, and execute what the
+// user confirms.
 package plans
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// New is the command plan, with those below it.
+// New returns the command plan with its subcommands.
 func New(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "plan",
@@ -162,7 +162,7 @@ func at(time *metav1.Time) string {
 	return time.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// InNeed are lines about plans that wait for somebody.
+// InNeed returns lines about plans that wait for a user.
 func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
 	var lines []screen.Line
 	for i := range plans {
@@ -183,8 +183,8 @@ func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
 	return lines
 }
 
-// given is how many people have approved a plan that needs more of them; 0 for a plan that
-// nobody has approved, and for one that one person approves.
+// given returns the number of people who have approved a plan that needs two or more. It is 0 for a
+// plan without approval, and for a plan that needs one approval.
 func given(plan *v1alpha1.ConfigurationPlan) int {
 	approval := plan.Status.Approval
 	if plan.Spec.Approvals < 2 || approval == nil || approval.PlanHash != plan.Status.PlanHash || approval.Run != 0 {
@@ -201,7 +201,7 @@ func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 // waitingForProfile is the reason of an approved plan that waits for other profiles.
 const waitingForProfile = "WaitingForProfile"
 
-// begins is when a plan may begin that waits for its window, or for other profiles.
+// begins describes when a plan may begin that waits for its window or for other profiles.
 func begins(plan *v1alpha1.ConfigurationPlan) string {
 	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == waitingForProfile {
 		return v1alpha1.AfterText(plan.Spec.Requires)

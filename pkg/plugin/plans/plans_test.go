@@ -49,8 +49,8 @@ func TestShowsTerms(t *testing.T) {
 	}
 }
 
-// TestShowsStandingApproval: an approval that came with the creation of the plan reviewed nothing,
-// and one by its hash did.
+// TestShowsStandingApproval: the output distinguishes an approval that was given when the plan was
+// created, without a review, from an approval by hash.
 func TestShowsStandingApproval(t *testing.T) {
 	for mode, want := range map[v1alpha1.ApprovalMode]string{
 		v1alpha1.ApprovalStanding: "approved by bob at 2026-11-23 04:00:00Z: its spec had action: Apply when the plan was created, which approves the first plan that is computed without a review\n",
@@ -94,7 +94,7 @@ func TestShowsDone(t *testing.T) {
 	}
 }
 
-// TestHistoryOfSeveral: numbers begin anew with each plan of a name.
+// TestHistoryOfSeveral: the run numbers of each plan with a name begin at 1.
 func TestHistoryOfSeveral(t *testing.T) {
 	ended := metav1.NewTime(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
 	run := func(plan string, number, restored int64) v1alpha1.PlanRun {
@@ -130,7 +130,7 @@ func TestHistoryOfSeveral(t *testing.T) {
 	}
 }
 
-// The table of plans, which status has too, tells that the cluster is frozen.
+// TestListsFreeze: the table of plans, which status also prints, shows that the cluster is frozen.
 func TestListsFreeze(t *testing.T) {
 	plan := weekly()
 	plan.Status.Phase, plan.Status.Window = v1alpha1.PhaseInProgress, nil

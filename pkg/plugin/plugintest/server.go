@@ -26,7 +26,7 @@ type Server struct {
 	dir string
 	// Events are sent to watchers of revisions.
 	Events chan any
-	// Version is that of the Penstock that answers; empty for one that does not tell.
+	// Version is the version of the simulated Penstock; empty sends no version.
 	Version string
 
 	mu       sync.Mutex
@@ -100,7 +100,7 @@ func (s *Server) Close() {
 	s.Server.Close()
 }
 
-// Kubeconfig writes the file that leads to the server.
+// Kubeconfig writes a kubeconfig for the server, and returns its path.
 func (s *Server) Kubeconfig() string {
 	path := filepath.Join(s.t.TempDir(), "kubeconfig")
 	content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x, user: ""}}]}`, s.URL)
@@ -144,7 +144,7 @@ func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
 	s.send(w, list)
 }
 
-// Revision is one that was recorded, to be changed and sent as an event.
+// Revision returns a copy of a recorded revision, to change and send as an event.
 func (s *Server) Revision(name string) *v1alpha1.ClusterExtensionRevision {
 	for _, item := range s.read("revisions")["items"].([]any) {
 		if item.(object)["metadata"].(object)["name"] != name {

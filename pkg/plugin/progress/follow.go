@@ -10,23 +10,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// beat is how often a picture is drawn anew although nothing has changed: it has the time.
+// beat is the interval at which an unchanged picture is drawn again, because it shows the elapsed
+// time.
 const beat = time.Second
 
 // Following shows something while it changes.
 type Following[T any] struct {
-	// Each calls see with what there is, each time that it is another, until see says that it
-	// is done or fails, or the context ends; and trouble with why nothing is heard.
+	// Each calls see with each new state, until see is done or fails, or the context ends. It calls
+	// trouble with the reason while it receives nothing.
 	Each   func(ctx context.Context, trouble func(error), see func(T) (done bool, err error)) error
 	Screen *screen.Screen
 	Clock  clock.WithTicker
-	// Picture of it, never empty.
+	// Picture returns the lines of a state; it is never empty.
 	Picture func(T) []screen.Line
 	// Ended reports whether it need not be followed any more; an error ends it too.
 	Ended func(T) (bool, error)
 }
 
-// Run follows until the end or that of the context, whose cause is returned.
+// Run follows until Ended, or until the context ends, whose cause it returns.
 func (f Following[T]) Run(ctx context.Context) error {
 	seen := make(chan T)
 	ended := make(chan error, 1)

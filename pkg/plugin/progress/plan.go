@@ -16,7 +16,7 @@ const (
 	waitingForProfile = "WaitingForProfile"
 )
 
-// PlanLines is a picture of a plan: its items, and what they wait for.
+// PlanLines returns the lines about a plan: its items, and their waits.
 func PlanLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 	text := fmt.Sprintf("%s: %s", plan.Name, plan.Status.Phase)
 	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && (ready.Reason == waitingForWindow || ready.Reason == waitingForProfile) {

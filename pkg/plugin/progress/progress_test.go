@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// TestPlanWaits: a plan that waits for its window says until when, also between two items.
+// TestPlanWaits: a plan that waits for its window shows the time, also between two items.
 func TestPlanWaits(t *testing.T) {
 	for _, phase := range []hcov1alpha1.Phase{hcov1alpha1.PhaseScheduled, hcov1alpha1.PhaseInProgress} {
 		plan := &hcov1alpha1.ConfigurationPlan{}
@@ -27,8 +27,8 @@ func TestPlanWaits(t *testing.T) {
 	}
 }
 
-// TestLog: without a terminal what is new is printed once, with the time, and once a minute
-// that nothing is.
+// TestLog: without a terminal each new line is printed once, with the time. A minute without a new
+// line gets a line, too.
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	s := screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourAuto, func(string) string { return "" })

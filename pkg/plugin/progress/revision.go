@@ -87,7 +87,8 @@ func Names(revision *v1alpha1.ClusterExtensionRevision, given advice.Advice) boo
 	return false
 }
 
-// Folded is a superseded revision in one line: what is left of it, and how to see it.
+// Folded returns one line about a superseded revision: the remaining objects, and the command that
+// shows them.
 func Folded(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	line := headline(revision)
 	line.Style = screen.Dim
@@ -123,7 +124,7 @@ func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.
 	return lines
 }
 
-// phaseText is how far a phase is: Progressing, 1 of 2 available.
+// phaseText describes the state of a phase, such as "Progressing, 1 of 2 available".
 func phaseText(status *v1alpha1.PhaseStatus) string {
 	took := ""
 	if began, ended := status.StartedAt, status.AvailableAt; began != nil && ended != nil && !ended.Before(began) {
@@ -168,7 +169,8 @@ func failureText(failure *v1alpha1.ObjectFailure, phase v1alpha1.PhaseState) str
 	return said
 }
 
-// causeText is why an object is not ready: CrashLoopBackOff of container main in Pod a/b.
+// causeText describes why an object is not ready, such as "CrashLoopBackOff of container main in
+// Pod a/b".
 func causeText(cause *v1alpha1.FailureCause) string {
 	said := cause.Reason
 	if cause.Container != "" {

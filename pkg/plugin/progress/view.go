@@ -8,18 +8,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// heartbeat is how long a log stays silent while something goes on.
+// heartbeat is the longest time without a line in a log.
 const heartbeat = time.Minute
 
-// View shows how something goes on: on a terminal a picture that is replaced, elsewhere
-// the lines that are new.
+// View shows progress: a replaced picture on a terminal, and new lines elsewhere.
 type View struct {
 	screen *screen.Screen
 	live   *screen.Live
 	began  time.Time
 	// said has the lines of the last picture, for logs.
 	said map[string]bool
-	// spoke is when a log had a line last.
+	// spoke is the time of the last line of a log.
 	spoke time.Time
 	head  string
 }
@@ -58,8 +57,8 @@ func (v *View) Show(lines []screen.Line, now time.Time) {
 	v.said = said
 }
 
-// Beat is called now and then: it keeps the time of a picture, and tells a log that
-// nothing has changed for a minute.
+// Beat is called regularly. It updates the time in a picture, and prints a line in a log that had
+// none for a minute.
 func (v *View) Beat(lines []screen.Line, now time.Time) {
 	if v.live != nil {
 		v.Show(lines, now)

@@ -24,20 +24,20 @@ import (
 
 // Input names the input to render, and its revision.
 type Input struct {
-	// From is a directory, a file, or "-" for standard input; or what penstock render takes.
-	// It is empty when the arguments say what to render.
+	// From is a directory, a file, "-" for standard input, or a source for penstock render. It is
+	// empty if Arguments name the source.
 	From  string
 	Stdin io.Reader
-	// Arguments are those of penstock render. With any, that program renders.
+	// Arguments are arguments of penstock render. If there are any, that program renders.
 	Arguments []string
 	// Cluster are the arguments that lead penstock render to the cluster, for charts.
 	Cluster   []string
 	Extension string
 	Number    int64
-	// Warn is told what was mended.
+	// Warn is called with each repaired defect.
 	Warn func(string)
-	// Program runs the program with arguments and returns what it prints to standard output and
-	// to standard error (Process).
+	// Program runs the program with arguments, and returns its standard output and standard error
+	// (see Process).
 	Program func(context.Context, io.Reader, ...string) (stdout, stderr []byte, err error)
 }
 
@@ -156,7 +156,7 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 	return revision, nil
 }
 
-// Process runs a program in a process of its own.
+// Process returns a function that runs a program in a child process.
 func Process(executable func() (string, error)) func(context.Context, io.Reader, ...string) (stdout, stderr []byte, err error) {
 	return func(ctx context.Context, stdin io.Reader, args ...string) (_, said []byte, err error) {
 		path, err := executable()

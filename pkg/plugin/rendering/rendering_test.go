@@ -31,8 +31,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestRevision: manifests are sorted here, all else is rendered by penstock, as what it is
-// to become.
+// TestRevision: the plugin sorts plain manifests itself. penstock renders other sources, with the
+// revision's name and number.
 func TestRevision(t *testing.T) {
 	manifests := folder(t, map[string]string{"a.yaml": configMap})
 	for name, tc := range map[string]struct {

@@ -13,8 +13,8 @@ import (
 // acceptCritical stands for every critical note.
 const acceptCritical = "critical"
 
-// Acceptance says how a command judges the notes of a diff that nobody reads: which of them
-// --yes accepts, and which fail a dry-run.
+// Acceptance has the flags for notes without a review: the notes that --yes accepts, and the notes
+// that fail a dry-run.
 type Acceptance struct {
 	accept []string
 	failOn string
@@ -55,8 +55,8 @@ func (a *Acceptance) failing() []v1alpha1.NoteSeverity {
 	}
 }
 
-// Unread refuses a diff with critical notes that nobody has read or accepted. Notes that were
-// left out may be critical.
+// Unread returns an error for critical notes that nobody has read or accepted. Omitted notes count
+// as critical.
 func (a *Acceptance) Unread(diff *v1alpha1.RevisionDiff) error {
 	if slices.Contains(a.accept, acceptCritical) {
 		return nil
@@ -79,7 +79,8 @@ func (a *Acceptance) Unread(diff *v1alpha1.RevisionDiff) error {
 		diff.To, strings.Join(reasons, ", "), strings.Join(slices.Compact(append(slices.Clone(a.accept), reasons...)), ","), acceptCritical)
 }
 
-// Verdict is how a dry-run ends: as --fail-on says, or as Verdict without it.
+// Verdict returns the outcome of a dry-run: by --fail-on, or by the function Verdict without this
+// flag.
 func (a *Acceptance) Verdict(diff *v1alpha1.RevisionDiff) error {
 	if a.failOn == "" {
 		return Verdict(diff)

@@ -17,7 +17,8 @@ func noted(notes ...string) *v1alpha1.RevisionDiff {
 	return diff
 }
 
-// TestUnread: nothing critical is rolled out that nobody has read or named.
+// TestUnread: a change with critical notes is not rolled out unless they are shown or accepted by
+// name.
 func TestUnread(t *testing.T) {
 	hidden := noted("Critical/Deletion")
 	hidden.Truncated = &v1alpha1.DiffTruncation{Notes: 3}
@@ -42,7 +43,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestFailOn: a dry-run fails for what the pipeline names, and does not pass what it cannot see.
+// TestFailOn: a dry-run fails for the named notes, and for parts of the diff that it cannot see.
 func TestFailOn(t *testing.T) {
 	changed := noted("Warning/Deletion")
 	changed.Summary.Changed = 1

@@ -27,7 +27,7 @@ func Get(ctx context.Context, cluster *session.Cluster, name string, query map[s
 	return diff, nil
 }
 
-// GetOwn reads what a revision changes against the one before it.
+// GetOwn reads the changes of a revision against the previous one.
 func GetOwn(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
 	if len(query) == 0 {
 		diff, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().GetDiff(ctx, name, metav1.GetOptions{})
@@ -47,8 +47,8 @@ func GetOwn(ctx context.Context, cluster *session.Cluster, name string, query ma
 	return diff, nil
 }
 
-// Proposal compares a paused revision with the newest active one before it. active tells
-// whether there is one; without it, everything is added.
+// Proposal compares a paused revision with the newest active one before it. active is false if
+// there is none; then everything is added.
 func Proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
 	found, err := cluster.Find(ctx, revision.Name)
 	if err != nil {
@@ -62,8 +62,8 @@ func Proposal(ctx context.Context, cluster *session.Cluster, extension string, r
 	return diff, false, err
 }
 
-// Question asks whether a change is to be made, such as "Roll out argocd-2". It says how many objects the
-// change deletes, and warns of a diff that does not show all.
+// Question returns the question whether to make a change, such as "Roll out argocd-2". It states
+// the number of deleted objects, and warns of an incomplete diff.
 func Question(asked string, diff *v1alpha1.RevisionDiff) string {
 	if n := diff.Summary.Removed; n > 0 {
 		asked += fmt.Sprintf(", and delete the %d removed", n)
@@ -74,7 +74,7 @@ func Question(asked string, diff *v1alpha1.RevisionDiff) string {
 	return asked + "?"
 }
 
-// Answers are the annotations of the user who has read a diff and lets its revision go on.
+// Answers returns the annotations for a revision whose diff the user has read and accepted.
 func Answers(diff *v1alpha1.RevisionDiff) map[string]any {
 	annotations := map[string]any{}
 	if digest := diff.Summary.RemovedDigest; digest != "" {
@@ -86,7 +86,8 @@ func Answers(diff *v1alpha1.RevisionDiff) map[string]any {
 	return annotations
 }
 
-// Verdict is how a command ends that was asked whether something changes.
+// Verdict returns nil if a diff shows no change. It returns outcome.No for changes, and
+// outcome.Unknown if parts of the diff are withheld or cut.
 func Verdict(diff *v1alpha1.RevisionDiff) error {
 	switch {
 	case len(diff.Changes) > 0 || diff.Summary.Added+diff.Summary.Changed+diff.Summary.Removed > 0:

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestQuestion: deletions are in the question, whatever the change is, and so is what the diff left out.
+// TestQuestion: the question states deletions and omitted parts of the diff.
 func TestQuestion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		summary v1alpha1.DiffSummary

@@ -18,13 +18,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// Patience is how long a rollout is followed when nobody says.
+// Patience is the default time for which a command follows a rollout.
 const Patience = 10 * time.Minute
 
-// ErrGone is why what was followed does not go on.
+// ErrGone reports that the followed object was deleted.
 var ErrGone = errors.New("it was deleted")
 
-// SetState changes a revision unless somebody else has since it was read.
+// SetState changes the lifecycle state of a revision, unless another client has changed it since it
+// was read.
 func SetState(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, state v1alpha1.LifecycleState, annotations map[string]any) (*v1alpha1.ClusterExtensionRevision, error) {
 	metadata := map[string]any{"uid": revision.UID}
 	if len(annotations) > 0 {
@@ -41,8 +42,8 @@ func SetState(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.
 	return changed, nil
 }
 
-// Follow shows the revisions of an extension until one of them is rolled out. The
-// error says why it stopped.
+// Follow shows the revisions of an extension until one of them is rolled out. The error is the
+// reason why it stopped.
 func Follow(ctx context.Context, s *session.Session, cluster *session.Cluster, on *screen.Screen, extension, name string) error {
 	return progress.Following[[]*v1alpha1.ClusterExtensionRevision]{
 		Each: cluster.Revisions(session.OfExtension(extension)).Follow, Screen: on, Clock: s.Clock,
@@ -58,7 +59,8 @@ func Follow(ctx context.Context, s *session.Session, cluster *session.Cluster, o
 	}.Run(ctx)
 }
 
-// RolledOut reports whether a revision is rolled out; the error says why it has stopped.
+// RolledOut reports whether a revision is rolled out. The error is the reason why its rollout has
+// stopped.
 func RolledOut(all []*v1alpha1.ClusterExtensionRevision, name string) (bool, error) {
 	for _, revision := range all {
 		if revision.Name != name {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Line is one line of a picture: what is known of something now.
+// Line is one line of a picture.
 type Line struct {
-	// Indent is how many columns it stands to the right.
+	// Indent is the indentation of the line, in columns.
 	Indent int
 	Glyph  string
 	Style  Style
 	Text   string
 	// Keep is true if the line is shown when there is no room for all.
 	Keep bool
-	// Whole is true if a picture that is replaced breaks the line between words; it crops others.
+	// Whole is true if a replaced picture wraps the line between words instead of cropping it.
 	Whole bool
 }
 
@@ -35,7 +35,7 @@ func broken(lines []Line, columns int) []Line {
 	return out
 }
 
-// Lines prints a picture; what is longer than the terminal is wide goes on below.
+// Lines prints a picture, and wraps lines that are longer than the terminal is wide.
 func (s *Screen) Lines(lines []Line) {
 	for _, line := range lines {
 		indent := line.Indent
@@ -55,15 +55,15 @@ func (s *Screen) Lines(lines []Line) {
 	}
 }
 
-// Live shows a picture that replaces the one before it, on a terminal. The last one stays.
+// Live shows a picture that replaces the previous one on a terminal. The last picture stays.
 type Live struct {
 	Screen *Screen
 	drawn  int
 	last   string
 }
 
-// Draw replaces the picture. Of one that is higher than the terminal it leaves out lines
-// that nobody has to see, and says how many.
+// Draw replaces the picture. If the picture is higher than the terminal, it omits unimportant lines
+// and states their number.
 func (l *Live) Draw(lines []Line) {
 	size := l.Screen.Size()
 	var picture strings.Builder

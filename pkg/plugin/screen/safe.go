@@ -7,10 +7,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Safe is one line of any text that somebody else wrote: a terminal prints it and does
-// nothing else. Line breaks and tabs become spaces. Control characters, which move the
-// cursor or change colours, and format characters, which reverse the direction of text or
-// hide it, are left out.
+// Safe returns untrusted text as one line that a terminal only prints. Line breaks and tabs become
+// spaces. Control characters and format characters are removed: they could move the cursor, change
+// colours, or hide or reverse text.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -39,8 +38,8 @@ func prints(r rune) bool {
 	return unicode.IsPrint(r) && r != unicode.ReplacementChar
 }
 
-// Width is how many columns of a terminal a safe text takes: characters of East Asia take
-// two, marks above others none.
+// Width returns the number of terminal columns of a safe text. East Asian wide characters take two
+// columns, combining marks none.
 func Width(text string) int {
 	columns := 0
 	for _, r := range text {
@@ -64,8 +63,8 @@ func runeWidth(r rune) int {
 	}
 }
 
-// Crop is a safe text in at most so many columns. An ellipsis stands where something is
-// left out. Without a limit (0) it is the text.
+// Crop cuts a safe text to a number of columns, and ends it with an ellipsis. With 0 it returns the
+// whole text.
 func Crop(text string, columns int) string {
 	if columns <= 0 || Width(text) <= columns {
 		return text
@@ -82,8 +81,8 @@ func Crop(text string, columns int) string {
 	return kept.String() + "…"
 }
 
-// Wrap breaks a safe text between words into lines of at most so many columns; a word that
-// is longer has a line of its own. Without a limit (0) it is one line.
+// Wrap breaks a safe text between words into lines of at most a number of columns. A longer word
+// gets a line of its own. With 0 it returns one line.
 func Wrap(text string, columns int) []string {
 	if columns <= 0 || Width(text) <= columns {
 		return []string{text}

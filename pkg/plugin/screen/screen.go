@@ -35,8 +35,7 @@ const (
 	Notice  = "!"
 )
 
-// Styled is a text that may have colours: everything of others in it is safe. Paint makes
-// it.
+// Styled is a text with colours that Paint made. Its untrusted parts are safe.
 type Styled string
 
 // Size of a terminal, in columns and lines.
@@ -58,7 +57,7 @@ func RealTerminal(stream any) (Size, bool) {
 	return Size{Columns: columns, Lines: lines}, true
 }
 
-// Colour is when colours are printed.
+// Colour is a value of --color.
 type Colour string
 
 // Values of --color.
@@ -68,8 +67,8 @@ const (
 	ColourNever  Colour = "never"
 )
 
-// Screen prints to one stream. Lines are only as long as its terminal is wide; where there
-// is none, they are as long as they are.
+// Screen prints to one stream. It wraps lines at the width of the terminal, and not at all without
+// a terminal.
 type Screen struct {
 	out    io.Writer
 	colour bool
@@ -93,10 +92,10 @@ func New(out io.Writer, terminal Terminal, colour Colour, getenv func(string) st
 	}
 }
 
-// Redraws reports whether what is printed can be replaced.
+// Redraws reports whether printed lines can be replaced.
 func (s *Screen) Redraws() bool { return s.tty }
 
-// Size is that of the terminal; 0 where there is none.
+// Size returns the size of the terminal; 0 without one.
 func (s *Screen) Size() Size { return s.size() }
 
 // Paint is a text in a style.
@@ -108,8 +107,7 @@ func (s *Screen) Paint(style Style, text string) Styled {
 	return Styled(string(style) + text + reset)
 }
 
-// Printf prints. Of all arguments that are texts, those apart that were painted, only
-// what prints is left. Output that cannot be written has no reader.
+// Printf prints. It makes text arguments safe, except painted ones. It ignores write errors.
 func (s *Screen) Printf(format string, args ...any) {
 	for i, arg := range args {
 		switch value := arg.(type) {
@@ -151,7 +149,7 @@ func (s *Screen) Indented(columns int, style Style, text string) {
 	}
 }
 
-// room is how many columns are left behind an indentation; 0 is no limit.
+// room returns the number of columns right of an indentation, at least 20; 0 means no limit.
 func (s *Screen) room(indent int) int {
 	columns := s.Size().Columns
 	if columns == 0 {

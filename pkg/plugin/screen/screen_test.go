@@ -33,7 +33,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// TestPrintf: text of others is safe when it is printed, and painted text keeps its colour.
+// TestPrintf: printed text is safe, and painted text keeps its colour.
 func TestPrintf(t *testing.T) {
 	var out bytes.Buffer
 	s := on(&out, 80, 24, ColourAuto, nil)
@@ -67,8 +67,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestTable: widths are those of the plain text, also of characters that are wide, and the
-// last column goes on below.
+// TestTable: widths are computed from the plain text, including wide characters. The last column
+// wraps below.
 func TestTable(t *testing.T) {
 	table := Table{Header: []string{"NAME", "STATE", "WHY"}, Rows: [][]Cell{
 		{{Text: "値段"}, {Text: "Active", Style: Green}, {Text: "all is as it should be"}},
@@ -109,8 +109,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestLive: the picture replaces the one before it, is as high as the terminal at most, and
-// keeps what must be seen.
+// TestLive: a picture replaces the previous one, is at most as high as the terminal, and keeps
+// important lines.
 func TestLive(t *testing.T) {
 	var out bytes.Buffer
 	live := &Live{Screen: on(&out, 20, 5, ColourNever, nil)}

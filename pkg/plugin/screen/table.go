@@ -8,12 +8,11 @@ type Cell struct {
 	Style Style
 }
 
-// Table has columns that are as wide as what is in them, computed without the colours.
+// Table has columns as wide as their content, without colours.
 type Table struct {
 	Header []string
 	Rows   [][]Cell
-	// Clip cuts the last column where the terminal is too narrow for it, so that each row
-	// is one line.
+	// Clip cuts the last column on a narrow terminal, so that each row is one line.
 	Clip bool
 }
 
@@ -46,8 +45,7 @@ func (s *Screen) gapFor(t *Table, widths []int) int {
 	return between
 }
 
-// Table prints a table. Where the terminal is too narrow for the last column, that goes on
-// below, or is cut.
+// Table prints a table. On a narrow terminal the last column is wrapped below or cut.
 func (s *Screen) Table(t Table) {
 	widths := make([]int, len(t.Header))
 	for i, name := range t.Header {
@@ -110,8 +108,8 @@ func (s *Screen) row(row []Cell, widths []int, between int, clip bool) {
 }
 
 const (
-	// leastRoom is how many columns the last column needs to be broken in its place.
+	// leastRoom is the minimum number of columns for breaking the last column in its place.
 	leastRoom = 24
-	// belowIndent is where it stands in a line of its own otherwise.
+	// belowIndent is the indentation of the last column when it has a line of its own.
 	belowIndent = 4
 )

@@ -23,18 +23,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// Found is the object of a name: an extension, or one revision of it.
+// Found is the extension or revision with a name.
 type Found struct {
 	overview.Extension
 	// Revision is the named revision, or nil.
 	Revision *v1alpha1.ClusterExtensionRevision
-	// Hidden is why what its ClusterExtension asks for is not known; nil when it is, or there is none.
+	// Hidden is the error of reading the ClusterExtension. It is nil if the ClusterExtension was
+	// read or does not exist.
 	Hidden error
 }
 
-// Find returns the extension or the revision of a name, with all stored revisions of the
-// extension. A name can be both, since argocd-2 may be an extension too: then it is the
-// revision. It costs one request.
+// Find returns the extension or the revision with a name, and all stored revisions of the
+// extension. A name like argocd-2 may be both; then the revision counts. It sends one request.
 func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 	return nil, c.Unknown(ctx, name)
 }
 
-// Ask is Find, with what has become of the ClusterExtension of the extension: also of one that has
-// no revision. It costs two requests.
+// Ask is Find with the state of the extension's ClusterExtension, even if it has no revision. It
+// sends two requests.
 func (c *Cluster) Ask(ctx context.Context, name string) (*Found, error) {
 	found, err := c.Find(ctx, name)
 	if err != nil && !IsUnknownName(err) || err == nil && found.Revision != nil {
@@ -93,8 +93,8 @@ func (c *Cluster) Ask(ctx context.Context, name string) (*Found, error) {
 	return found, err
 }
 
-// Unknown is the error about a name that nothing has, the same of all commands. It says
-// what there is, as far as the caller may see it.
+// Unknown returns the error about an unknown name, for all commands. It lists the existing names
+// that the caller may see.
 func (c *Cluster) Unknown(ctx context.Context, name string) error {
 	said := fmt.Sprintf("there is no extension, revision or plan %q", name)
 	if without := c.withoutRevisions(ctx, name); without != "" {
@@ -174,10 +174,10 @@ func namesOf[T metav1.Object](objects []T) []string {
 	return names
 }
 
-// maxNames is how many names one sentence has.
+// maxNames bounds the names in one sentence.
 const maxNames = 8
 
-// Enumerate is a list of names in a sentence: "a, b and c"; of many the first ones.
+// Enumerate lists names in a sentence, such as "a, b and c". It lists only the first of many.
 func Enumerate(names []string) string {
 	switch n := len(names); {
 	case n == 0:
@@ -197,7 +197,7 @@ type unknownName struct{ said string }
 // Error implements error.
 func (e *unknownName) Error() string { return e.said }
 
-// Unwrap tells the code to exit with.
+// Unwrap returns the exit code.
 func (e *unknownName) Unwrap() error { return outcome.Quiet(outcome.No) }
 
 // IsUnknownName reports whether Find found nothing of a name.
@@ -205,12 +205,12 @@ func IsUnknownName(err error) bool {
 	return errors.As(err, new(*unknownName))
 }
 
-// Revisions follows revisions that a selector picks.
+// Revisions returns a source that follows the selected revisions.
 func (c *Cluster) Revisions(options metav1.ListOptions) follow.Source[*v1alpha1.ClusterExtensionRevision] {
 	return follow.Revisions(c, options)
 }
 
-// Plans follows plans that a selector picks.
+// Plans returns a source that follows the selected plans.
 func (c *Cluster) Plans(options metav1.ListOptions) follow.Source[*hcov1alpha1.ConfigurationPlan] {
 	return follow.Plans(c, options)
 }

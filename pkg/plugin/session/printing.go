@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// Format is the value of --output: for a person when it is empty.
+// Format is the value of --output; empty prints for people.
 type Format string
 
 // Formats for machines, and for comments of reviews.
@@ -49,7 +49,7 @@ func (f *Format) Set(value string) error {
 	return nil
 }
 
-// AddWithMarkdown defines the flag of a command that knows Markdown too.
+// AddWithMarkdown defines the flag for a command that supports Markdown.
 func (f *Format) AddWithMarkdown(flags *pflag.FlagSet) {
 	flags.VarP((*withMarkdown)(f), "output", "o", "Format for machines: json, yaml or name; or markdown, for the comment of a review. Without it the output is for people.")
 }
@@ -120,7 +120,7 @@ func (s *Session) PrintEach(format Format, objects []runtime.Object) error {
 	return nil
 }
 
-// PrintObjects prints a list of them.
+// PrintObjects prints a list of objects.
 func (s *Session) PrintObjects(format Format, objects []runtime.Object) error {
 	out := list{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.Object{}}
 	for _, object := range objects {

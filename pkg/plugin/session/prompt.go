@@ -14,7 +14,7 @@ import (
 type prompt struct {
 	In     io.Reader
 	Screen *screen.Screen
-	// Person is true if somebody can answer.
+	// Person is true if a user can answer.
 	Person bool
 }
 

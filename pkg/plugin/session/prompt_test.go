@@ -27,7 +27,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a user who interrupts does not have to answer first.
+// TestInterrupted: an interruption ends a question without an answer.
 func TestInterrupted(t *testing.T) {
 	in, feed := io.Pipe()
 	defer feed.Close()

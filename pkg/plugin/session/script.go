@@ -13,8 +13,8 @@ const (
 	scriptEnd   = "\nEOF"
 )
 
-// Legible is a message whose manifests are YAML, one document for each object, so that a person
-// can read what they are about to apply. It stays a command to copy.
+// Legible returns a message whose manifests are YAML, one document for each object, so that a user
+// can read them before applying. The command can still be copied.
 func Legible(message string) string {
 	before, rest, found := strings.Cut(message, scriptBegin)
 	content, after, ends := strings.Cut(rest, scriptEnd)

@@ -29,7 +29,7 @@ import (
 
 // Process has the parts of the operating system that a run gets.
 type Process struct {
-	// Name is how the program was called, and Args what follows.
+	// Name is the name by which the program was called. Args are its arguments.
 	Name           string
 	Args           []string
 	Stdin          io.Reader
@@ -46,7 +46,7 @@ type Process struct {
 // Session is one run.
 type Session struct {
 	Process
-	// Out has what was asked for, Err what a person should know besides.
+	// Out prints results, and Err prints further messages for people.
 	Out, Err *screen.Screen
 	// Server is the version of the Penstock that answers.
 	Server client.ServerVersion
@@ -74,7 +74,7 @@ func (s *Session) AddFlags(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// Flags lead to the cluster.
+// Flags returns the flags for the connection to the cluster.
 func (s *Session) Flags() *client.Flags { return &s.flags }
 
 // Begin is called when flags are parsed.
@@ -96,7 +96,7 @@ func (s *Session) ClusterArguments() []string { return s.flags.Arguments() }
 // Context returns the user's name for the cluster.
 func (s *Session) Context() string { return s.flags.Context() }
 
-// Nowhere refuses the flag --namespace: nearly nothing here is in one.
+// Nowhere refuses the flag --namespace, because nearly no object here has a namespace.
 func (s *Session) Nowhere() error {
 	if namespace := s.flags.Namespace(); namespace != "" {
 		return outcome.Errorf(outcome.Unknown, "--namespace %s is not allowed here: extensions, revisions and plans are not namespaced; leave it out", namespace)
@@ -109,7 +109,7 @@ func (s *Session) screens() {
 	s.Err = screen.New(s.Stderr, s.Terminal, screen.Colour(s.colour), s.Getenv)
 }
 
-// Person reports whether somebody can answer a question.
+// Person reports whether a user can answer a question.
 func (s *Session) Person() bool {
 	_, in := s.Terminal(s.Stdin)
 	_, out := s.Terminal(s.Stderr)
@@ -130,7 +130,7 @@ type Cluster struct {
 	Host dynamic.Interface
 }
 
-// Config is how to connect to the cluster that the flags name.
+// Config returns the client configuration for the cluster that the flags name.
 func (s *Session) Config() (*rest.Config, error) {
 	config, err := s.flags.Config()
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Session) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Connect is how to talk to the cluster. It sends nothing yet.
+// Connect returns clients for the cluster. It sends no request.
 func (s *Session) Connect() (*Cluster, error) {
 	config, err := s.Config()
 	if err != nil {
@@ -158,8 +158,7 @@ func (s *Session) Connect() (*Cluster, error) {
 	return &Cluster{Interface: clients, REST: clients.OlmV1alpha1().RESTClient(), Host: host}, nil
 }
 
-// HandleWarningHeader prints a warning of the server, once: it implements
-// rest.WarningHandler.
+// HandleWarningHeader implements rest.WarningHandler. It prints each warning of the server once.
 func (s *Session) HandleWarningHeader(code int, _, text string) {
 	const miscellaneous = 299
 	s.mu.Lock()
@@ -171,8 +170,8 @@ func (s *Session) HandleWarningHeader(code int, _, text string) {
 	s.Err.Para(screen.Yellow, screen.Notice, text)
 }
 
-// Skew says in words that the server that has answered is of another minor version than
-// the plugin. Versions that are no releases are not compared.
+// Skew returns a message if the server's minor version differs from the plugin's. It does not
+// compare versions that are no releases.
 func (s *Session) Skew() string {
 	own, err := version.ParseSemantic(s.Version)
 	if err != nil {
@@ -196,15 +195,15 @@ func Within(ctx context.Context, timeout time.Duration) (context.Context, contex
 	return context.WithTimeoutCause(ctx, timeout, outcome.Errorf(outcome.TimedOut, "not done within %s", timeout))
 }
 
-// cleanupTime is how long something may take that is done after an interruption.
+// cleanupTime bounds work that is done after an interruption.
 const cleanupTime = 15 * time.Second
 
-// Cleanup is a context for what must be done although the person has interrupted.
+// Cleanup returns a context for work that is still done after an interruption.
 func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 }
 
-// Explain adds to an error of the server what a person can do.
+// Explain adds advice for the user to an error of the server.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -225,8 +224,8 @@ func Explain(err error) error {
 	return fmt.Errorf("%w\n%s", err, hint)
 }
 
-// Uninstalled replaces the error of a cluster without Penstock's API, and returns any other
-// error as it is.
+// Uninstalled replaces the error of a cluster without Penstock's API, and returns other errors
+// unchanged.
 func Uninstalled(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && unserved(status) {
@@ -235,8 +234,8 @@ func Uninstalled(err error) error {
 	return err
 }
 
-// NotFound is true for the answer of our API that an object does not exist. A cluster without
-// our API answers 404 as well.
+// NotFound reports whether our API answered that an object does not exist. It is false for the 404
+// of a cluster without our API.
 func NotFound(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && !(errors.As(err, &status) && unserved(status))

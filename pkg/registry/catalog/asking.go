@@ -32,13 +32,13 @@ type Extensions func(ctx context.Context) ([]extension.Extension, error)
 // maxClusters bounds the clusters that one answer depends on.
 const maxClusters = 16
 
-// Version is that of the cluster of a target, "" for that of extensions which name none, as far as a caller may
-// know it. An error says why it is not known.
+// Version returns the version of a target's cluster, if the caller may know it. The target "" is
+// the cluster of extensions without a target. The error says why the version is unknown.
 type Version func(ctx context.Context, caller user.Info, target string) (clusterversion.Kubernetes, error)
 
-// AskingFor tells which ClusterExtensions ask for a package. A user who may list clusterextensions
-// and clusterextensionrevisions sees all of them, anybody else those that they may get, together
-// with the revision that is installed.
+// AskingFor returns the ClusterExtensions that ask for a package. Users with the rights to list
+// clusterextensions and clusterextensionrevisions see all of them. Other users see only the
+// extensions that they may get with their installed revision.
 func AskingFor(extensions Extensions, revisions Revisions, version Version, by authorizer.UnconditionalAuthorizer) catalogpackage.Asking {
 	return func(ctx context.Context, name string) ([]catalogpackage.Asked, error) {
 		caller, ok := request.UserFrom(ctx)

@@ -31,7 +31,8 @@ func noVersion(context.Context, user.Info, string) (clusterversion.Kubernetes, e
 	return clusterversion.Kubernetes{}, errors.New("no version")
 }
 
-// TestVersions: each cluster is asked once, and at most some; each extension has the version of its own.
+// TestVersions: each cluster is asked once, and the number of clusters is bounded. Each extension
+// gets the version of its cluster.
 func TestVersions(t *testing.T) {
 	var all []catalogpackage.Asked
 	for i := range maxClusters + 2 {
@@ -70,7 +71,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestAskingFor: of extensions and what they have installed a caller sees what they may read.
+// TestAskingFor: callers see the extensions and installed revisions that they may read.
 func TestAskingFor(t *testing.T) {
 	lamp := revision(1, "lamp", "1.0.0", true)
 	lamp.Name, lamp.Annotations[v1alpha1.BundleAnnotation] = "b-1", "lamp.v1.0.0"

@@ -25,9 +25,9 @@ const longestVersion = 100
 // Revisions returns the revisions of all chains, by chain.
 type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 
-// InstalledBy tells what is installed from annotations of revisions: of each extension the
-// newest revision that has succeeded counts. It is nil for users who cannot list
-// revisions: reading packages must not be a way around that right.
+// InstalledBy returns the installed versions from annotations of revisions: of each extension, the
+// newest revision that has succeeded. The result is nil for users who cannot list revisions,
+// because reading packages must not reveal revisions.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
 	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {
 		caller, ok := request.UserFrom(ctx)

@@ -58,8 +58,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// TestInstalledBy: only users who may list revisions are told of them, and nobody else has
-// them looked for.
+// TestInstalledBy: only users with the right to list revisions see installed versions. For other
+// users the revisions are not read.
 func TestInstalledBy(t *testing.T) {
 	for name, c := range map[string]struct {
 		decision   authorizer.Decision

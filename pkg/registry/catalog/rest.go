@@ -16,15 +16,14 @@ import (
 // Deps are the dependencies of NewAPIGroupInfo.
 type Deps struct {
 	Scheme *runtime.Scheme
-	// Catalogs is where the catalogs are.
+	// Catalogs reads the catalogs.
 	Catalogs catalogpackage.Inventory
-	// Installed tells what is installed, and Asking who asks for a package.
+	// Installed returns installed versions. Asking returns the extensions that ask for a package.
 	Installed catalogpackage.Installed
 	Asking    catalogpackage.Asking
 }
 
-// NewAPIGroupInfo returns the group's endpoints and how they are reached. Nothing of it is
-// stored.
+// NewAPIGroupInfo returns the endpoints of the group. They store nothing.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) *genericapiserver.APIGroupInfo {
 	storage := catalogpackage.NewStorage(deps.Catalogs, deps.Installed)
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)

@@ -17,9 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Text is the codecs without protobuf. Our types have no protobuf form,
-// and a client that was offered it would get 406 or 500 in place of JSON.
-// (kubernetes/kubernetes#86253)
+// Text returns the codecs without protobuf. Our types have no protobuf encoding, and a client that
+// asks for it would get a 406 or 500 instead of JSON (kubernetes/kubernetes#86253).
 func Text(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
 	return text{codecs}
 }
@@ -37,17 +36,16 @@ func (s text) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// Stored sets how objects of a group are stored: as JSON of one version, compressed.
-// With the versioner, discovery has a storageVersionHash, by which storage migration
-// sees that objects must be rewritten.
+// Stored sets the storage format of a group: JSON of one version, compressed. With its versioner,
+// discovery has a storageVersionHash, which shows storage migration that objects must be rewritten.
 type Stored struct {
 	generic.RESTOptionsGetter
 	Codecs  serializer.CodecFactory
 	Version schema.GroupVersion
 	// Around wraps the codec; nil does not.
 	Around func(runtime.Codec) runtime.Codec
-	// Placeholder stands in lists and watches for a record that cannot be read, and
-	// Unreadable is told of it; nil is told nothing.
+	// Placeholder returns the object that replaces an unreadable record in lists and watches.
+	// Unreadable notes such records; nil notes none.
 	Placeholder Placeholder
 	Unreadable  *store.Unreadable
 }

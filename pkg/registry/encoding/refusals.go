@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// EncoderForVersion returns an encoder that says of a patch with unknown fields, or with
-// values of another type, which they are. The library puts the whole object before them, thousands of bytes
+// EncoderForVersion returns an encoder that shortens errors of patches to the unknown fields, or
+// the fields of a wrong type. The library puts the whole object into the error, thousands of bytes
 // (apiserver/pkg/endpoints/handlers/patch.go).
 func (s text) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	return refusals{s.CodecFactory.EncoderForVersion(encoder, version)}
@@ -29,12 +29,12 @@ func (r refusals) Encode(obj runtime.Object, w io.Writer) error {
 	return r.Encoder.Encode(obj, w)
 }
 
-// patchField is how the library names the object that a patch makes.
+// patchField is the library's name for the patched object in an error.
 const patchField = "patch"
 
 var unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 
-// wrongType is how the decoder names a field with a value of another type.
+// wrongType matches the decoder's error about a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`Go struct field [^. ]+\.(\S+) of type`)
 
 // withoutPatched returns the status of a refused patch with what is wrong in the place of

@@ -49,8 +49,8 @@ func (r *rowWriter) open() bool {
 	return ok
 }
 
-// flush writes what there is when it is enough. The first byte is written apart: by
-// that the library recognises those who stream, and has large answers compressed
+// flush writes the buffer if it has enough bytes. It writes the first byte in a call of its own:
+// the library recognises streaming handlers by that, and then compresses large answers
 // (responsewriters, firstWriteStreamingThresholdBytes).
 func (r *rowWriter) flush(enough int) error {
 	if len(r.out) < enough {
@@ -218,8 +218,8 @@ func (r *rowWriter) manager(m *metav1.ManagedFieldsEntry) error {
 	return f.close()
 }
 
-// fewPlain is how many sets of fields are remembered: all who send records in one form have
-// the same few (see package sharing).
+// fewPlain bounds the remembered sets of fields. Clients that send records of one form have the
+// same few sets (see package sharing).
 const fewPlain = 4
 
 // fieldSet writes a set of fields. It is JSON already, which was decoded from JSON

@@ -9,20 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// chunkBytes is how much is written at a time.
+// chunkBytes is the number of bytes per write.
 const chunkBytes = 32 << 10
 
-// StreamTables makes this process write tables, and lists of metadata, row by row.
-// The bytes are those that it would write otherwise.
+// StreamTables makes this process write tables, and lists of metadata, row by row. The bytes are
+// the same as without it.
 //
-// The library encodes a row twice, once as a value that encodes itself and once to
-// see whether it did so well, and it holds the whole answer until the last row: that
-// is two thirds of what a table of thousands of rows costs. It streams lists, of
-// which a table is none, and only with the codecs of our API; those for tables
-// (handlers/response.go, targetEncodingForTransform) are its own and cannot be chosen.
-// So the serializer in these is replaced.
+// The library encodes each row twice: once as a value that encodes itself, and once to check the
+// result. It also holds the whole answer until the last row. That is two thirds of the cost of a
+// table with thousands of rows. It streams lists but not tables, and only with the codecs of our
+// API. Its codecs for tables cannot be chosen (handlers/response.go, targetEncodingForTransform),
+// so StreamTables replaces the serializer in them.
 //
-// Call it once, before anything is served.
+// Call it once, before the server starts.
 func StreamTables() {
 	streamTables(metainternalversionscheme.Codecs.SupportedMediaTypes())
 }

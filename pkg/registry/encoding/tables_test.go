@@ -104,7 +104,7 @@ func list(n int) *metav1.PartialObjectMetadataList {
 	return l
 }
 
-// TestSameBytes: nobody can see from an answer who wrote it.
+// TestSameBytes: the answers equal the library's answers.
 func TestSameBytes(t *testing.T) {
 	remaining := int64(7)
 	with := func(change func(*metav1.TableRow, *metav1.ObjectMeta)) *metav1.Table {
@@ -175,7 +175,7 @@ func neighbours() *metav1.Table {
 	return all
 }
 
-// TestSameBytesOfAnything: nor when the types have fields that are not known here.
+// TestSameBytesOfAnything: the answers are equal for random values of all fields, too.
 func TestSameBytesOfAnything(t *testing.T) {
 	fill := randfill.New().NilChance(0.3).NumElements(0, 3).Funcs(metafuzzer.Funcs(serializer.NewCodecFactory(runtime.NewScheme()))...).Funcs(
 		func(m *metav1.ObjectMeta, c randfill.Continue) { c.FillNoCustom(m) },

@@ -9,9 +9,9 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Resources makes endpoints of revisions over storage that writes them only as they were
-// judged, and endpoints of plans over storage that writes them only while the packs that
-// they come to refer to are there. Other resources are as they are.
+// Resources wraps the storage of revisions and plans. A revision is written only if its chain is
+// unchanged since the check. A plan is written only while its packs exist. Other resources are not
+// wrapped.
 func Resources(options generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return resources{options}
 }

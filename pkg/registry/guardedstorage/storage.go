@@ -24,9 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// WithCacher is registry.StorageWithCacher, over storage of this package. The library
-// has no place where its client of etcd could be wrapped: what puts the cache in front of it
-// is repeated here.
+// WithCacher is registry.StorageWithCacher with the storage of this package. The library cannot
+// wrap its client of etcd, so this function repeats its setup of the cache.
 func WithCacher() generic.StorageDecorator {
 	return func(config *storagebackend.ConfigForResource, resourcePrefix string, key func(runtime.Object) (string, error),
 		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {

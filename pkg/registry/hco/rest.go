@@ -25,17 +25,16 @@ import (
 // Deps are the dependencies of NewAPIGroupInfo.
 type Deps struct {
 	configurationplan.Deps
-	// Survey is how to find out how the cluster is with regard to profiles; its
-	// Plans are those that are stored here.
+	// Survey compares profiles with the cluster. Its Plans are the plans stored here.
 	Survey survey.Deps
-	// Schemas are for warnings of definitions; Evaluator says what a plan of one would do.
+	// Schemas are for warnings of definitions. Evaluator computes plans of a definition.
 	Schemas   configurationprofiledefinition.Schemas
 	Evaluator configurationprofiledefinition.Evaluator
-	// Unreadable is told of records that cannot be read; nil is told nothing.
+	// Unreadable notes unreadable records; nil notes none.
 	Unreadable *store.Unreadable
 }
 
-// NewAPIGroupInfo returns the group's endpoints and how they are reached.
+// NewAPIGroupInfo returns the endpoints of the group.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *configurationplan.Storage, error) {
 	definitions, err := newDefinitions(codecs, &deps)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestComputedReads: verbs by identities. A user without a right sees nothing of what it
-// protects, by any computed read.
+// TestComputedReads: all pairs of reads and users. A user without a right sees no protected content
+// in any computed read.
 func TestComputedReads(t *testing.T) {
 	s := newServer(t, settings{})
 	const hidden, oldValue, newValue = "the-hidden-one", "hunter1", "hunter2"

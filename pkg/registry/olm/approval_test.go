@@ -27,8 +27,8 @@ func (s *server) asPenstock() *server {
 	return &own
 }
 
-// TestApproval: a proposal, which Penstock makes in nobody's name, is rolled out by a user who
-// names its diff with what is rolled out; that they did, and when, is kept.
+// TestApproval: Penstock makes a proposal without a requester. A user approves it by the digest of
+// its diff, and the revision records the user and the time.
 func TestApproval(t *testing.T) {
 	const proposed, approve = "penstock.dev/proposed", "penstock.dev/approve"
 	s := newServer(t, settings{})
@@ -104,8 +104,8 @@ func TestApprovalOfTheFirst(t *testing.T) {
 	}).want(t, http.StatusOK)
 }
 
-// TestApprovalForLater: a proposal of a ClusterExtension is approved for a time to come by a user who names
-// its diff. The server keeps who that is; the user who writes it becomes the approver, and nobody forges one.
+// TestApprovalForLater: a user approves a proposal for a later time by the digest of its diff. The
+// server records the approver, and no client can forge one.
 func TestApprovalForLater(t *testing.T) {
 	const proposed, approve, notBefore, scheduled = "penstock.dev/proposed", "penstock.dev/approve", "penstock.dev/approve-not-before", "penstock.dev/scheduled-approval"
 	s := newServer(t, settings{})

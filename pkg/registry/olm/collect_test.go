@@ -140,7 +140,7 @@ func forgets(kv clientv3.KV) act {
 	}
 }
 
-// sound is what fsck finds in a store, all revisions read. It returns how many packs are
+// sound runs fsck on a store and reads all revisions. It returns the number of packs that are
 // deltas.
 func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (deltas int) {
 	t.Helper()
@@ -163,11 +163,11 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (delta
 	return report.Deltas
 }
 
-// TestCollectionCrashes kills a program that creates, upgrades, rolls back, imports, runs
-// plans, deletes and collects at every write that it makes, on a real etcd: before etcd has done
-// it, and after. Then every revision that is there reads back, no pack is missing, and
-// after one more collection there is none that nothing refers to. Packs are deltas, and
-// their bases are collected too. It samples every ninth write; FULL=1 makes it every one.
+// TestCollectionCrashes kills a program at every write, before or after etcd executes it, on a real
+// etcd. The program creates, upgrades, rolls back, imports, runs plans, deletes and collects.
+// Afterwards every revision can be read, and no pack is missing. After one more collection, no pack
+// is unreferenced. Packs are deltas, and their bases are collected, too. It samples every ninth
+// write, or every write with FULL=1.
 func TestCollectionCrashes(t *testing.T) {
 	etcd := storetest.Client(t)
 	text := incompressible()
@@ -265,8 +265,8 @@ func TestCollectionRaces(t *testing.T) {
 	}
 }
 
-// TestCollectedMeanwhile: an import whose reservation is gone, because its process slept,
-// is told so and can be made again; nothing refers to what is not there.
+// TestCollectedMeanwhile: an import whose reservation expired while its process was suspended fails
+// and can be repeated. No record refers to a missing pack.
 func TestCollectedMeanwhile(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")
@@ -303,8 +303,8 @@ func TestCollectedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestReadOfCollected: a user who has read a revision and reads its manifests when both are gone
-// is told that it is not found, and not that the store is damaged.
+// TestReadOfCollected: a user reads the manifests of a revision that was deleted and collected
+// meanwhile. The answer is NotFound and not a damaged store.
 func TestReadOfCollected(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")
@@ -335,8 +335,8 @@ func (c *collectedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOp
 	return c.KV.Get(ctx, key, opts...)
 }
 
-// TestManifestsOfCollected: the same of the subresource manifests, when the revision goes
-// while it is read.
+// TestManifestsOfCollected: the subresource manifests answers the same when the revision is deleted
+// during the read.
 func TestManifestsOfCollected(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")

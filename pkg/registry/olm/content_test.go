@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSameContentIsNoChange is the promise that GitOps tools live by: sending
-// the manifests again, in whatever way, is not a change.
+// TestSameContentIsNoChange: sending the same manifests again, by any method, is no change. GitOps
+// tools rely on that.
 func TestSameContentIsNoChange(t *testing.T) {
 	shared := newServer(t, settings{})
 	entries := inline(configMap("a", "1"), secret("b", "x"))
@@ -64,8 +64,8 @@ func TestSameContentIsNoChange(t *testing.T) {
 
 func nameOf(revision object) string { return at(revision, "metadata", "name").(string) }
 
-// TestPutsAndMergesDoNotStealOwnership: identical content from somebody else
-// changes nothing, not even managed fields.
+// TestPutsAndMergesDoNotStealOwnership: equal content from another manager changes nothing, not
+// even managed fields.
 func TestPutsAndMergesDoNotStealOwnership(t *testing.T) {
 	s := newServer(t, settings{})
 	f := file("e-1", inline(configMap("a", "1"), secret("b", "x")))
@@ -77,8 +77,8 @@ func TestPutsAndMergesDoNotStealOwnership(t *testing.T) {
 	})
 }
 
-// TestSecondManager: a user who applies the same content becomes a co-owner, without
-// force and once.
+// TestSecondManager: a manager that applies the same content becomes a co-owner, without force. A
+// repeated apply changes nothing.
 func TestSecondManager(t *testing.T) {
 	s := newServer(t, settings{})
 	f := file("e-1", inline(configMap("a", "1")))
@@ -101,7 +101,7 @@ func TestSecondManager(t *testing.T) {
 	}
 }
 
-// TestOtherContent: content never changes, and the answer says where it would.
+// TestOtherContent: content never changes. The error names the place of the difference.
 func TestOtherContent(t *testing.T) {
 	s := newServer(t, settings{})
 	f := file("e-1", inline(configMap("a", "1"), configMap("b", "1")))
@@ -133,8 +133,8 @@ func TestOtherContent(t *testing.T) {
 	}
 }
 
-// TestClientSideApplyNoticesRemovals: kubectl's annotation has enough left to see that a phase has
-// gone from the file.
+// TestClientSideApplyRemembers: kubectl's annotation keeps enough to detect that a phase was
+// removed from the file.
 func TestClientSideApplyRemembers(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(applied(file("e-1", inline(configMap("a", "1"), secret("b", "hunter2"))))).want(t, http.StatusCreated)
@@ -149,7 +149,7 @@ func TestClientSideApplyRemembers(t *testing.T) {
 	}
 }
 
-// TestJSONPatchWithManifest: values of JSON patches come past the filter.
+// TestJSONPatchWithManifest: manifests in values of a JSON patch bypass the filter.
 func TestJSONPatchWithManifest(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -28,7 +28,7 @@ func (noHistories) Get(_ context.Context, name string, _ *metav1.GetOptions) (ru
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
 }
 
-// answered is how an import ends.
+// answered records the result of an import.
 type answered struct{ err error }
 
 func (*answered) Object(int, runtime.Object) {}
@@ -64,7 +64,7 @@ type write struct {
 	// before it the chain stands so.
 	before act
 	act    act
-	// next is what must be possible behind it.
+	// next is a write that must succeed afterwards.
 	next act
 }
 
@@ -83,10 +83,10 @@ func writes(t *testing.T) map[string]write {
 	}
 }
 
-// TestCrashes: every write of an API request fails, one after the other, before or after
-// etcd has done it, in a process that dies of it and in one that lives on. An
-// acknowledged write is done, all that is stored can be read, the same request again
-// ends as without the crash, no number is given twice, and the chain goes on.
+// TestCrashes: each write of an API request fails in turn, before or after etcd executes it. The
+// process dies of it or lives on. Acknowledged writes persist, all records can be read, and a
+// repeated request has the same result as without the crash. No number is used twice, and the chain
+// takes further revisions.
 func TestCrashes(t *testing.T) {
 	points := 0
 	for name, w := range writes(t) {
@@ -127,7 +127,7 @@ type crashing struct {
 	want  string
 }
 
-// clean is what comes of the write when nothing fails.
+// clean returns the state after the write when nothing fails.
 func (c *crashing) clean() string {
 	memory := c.start.Clone()
 	b := newBenchOn(c.t, memory, memory)
@@ -204,7 +204,7 @@ func (c *crashing) consistent(b *bench, at string) {
 	}
 }
 
-// stateOf is what a chain has, without what differs from one time to the next.
+// stateOf returns the state of a chain, without values that differ between runs.
 func stateOf(b *bench, ctx context.Context) string {
 	b.t.Helper()
 	now := b.all(ctx)

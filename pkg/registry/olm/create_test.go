@@ -65,8 +65,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestPrevious: archived revisions are not followed, the newest comes first, and
-// what the client says stays.
+// TestPrevious: spec.previous lists the revisions that are not archived, the newest first. A list
+// from the client is kept.
 func TestPrevious(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"e-1", "e-2", "e-3"} {
@@ -238,8 +238,8 @@ func TestNumberAfterFailure(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a revision deletes what those before it have, and its requester is
-// asked about that. When another one comes meanwhile, there is more to ask.
+// TestOvertaken: a revision deletes objects of earlier ones, and its requester's rights are checked
+// for that. If another revision is created meanwhile, the check starts over.
 func TestOvertaken(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -269,8 +269,7 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestOpenNumber: nobody takes a number above one whose revision may be written at
-// any moment.
+// TestOpenNumber: no client gets a number above one whose revision is being written.
 func TestOpenNumber(t *testing.T) {
 	s := newServer(t, settings{})
 	heads := chain.NewHeads(s.etcd, prefix)
@@ -312,7 +311,7 @@ func TestOpenNumber(t *testing.T) {
 	}
 }
 
-// TestAdmissionSeesManifests: the cluster's policies judge what will be applied.
+// TestAdmissionSeesManifests: the cluster's policies see the manifests that will be applied.
 func TestAdmissionSeesManifests(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 32 << 20})
 	for name, tc := range map[string]struct {
@@ -348,8 +347,8 @@ func TestLostPackIsHealed(t *testing.T) {
 	s.do(call{method: http.MethodGet, path: revisions + "/e-1/manifests"}).want(t, http.StatusOK)
 }
 
-// TestWhoWasFirst: of two who take the next number at once the second learns who was
-// first. A user who creates the same again knows it.
+// TestWhoWasFirst: of two concurrent creates with the same number, the second error names the first
+// requester. A user who repeats their own create gets the plain error.
 func TestWhoWasFirst(t *testing.T) {
 	s := newServer(t, settings{})
 	create := func(user, name string) response {

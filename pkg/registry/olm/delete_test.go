@@ -124,8 +124,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestFinalizer: the finalizer is put back on a revision that lives, and may be
-// taken off one that is being deleted.
+// TestFinalizer: a live revision always keeps the finalizer. It can be removed from a revision that
+// is being deleted.
 func TestFinalizer(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

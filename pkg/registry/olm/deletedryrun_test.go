@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestDeleteDryRun: a deletion that is tried out says what would go, bounded, by name to who
-// may get the revision and by number to all others, and changes nothing.
+// TestDeleteDryRun: a dry-run of a deletion lists the objects that would be deleted, within bounds,
+// and changes nothing. Users who may get the revision see names, other users only numbers.
 func TestDeleteDryRun(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.deny("blind", "get clusterextensionrevisions e-1")
@@ -62,7 +62,7 @@ func TestDeleteDryRun(t *testing.T) {
 	}
 }
 
-// TestDeletedBy: a revision that is being deleted says who did it; a client cannot say it.
+// TestDeletedBy: a revision that is being deleted records the user, which no client can set.
 func TestDeletedBy(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)

@@ -146,8 +146,7 @@ func TestDiffContent(t *testing.T) {
 	}
 }
 
-// TestDiffTable: one row for each object that changes; before them, in words,
-// what matters.
+// TestDiffTable: the table has a row for each changed object, after the notes.
 func TestDiffTable(t *testing.T) {
 	s := diffServer(t)
 	got := s.do(call{method: http.MethodGet, accept: asTable, path: revisions + "/e-3/diff?includeObject=Object"}).want(t, http.StatusOK)

@@ -33,10 +33,8 @@ func cachedPhases(t *testing.T, s *server) map[string]hub.PackedObjects {
 	return phases
 }
 
-// Phases are packed in the watch cache, and revisions of an extension have
-// one list of names. Everybody else gets entries of their own: whatever is
-// written, and whatever readers do with what they read, what is cached stays
-// as it was.
+// TestCachedEntriesNeverChange: the watch cache packs phases, and the revisions of an extension
+// share one list of names. Readers and writers get copies, so the cached entries never change.
 func TestCachedEntriesNeverChange(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1"), configMap("b", "1")))).want(t, http.StatusCreated)

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestForget: an extension of which nothing is left can be forgotten, and begins again;
-// no other one can.
+// TestForget: only an extension without remaining objects and revisions can be forgotten. It can
+// then begin again.
 func TestForget(t *testing.T) {
 	s := newServer(t, settings{})
 	forget := func(query string) response {
@@ -50,8 +50,8 @@ func TestForget(t *testing.T) {
 	s.create(file("e-2", nil)).want(t, http.StatusCreated)
 }
 
-// TestForgetMeanwhile: a revision that comes while an extension is being forgotten is
-// not there without its number, and is judged by what there is then.
+// TestForgetMeanwhile: a revision that is created during Forget keeps its number, and is checked
+// against the present state.
 func TestForgetMeanwhile(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)
@@ -65,7 +65,7 @@ func TestForgetMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNumbersAreBounded: nobody uses up the numbers of a name.
+// TestNumbersAreBounded: no client can use up the numbers of a name.
 func TestNumbersAreBounded(t *testing.T) {
 	s := newServer(t, settings{})
 	for name, says := range map[string]string{
@@ -92,8 +92,8 @@ func TestNumbersAreBounded(t *testing.T) {
 	}
 }
 
-// TestDeleteCollectionByChain: revisions of a chain are deleted one after the other, the
-// oldest first, and who cannot delete one of them is told.
+// TestDeleteCollectionByChain: the revisions of a chain are deleted in order, the oldest first. A
+// revision that cannot be deleted is an error.
 func TestDeleteCollectionByChain(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"e-1", "e-2", "e-3", "f-1"} {

@@ -22,8 +22,8 @@ func (r response) says(t *testing.T, texts ...string) {
 	}
 }
 
-// TestSupersededIsAppliedAgain: a file in Git says Active for ever, and the revision is
-// archived when a newer one has succeeded.
+// TestSupersededIsAppliedAgain: a file in Git still says Active after the revision was archived
+// because a newer one succeeded.
 func TestSupersededIsAppliedAgain(t *testing.T) {
 	s := newServer(t, settings{})
 	one := with(file("e-1", inline(configMap("a", "1"))), "Active", "spec", "lifecycleState")
@@ -87,8 +87,8 @@ func TestSupersededIsAppliedAgain(t *testing.T) {
 	})
 }
 
-// TestPausedInAFile: the file decides, says who resumed it meanwhile, and resumes it when
-// the line is gone.
+// TestPausedInAFile: an applied file pauses the revision again, and a warning names the user who
+// had resumed it. Without the line the revision is resumed.
 func TestPausedInAFile(t *testing.T) {
 	s := newServer(t, settings{})
 	paused := with(file("e-1", inline(configMap("a", "1"))), "Paused", "spec", "lifecycleState")

@@ -15,8 +15,8 @@ type guessing struct {
 	method, path, contentType string
 	// body with the manifest of a guess.
 	body func(guess object) any
-	// code is what users who cannot know the Secret get; mayKnow what the right guess of
-	// users who may know it get, and the wrong one where that is another.
+	// code is the status for users who cannot know the Secret. right and wrong are the statuses of
+	// a right and a wrong guess for users who may know it; wrong is 0 if both are equal.
 	code, right, wrong int
 }
 
@@ -90,9 +90,9 @@ func guessings(stored object) map[string]guessing {
 	}
 }
 
-// A user who may neither get nor patch a Secret learns nothing by sending guesses of it:
-// the same answer to the right one and to a wrong one, and no digest. Users who may get
-// or patch it go on as ever.
+// TestSecretsAreNotGuessed: a user who may neither get nor patch a Secret learns nothing by sending
+// guesses. The answers to a right and a wrong guess are equal, without a digest. Users who may get
+// or patch it are not restricted.
 func TestSecretsAreNotGuessed(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.set("mallory", nil)

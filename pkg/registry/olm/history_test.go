@@ -36,7 +36,8 @@ func columnsOf(r response) []string {
 	return all
 }
 
-// TestHistory: an existing revision is shown as it is now, a deleted one as the head knows it.
+// TestHistory: an existing revision is shown with its present state, a deleted one from the head's
+// history.
 func TestHistory(t *testing.T) {
 	s := newServer(t, settings{})
 	annotated := with(file("e-1", inline(configMap("a", "1"), configMap("b", "1"))), object{
@@ -112,8 +113,8 @@ func TestHistory(t *testing.T) {
 	s.do(call{method: http.MethodGet, path: histories + "/nobody"}).want(t, http.StatusNotFound)
 }
 
-// TestHistoryRepairs: the history of an extension says who changed what, also when its revisions are
-// gone, until it is forgotten.
+// TestHistoryRepairs: the history of an extension lists repaired changes, even after its revisions
+// are deleted, until the extension is forgotten.
 func TestHistoryRepairs(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)
@@ -195,7 +196,7 @@ func (s *server) remove(name string) {
 	s.do(call{method: http.MethodGet, path: revisions + "/" + name}).want(s.t, http.StatusNotFound)
 }
 
-// TestListOfExtensions: one row for each extension, as it is now.
+// TestListOfExtensions: the list has a row for each extension with its present state.
 func TestListOfExtensions(t *testing.T) {
 	s := newServer(t, settings{})
 	if got := s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusOK).body["items"]; toText(got) != "[]" {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestNoted: the history of a revision is written with the revision, and takes no write of its own.
+// TestNoted: the history of a revision is written in the same transaction as the revision.
 func TestNoted(t *testing.T) {
 	s := newServer(t, settings{})
 	penstock := s.asPenstock()
@@ -86,9 +86,9 @@ func TestNoted(t *testing.T) {
 	}
 }
 
-// TestNotedOrNotWritten: Penstock takes no revision, and lets none go, when history cannot be
-// written. Status is written all the same: it is where a person learns of that, who can let the
-// revision go.
+// TestNotedOrNotWritten: while the history cannot be written, Penstock neither creates revisions
+// nor removes finalizers. It still writes status, so that an administrator sees the reason and can
+// remove the finalizer.
 func TestNotedOrNotWritten(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

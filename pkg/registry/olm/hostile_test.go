@@ -61,8 +61,8 @@ func hostileObject(phase, index int, mark string) object {
 	}
 }
 
-// hostileDepth is how deep a manifest may be nested within a revision: what
-// encoders accept of the whole, without what is around the manifest.
+// hostileDepth is the deepest nesting of a manifest within a revision: the encoders' limit without
+// the levels around the manifest.
 const hostileDepth = 9_980
 
 func nest(depth int, leaf any) any {
@@ -76,8 +76,8 @@ func custom(name string, content any) object {
 	return object{"apiVersion": "example.com/v1", "kind": "Hostile", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"content": content}}
 }
 
-// TestHostileRevision: all reads of any revision answer, within bounds of size and memory, and say
-// what they left out.
+// TestHostileRevision: every read of a hostile revision answers, within bounds of size and memory.
+// The answers say what they omit.
 func TestHostileRevision(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 64 << 20})
 	s.create(hostile("h-1", "one")).want(t, http.StatusCreated)

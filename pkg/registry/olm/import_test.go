@@ -199,7 +199,8 @@ func TestImportHistory(t *testing.T) {
 	}
 }
 
-// Nobody here has seen yet what history says of an active revision that is not the newest.
+// TestImportHistoryOfOlder: an imported active revision that is not the newest keeps its result from
+// the archive.
 func TestImportHistoryOfOlder(t *testing.T) {
 	s := newServer(t, settings{})
 	a := newArchived(t).revision(1, "Active", nil, configMap("a", "1")).revision(2, "Paused", nil, configMap("a", "2"))
@@ -229,9 +230,9 @@ func TestImportPaused(t *testing.T) {
 	}
 }
 
-// An automatic rollback deletes and writes in nobody's name, so a user who asks for it
-// is asked what they may do, with all revisions of the chain in view. An import sees
-// them one by one.
+// TestImportArmsNothing: an automatic rollback writes without a requester, so the rights of the
+// user who enables it are checked against all revisions of the chain. An import checks its
+// revisions one by one, so it cannot enable it.
 func TestImportArmsNothing(t *testing.T) {
 	armed := func(r *archive.Revision) {
 		r.Spec = []byte(strings.Replace(string(r.Spec), `"revision"`, `"onFailure":"Rollback","progressDeadlineMinutes":5,"revision"`, 1))
@@ -285,7 +286,7 @@ func TestImportOwners(t *testing.T) {
 	})
 }
 
-// A refusal is whole: nothing that anybody could see is written.
+// TestImportRefused: a refused import writes nothing visible.
 func TestImportRefused(t *testing.T) {
 	replace := func(old, change string) func(*archive.Revision) {
 		return func(r *archive.Revision) { r.Spec = []byte(strings.Replace(string(r.Spec), old, change, 1)) }
@@ -409,8 +410,8 @@ func TestImportDeniedByPolicy(t *testing.T) {
 	}
 }
 
-// Only chains that the store never had come in; the same archive again is no
-// error.
+// TestImportTwice: only a chain that the store never had can be imported. The same archive again is
+// no error.
 func TestImportTwice(t *testing.T) {
 	s := newServer(t, settings{})
 	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
@@ -477,8 +478,8 @@ func TestImportInterrupted(t *testing.T) {
 	}
 }
 
-// An import that was begun with paused revisions is not finished with active ones, nor
-// the other way round.
+// TestImportInterruptedPaused: an interrupted import with paused revisions cannot be continued with
+// active ones, and vice versa.
 func TestImportInterruptedPaused(t *testing.T) {
 	for query, other := range map[string]string{"?paused=true": "", "": "?paused=true"} {
 		s := newServer(t, settings{})
@@ -502,8 +503,7 @@ func TestImportInterruptedPaused(t *testing.T) {
 	}
 }
 
-// A sender that stops in the middle of an archive does not keep others from importing
-// theirs.
+// TestImportSlowSender: a client that stops sending does not block the imports of others.
 func TestImportSlowSender(t *testing.T) {
 	s := newServer(t, settings{patience: 50 * time.Millisecond})
 	body, sender := io.Pipe()
@@ -546,7 +546,7 @@ func (s *server) interrupt(head chain.Head, written []string) {
 	}
 }
 
-// Memory is for one revision at a time: a body is read as it comes.
+// TestImportIsAStream: the body is streamed, with one revision in memory at a time.
 func TestImportIsAStream(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 1 << 10})
 	a := newArchived(t)

@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestOwn writes status as a request of this process does: what was judged of one is judged,
-// and nothing but status is written.
+// TestOwn: Own checks and writes status like a request of this process, and writes only status.
 func TestOwn(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -95,8 +94,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestOwnDeleted lets a revision go as a request of this process does, in one write with what
-// history keeps of it.
+// TestOwnDeleted: Own removes the finalizer like a request of this process, in one write with the
+// history.
 func TestOwnDeleted(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -90,7 +90,7 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	options := generic.RESTOptions{
 		StorageConfig:  config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
 		ResourcePrefix: "olm.operatorframework.io/clusterextensionrevisions", EnableGarbageCollection: true, DeleteCollectionWorkers: 8,
-		// Without a cache every read is one that another write can come before.
+		// Without a cache, another write can happen before each read.
 		Decorator: func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error), newFunc, newList func() runtime.Object,
 			_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 			return guardedstorage.Raw(client, nil, config, newFunc, newList, resourcePrefix)
@@ -261,7 +261,7 @@ func acknowledges(r *hub.ClusterExtensionRevision) {
 	metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AcknowledgeDeletionAnnotation, "2-0123456789")
 }
 
-// asked is how the controllers ask for it.
+// asked adds the condition by which the controllers ask for the annotation.
 func asked(r *hub.ClusterExtensionRevision) {
 	r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "BudgetExceeded",
 		Message: "kubectl annotate --overwrite cer e-1 " + v1alpha1.AcknowledgeDeletionAnnotation + "=2-0123456789", LastTransitionTime: metav1.Now()})
@@ -288,7 +288,7 @@ func acts() map[string]act {
 	return all
 }
 
-// chains are how the chain stands before.
+// chains returns functions that prepare chains.
 func chains() map[string]func(b *bench, ctx context.Context) {
 	must := func(b *bench, ctx context.Context, acts ...act) {
 		b.t.Helper()
@@ -348,10 +348,9 @@ func (b *bench) digest(name string) manifest.Digest {
 	return object.Digest
 }
 
-// goes is what the engine deletes sooner or later because of how the chain stands now
-// and did not before: it goes by the one rule (what is in no layer is deleted), by garbage
-// collection, by administrators who delete a revision as it says, and by what was
-// acknowledged. Objects that stay were released.
+// goes returns the objects that the engine deletes because the chain has changed. An object is
+// deleted if it is in no layer, by garbage collection, by deletion of its revision, or by an
+// acknowledgement. Objects that stay were released.
 func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensionRevision) string {
 	if len(before) == 0 {
 		return "" // Of nothing nothing goes.
@@ -439,12 +438,12 @@ func (b *bench) all(ctx context.Context) map[string]*hub.ClusterExtensionRevisio
 
 type countedKey struct{}
 
-// TestInterleaved: two writes to a chain, one in the middle of the other, at every point
-// where it looks at the store or writes to it, by users with different rights. Nothing
-// goes that neither of those whose write was admitted could delete alone.
+// TestInterleaved runs two writes to a chain, the second in the middle of the first, at each read
+// or write of the store. The users have different rights. No object is deleted that neither
+// admitted user could delete alone.
 //
-// All pairs of writes are tried by users with the same rights, and every seventh one by the
-// other pairs of users; FULL=1 makes it every one, by more pairs of users, in a minute.
+// It tries all pairs of writes by users with the same rights, and every seventh pair by other
+// users. FULL=1 tries all, with more pairs of users, in a minute.
 func TestInterleaved(t *testing.T) {
 	for stands, prepare := range chains() {
 		t.Run(stands, func(t *testing.T) {
@@ -586,8 +585,8 @@ func (i *interleaving) consistent(first string, point int, second string) {
 	}
 }
 
-// TestArchivedInOwnName: Penstock archives what a newer revision has replaced, and nobody
-// is asked; so the newer one must still be there when it is written.
+// TestArchivedInOwnName: Penstock archives a replaced revision without a check of rights. So the
+// newer revision must still exist when that is written.
 func TestArchivedInOwnName(t *testing.T) {
 	b := newBench(t)
 	start := b.begin(t.Context(), func(*bench, context.Context) {})

@@ -22,8 +22,7 @@ func (f liveFunc) Preview(_ context.Context, question revisiondiff.LiveQuestion)
 	return f(question.Manifests), nil
 }
 
-// TestLive: the preview gets what the caller may see, and what it finds is the
-// answer.
+// TestLive: the preview gets only manifests that the caller may see, and its result is the answer.
 func TestLive(t *testing.T) {
 	var given []string
 	s := newServer(t, settings{live: liveFunc(func(manifests []manifest.Object) revisiondiff.Preview {

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestLocal sees what clients see, but for managedFields. Lists and watches share the
-// memory of the watch cache, with phases without objects; reads are whole.
+// TestLocal: Local returns the same as clients get, except managedFields. Lists and watches share
+// the memory of the watch cache and omit objects of phases; reads return whole revisions.
 func TestLocal(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -84,8 +84,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestLocalInforms an informer, as the controllers have it: with what there was,
-// what comes and what goes.
+// TestLocalInforms: an informer of the controllers gets existing, new and deleted revisions.
 func TestLocalInforms(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

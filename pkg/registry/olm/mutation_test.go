@@ -10,8 +10,8 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// TestMutationCannotAlterContent: the content is stored as it was sent, whatever a mutating webhook
-// puts in the place of a digest.
+// TestMutationCannotAlterContent: the stored content is the sent content, even if a mutating
+// webhook replaces a digest.
 func TestMutationCannotAlterContent(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("u-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -61,8 +61,8 @@ func (s *server) noted(name string) object {
 	return out
 }
 
-// TestNotes: nobody but Penstock changes its notes about a ClusterExtension, not even users who may
-// write revisions; and they can go on to write revisions of their own.
+// TestNotes: only Penstock changes its notes about a ClusterExtension, even for users who may write
+// revisions. These users can still write revisions of their own.
 func TestNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	check := func(reason, name string, want object) {
@@ -125,8 +125,7 @@ func TestNotes(t *testing.T) {
 	check("a rollback that is patched", "e-4", notesOf("-2"))
 }
 
-// TestImportedNotes: notes of another Penstock do not count here: the user who brings an archive
-// may have written them.
+// TestImportedNotes: notes in an archive are dropped, because the importer may have written them.
 func TestImportedNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	a := newArchived(t).revision(1, "Active", func(r *archive.Revision) {

@@ -58,7 +58,7 @@ func TestProposal(t *testing.T) {
 	}
 }
 
-// TestProposalRefused: by what refuses a create, and by the rights to what is shown.
+// TestProposalRefused: a proposal is refused like a create, and without the right to the diff.
 func TestProposalRefused(t *testing.T) {
 	s := diffServer(t)
 	s.rules.deny("carol", "create clusterextensionrevisions")

@@ -167,8 +167,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestManifestsAsksLittle: a user who has no rights cannot make the cluster answer
-// thousands of questions.
+// TestManifestsAsksLittle: a user without rights cannot cause thousands of access reviews.
 func TestManifestsAsksLittle(t *testing.T) {
 	s := newServer(t, settings{})
 	inOne, inMany := []object{configMap("a", "1")}, []object{configMap("a", "1")}

@@ -15,8 +15,8 @@ import (
 
 const readinesses = group + "/upgradereadinesses"
 
-// TestUpgradeReadiness: the reads that are allowed, by identities and verbs. The names of objects
-// are found in answers only for those who may get the manifests.
+// TestUpgradeReadiness: the allowed reads of all pairs of users and verbs. Only users who may get
+// the manifests see names of objects.
 func TestUpgradeReadiness(t *testing.T) {
 	s := newServer(t, settings{})
 	budget := object{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"name": "narrow", "namespace": "default"}, "spec": object{"maxUnavailable": 0}}
@@ -79,8 +79,8 @@ func TestUpgradeReadiness(t *testing.T) {
 	}
 }
 
-// TestPackageStatements: catalogs are asked only for users who may list packages. The answer to the others says
-// what they lack, and has no verdict.
+// TestPackageStatements: catalogs are asked only for users who may list packages. The answer to
+// other users names the missing right, and has no verdict.
 func TestPackageStatements(t *testing.T) {
 	var asked []string
 	s := newServer(t, settings{statements: func(pkg, bundle, version string) (readiness.Statement, error) {
@@ -111,7 +111,8 @@ func TestPackageStatements(t *testing.T) {
 	}
 }
 
-// TestAcknowledgement: the server says who acknowledges a finding, and when. No client can.
+// TestAcknowledgement: the server records the user and the time of an acknowledgement. No client
+// can set them.
 func TestAcknowledgement(t *testing.T) {
 	s := newServer(t, settings{})
 	class := object{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": object{"name": "gpu"}}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRemovedDigest: a user who lets a revision go on may acknowledge what its diff showed as
-// removed, in that very update, and nothing else.
+// TestRemovedDigest: a user who resumes a revision may acknowledge in the same update the deletions
+// that its diff showed, and nothing else.
 func TestRemovedDigest(t *testing.T) {
 	const annotation = "penstock.dev/acknowledge-deletion"
 	s := newServer(t, settings{})

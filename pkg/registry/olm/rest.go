@@ -40,42 +40,43 @@ type Heads interface {
 	revisionimport.Heads
 }
 
-// Deps are the dependencies of NewAPIGroupInfo. Nothing may be nil but where a field says so.
+// Deps are the dependencies of NewAPIGroupInfo. A field must not be nil unless its comment allows
+// it.
 type Deps struct {
 	clusterextensionrevision.Deps
 	// Heads keeps the numbers, also of imports and until an extension is forgotten.
 	Heads Heads
-	// Schema knows the types of fields when revisions are compared; nil knows
-	// those that the revisions define themselves.
+	// Schema has the types of fields for comparisons; with nil only the types that revisions define
+	// are known.
 	Schema diffschema.Schema
 	// Admission is the server's; a rollback runs it for the revision that it
 	// creates.
 	Admission admission.Interface
-	// Owners is asked when a rollback holds the owner of an extension.
+	// Owners reads the owner that a rollback holds.
 	Owners clusterextensionrevision.Owners
-	// StoredVersions is asked what a rollback must not take away.
+	// StoredVersions reads the stored versions that a rollback must keep.
 	StoredVersions revisionrollback.StoredVersions
 	// Reserve keeps the manifests of an import, see revisionimport.Deps.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
 	// Live compares revisions with the cluster.
 	Live revisiondiff.Live
-	// Objects says how the objects of revisions are.
+	// Objects reads the state of a revision's objects.
 	Objects revisionobjects.Live
-	// ClusterVersion is the version of the cluster, nil when it is not known.
+	// ClusterVersion returns the version of the cluster, nil if it is unknown.
 	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
-	// Statements says what the catalogs say of installed packages; nil asks none.
+	// Statements reads the catalogs' statements about installed packages; nil reads none.
 	Statements upgradereadiness.Statements
 	// Render makes manifests of the packages that follow; nil serves no plan of an upgrade.
 	Render upgradereadiness.Render
 	// Readiness has further sources for the readiness of an upgrade of the cluster.
 	Readiness upgradereadiness.Sources
-	// Unreadable is told of records that cannot be read; nil is told nothing.
+	// Unreadable notes unreadable records; nil notes none.
 	Unreadable *store.Unreadable
 }
 
-// NewAPIGroupInfo returns the group's endpoints and how they are reached, and
-// the storage of the revisions, whose Stored the filter WithBodies needs.
-// OptsGetter leads to etcd; which codec and version are stored is set here.
+// NewAPIGroupInfo returns the endpoints of the group, and the storage of revisions, whose Stored
+// the filter WithBodies needs. OptsGetter returns the storage options for etcd; NewAPIGroupInfo
+// sets the codec and the stored version.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
 	stored := encoding.Stored{
 		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,

@@ -134,8 +134,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackAdmission: the policies of creates see what a create would show
-// them, and those of rollbacks the rollback.
+// TestRollbackAdmission: policies for creates see the same object as in a create, and policies for
+// rollbacks see the rollback.
 func TestRollbackAdmission(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -177,7 +177,7 @@ func TestRollbackAdmission(t *testing.T) {
 	s.unchanged(func() { s.rollback("e-1", "", "", object{}).want(t, http.StatusForbidden) })
 }
 
-// TestRollbackDryRun: it stores nothing, and says what it would do.
+// TestRollbackDryRun: a dry-run stores nothing, and returns the effect.
 func TestRollbackDryRun(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1"), configMap("gone", "1"), secret("s", "hunter1")))).want(t, http.StatusCreated)
@@ -264,8 +264,8 @@ func TestRollbackRefused(t *testing.T) {
 	s.unchanged(func() { s.rollback("e-1", "", "", nil).want(t, http.StatusInternalServerError) })
 }
 
-// TestRollbackHold: without the owner's generation the owner is held until it is
-// released; who has no owner holds nobody.
+// TestRollbackHold: with an unknown generation the owner is held until it is released. Without an
+// owner there is no hold.
 func TestRollbackHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owners *owners
@@ -295,7 +295,7 @@ func TestRollbackHold(t *testing.T) {
 	}
 }
 
-// TestRollbacksAtOnce: of two, one comes first, and the other is told.
+// TestRollbacksAtOnce: of two concurrent rollbacks one succeeds, and the other gets a conflict.
 func TestRollbacksAtOnce(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -73,7 +73,7 @@ type server struct {
 	rules   *rules
 	storage *clusterextensionrevision.Storage
 	scheme  *runtime.Scheme
-	// handler is what serves at url.
+	// handler serves the requests to url.
 	handler http.Handler
 }
 

@@ -14,11 +14,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
-// bodyLimit is what the program allows.
+// bodyLimit is the program's limit of a body, in bytes.
 const bodyLimit = 64 << 20
 
-// A client that announces large bodies and sends nothing keeps nobody else from sending
-// theirs, and is told so after some time, on a connection that ends.
+// TestSlowBodies: a client that announces large bodies and sends nothing does not block others. It
+// gets an error after some time, and its connection is closed.
 func TestSlowBodies(t *testing.T) {
 	const connections = 100
 	s := newServer(t, settings{maxBodyBytes: bodyLimit, budget: requestbody.NewBudget(256 << 20), patience: 5 * time.Second})
@@ -70,7 +70,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// outcome is what became of a request whose body does not come.
+// outcome is the result of a request whose body does not arrive.
 type outcome struct {
 	code int
 	// ended tells that nothing holds the connection or stream any more.

@@ -12,8 +12,7 @@ const duplicated = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"Cl
 "spec":{"revision":1,"revision":1,"phases":[{"name":"one","objects":[{"object":
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"k":"1"}}}]}]}}`
 
-// TestStockAnswers: an error of the request as such has the words of the library, as for any other
-// kind.
+// TestStockAnswers: errors about a request itself have the library's text, as for other kinds.
 func TestStockAnswers(t *testing.T) {
 	const limit = 100 << 10
 	s := newServer(t, settings{maxBodyBytes: limit, budget: requestbody.NewBudget(1 << 20)})

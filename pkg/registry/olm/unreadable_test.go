@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestUnreadable: a record that cannot be read is shown in lists and watches as what it
-// is, holds its own chain, and no other; it can be given up.
+// TestUnreadable: lists and watches show an unreadable record as such. It blocks only its own
+// chain, and can be archived.
 func TestUnreadable(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"good-1", "bad-1", "large-1"} {
@@ -153,8 +153,8 @@ func eventuallyListed(t *testing.T, s *server, query string) {
 	}
 }
 
-// TestRecordsAreBounded: a record that nobody could read, or that would take the memory of all who
-// list, is refused, and nothing is stored.
+// TestRecordsAreBounded: a record that would be unreadable, or take too much memory in lists, is
+// refused and not stored.
 func TestRecordsAreBounded(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 64 << 20})
 	s.create(file("owned-1", inline(configMap("owned-1", "1")))).want(t, http.StatusCreated)

@@ -35,9 +35,8 @@ func Table[T runtime.Object](what string, object, options runtime.Object, column
 	return Headed(out, options, columns), nil
 }
 
-// TextTable is Table with cells that are all text: write sets as many as there are columns.
-// A cell that says what the one above it says is that one, so a table of thousands of rows
-// has few of most columns.
+// TextTable is Table for cells that are all text: write sets one text per column. Equal texts in
+// consecutive rows share one value, which saves memory in tables of thousands of rows.
 func TextTable[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, write func(one T, cells []string)) (*metav1.Table, error) {
 	text, above := make([]string, len(columns)), make([]any, len(columns))
 	return Table(what, object, options, columns, func(one T) []any {
@@ -56,8 +55,8 @@ func TextTable[T runtime.Object](what string, object, options runtime.Object, co
 	})
 }
 
-// Row is a row of a table. The endpoint wants metadata in every row, and converts the
-// object to the group's version when the client asks for it.
+// Row returns a row of a table. The endpoint requires metadata in every row, and converts the
+// object to the group's version if the client asks for it.
 func Row(cells []any, object runtime.Object) metav1.TableRow {
 	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}}
 }

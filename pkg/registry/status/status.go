@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strategy says what a write of status changes, and what it cannot set.
+// Strategy decides which fields a write of status changes and which it cannot set.
 type Strategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
@@ -49,7 +49,7 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	return r.store.Update(ctx, name, info, create, update, false, options)
 }
 
-// GetResetFields names what writes of status cannot set.
+// GetResetFields returns the fields that writes of status cannot set.
 func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }

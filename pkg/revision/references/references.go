@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Of lists what a revision refers to, in its order.
+// Of returns the references of a revision's objects, in order.
 func Of(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 	var out []manifest.Ref
 	for _, phase := range revision.Spec.Phases {

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Objects is how many objects a large chain may lose within Window. A chain may lose a
-// third of its objects, one at least, and no more than Objects or the percentage, whichever
-// is more.
+// Objects bounds the objects that a large chain may lose within Window. A chain may lose a third of
+// its objects, but at least one. The limit is at most Objects or the percentage, whichever is
+// larger.
 const (
 	Objects = 20
 	Window  = 10 * time.Minute
@@ -27,22 +27,22 @@ const (
 
 // Pending has the input of the budget: objects of a chain to delete, and the objects that stay.
 type Pending struct {
-	// Objects that are to go, with the revision whose content each has.
+	// Objects are the objects to delete, with the revision whose content each has.
 	Objects map[manifest.ID]int64
 	// Kept are the objects that the chain has in the cluster and that its layers list.
 	Kept []manifest.ID
 	// Emptied is true when no layer lists anything.
 	Emptied bool
-	// Listed returns what a revision that is no layer lists, and whether that is known; nil
+	// Listed returns the objects of a revision that is no layer, and whether they are known; nil
 	// knows of none.
 	Listed func(revision int64) ([]manifest.ID, bool)
 	// Spent is the loss within the window.
 	Spent int
-	// Empty are definitions without instances: nothing goes with them.
+	// Empty are definitions without instances, whose deletion deletes nothing else.
 	Empty map[manifest.ID]bool
 }
 
-// Reason why somebody has to answer for an object.
+// Reason is the reason why a user must confirm a deletion.
 type Reason string
 
 const (
@@ -50,30 +50,31 @@ const (
 	Emptied Reason = "emptied"
 	// Many is for all objects when too many are lost.
 	Many Reason = "many"
-	// KeepsOthers is for an object that keeps others, or data: it goes with them.
+	// KeepsOthers is for an object that contains other objects or data, which would be deleted with
+	// it.
 	KeepsOthers Reason = "kept"
 	// LastWorkload is for workloads when none is left.
 	LastWorkload Reason = "last workload"
 )
 
-// Decision has the objects to delete and those to ask for.
+// Decision is the result of the budget.
 type Decision struct {
-	// Asks has the objects that somebody has to answer for. All others may go.
+	// Asks holds the objects whose deletion a user must confirm. All others may be deleted.
 	Asks map[manifest.ID]Reason
-	// Loss is the loss that counts, and Limit how much of it is allowed within the window.
+	// Loss is the number of lost objects, and Limit the number allowed within the window.
 	Loss, Limit int
-	// Charge is the part of Loss that nobody has to answer for.
+	// Charge is the part of Loss that is allowed without confirmation.
 	Charge int
 }
 
-// Judge is the rule of the deletion budget. docs/reference/rollout.md states it.
+// Judge applies the rule of the deletion budget. docs/reference/rollout.md states it.
 //
-//   - What is lost of a kind is how many objects of it a replaced revision had more than
-//     the chain keeps; of several such revisions the largest difference counts.
-//   - Objects that keep others or data (Keeps), and workloads when none stays, count each,
-//     whatever comes in their place. A definition without instances keeps nothing.
-//   - When nothing is listed any more, or more is lost than the limit, all objects are
-//     asked for; otherwise those that count each.
+//   - The loss of a kind is the number of its objects that a replaced revision had more than the
+//     chain keeps. Of several replaced revisions, the largest difference counts.
+//   - Objects that contain other objects or data (Keeps), and workloads when none stays, count each,
+//     even if others replace them. A definition without instances contains nothing.
+//   - If no layer lists an object, or the loss exceeds the limit, all deletions need a confirmation.
+//     Otherwise only the objects of the second rule do.
 func (g Pending) Judge() Decision {
 	found := Decision{Asks: map[manifest.ID]Reason{}}
 	for id := range g.Objects {
@@ -99,8 +100,8 @@ func (g Pending) Judge() Decision {
 	return found
 }
 
-// WouldAsk reports whether somebody would have to answer when all of one revision is there, and all
-// of a later one takes its place.
+// WouldAsk reports whether the replacement of one complete revision by another would need a
+// confirmation.
 func WouldAsk(former, wanted []manifest.ID) bool {
 	g := Pending{Objects: map[manifest.ID]int64{}, Kept: wanted, Emptied: len(wanted) == 0}
 	g.Listed = func(int64) ([]manifest.ID, bool) { return former, true }
@@ -116,7 +117,7 @@ func WouldAsk(former, wanted []manifest.ID) bool {
 	return len(g.Judge().Asks) > 0
 }
 
-// alone is why an object is asked for by itself, empty when it is not.
+// alone returns the reason why the deletion of an object needs a confirmation of its own, or "".
 func (g Pending) alone(id manifest.ID) Reason {
 	switch {
 	case Keeps(id) && !g.Empty[id]:
@@ -128,7 +129,7 @@ func (g Pending) alone(id manifest.ID) Reason {
 	}
 }
 
-// limitOf is how much a chain of so many objects may lose within the window.
+// limitOf returns the number of objects that a chain of the given size may lose within the window.
 func limitOf(objects int) int {
 	return min(max(objects/third, 1), max(Objects, objects*percent/100))
 }
@@ -218,8 +219,8 @@ func isWorkload(id manifest.ID) bool {
 	}
 }
 
-// Token names a set of objects that are to go: an answer counts for these and no
-// others. The mark of each counts too, such as its uid.
+// Token identifies a set of objects to delete. An answer is valid only for the same set with the
+// same marks, such as uids.
 func Token(ids []manifest.ID, mark func(manifest.ID) string) string {
 	sorted := slices.SortedFunc(slices.Values(ids), manifest.ID.Compare)
 	hash := sha256.New()

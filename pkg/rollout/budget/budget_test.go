@@ -23,8 +23,8 @@ func idOf(text string) manifest.ID {
 	return id
 }
 
-// set is what a revision lists: "26 ClusterRole.rbac v1-" are 26 objects of a kind whose
-// names begin so, "Namespace a" is one object.
+// set returns the objects that a revision lists. "26 ClusterRole.rbac v1-" stands for 26 objects of
+// a kind with this prefix of the name, "Namespace a" for one object.
 func set(parts ...string) []manifest.ID {
 	var out []manifest.ID
 	for _, part := range parts {
@@ -60,8 +60,8 @@ func versions(from, to int) map[int64][]manifest.ID {
 	return out
 }
 
-// TestDeletionBudget is the rule of the budget, see docs/reference/rollout.md: nothing is
-// asked, or all that goes, or some of it.
+// TestDeletionBudget tests the rule in docs/reference/rollout.md: no deletion needs a confirmation,
+// or all, or some.
 func TestDeletionBudget(t *testing.T) {
 	const nothing, all = "", "all"
 	one := func(parts ...string) map[int64][]manifest.ID { return map[int64][]manifest.ID{1: set(parts...)} }
@@ -179,8 +179,8 @@ func TestEmptyDefinition(t *testing.T) {
 	}
 }
 
-// TestBudgetNeverAsksLess: of two revisions that follow each other, the one that lists less
-// asks for no less.
+// TestBudgetNeverAsksLess: a revision that lists fewer objects asks for at least as many
+// confirmations.
 func TestBudgetNeverAsksLess(t *testing.T) {
 	before := operator(1)
 	asked := 0

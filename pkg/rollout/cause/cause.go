@@ -20,19 +20,18 @@ const (
 	// InitContainerRunning is an init container that has not ended: nothing else of the Pod
 	// starts before.
 	InitContainerRunning = "InitContainerRunning"
-	// StartupProbeFailing and ReadinessProbeFailing are containers that run and whose probe
-	// does not pass.
+	// StartupProbeFailing and ReadinessProbeFailing mean that a container runs but its probe fails.
 	StartupProbeFailing   = "StartupProbeFailing"
 	ReadinessProbeFailing = "ReadinessProbeFailing"
 	// ReadinessGate is a condition that the Pod waits for and another controller sets.
 	ReadinessGate = "ReadinessGate"
-	// Starting is a Pod of which nothing is wrong yet.
+	// Starting means that a Pod starts without a known problem.
 	Starting = "Starting"
 	// ClaimNotBound is a PersistentVolumeClaim without a volume.
 	ClaimNotBound = "ClaimNotBound"
 	// NoEndpoints is a Service that no ready Pod is behind.
 	NoEndpoints = "NoEndpoints"
-	// NoPods is a workload of which no Pod exists, and nothing says why.
+	// NoPods means that a workload has no Pod, for an unknown reason.
 	NoPods = "NoPods"
 )
 
@@ -45,19 +44,19 @@ const (
 	MaxTextBytes = 1024
 )
 
-// Cause is why an object is not ready.
+// Cause explains why an object is not ready.
 type Cause struct {
 	// Reason in one CamelCase word.
 	Reason string
 	// Object shows it, such as the Pod that does not start.
 	Object manifest.ID
-	// Alike is how many Pods show the same, of Pods that were looked at; 0 for what is no
-	// Pod.
+	// Alike is the number of Pods with the same cause, of the examined Pods. Both are 0 for an
+	// object that is no Pod.
 	Alike, Pods int
 	// Container of the Pod; empty for none. Init is true for an init container.
 	Container string
 	Init      bool
-	// Image of the container, where the image is what is wrong.
+	// Image of the container if the image is the cause.
 	Image string
 	// ExitCode of the container when it ended last, nil when it has not.
 	ExitCode *int32
@@ -67,7 +66,7 @@ type Cause struct {
 	Related *manifest.ID
 	// Facts are further facts, in words of this package.
 	Facts string
-	// Text is the text of a component, as it is; it may hold secrets.
+	// Text is the original text of a component; it may contain secrets.
 	Text string
 }
 
@@ -109,7 +108,7 @@ func (c Cause) String() string {
 	return text.Clip(b.String(), maxBytes)
 }
 
-// Mask lets a function hide what is not to be told in the words that come from objects.
+// Mask applies a function to the texts that come from objects, to hide confidential values.
 func (c *Cause) Mask(mask func(string) string) {
 	for _, word := range []*string{&c.Container, &c.Image, &c.Facts, &c.Text} {
 		*word = mask(*word)

@@ -20,8 +20,8 @@ func (c Cause) NeedsEvents() bool {
 	return false
 }
 
-// ByEvents makes a cause more precise by Warning Events of its object. Pod is the one that
-// the cause is about, nil for none.
+// ByEvents refines a cause with Warning Events of its object. pod is the Pod of the cause, nil for
+// none.
 func (c Cause) ByEvents(events []corev1.Event, pod *corev1.Pod) Cause {
 	newest := slices.Clone(events)
 	slices.SortStableFunc(newest, func(a, b corev1.Event) int { return seenAt(&b).Compare(seenAt(&a)) })
@@ -64,7 +64,7 @@ func (c Cause) byEvent(event *corev1.Event, pod *corev1.Pod) (Cause, bool) {
 	return c, false
 }
 
-// statusCode is how the prober of the kubelet says what an HTTP probe was answered.
+// statusCode matches the kubelet's message about the HTTP status that a probe got.
 var statusCode = regexp.MustCompile(`HTTP probe failed with statuscode: (\d{3})\b`)
 
 // answered says in our words how a probe fails.
@@ -81,7 +81,7 @@ func answered(written string) string {
 	return ""
 }
 
-// seenAt is when an Event happened last, in whichever of its fields that is.
+// seenAt returns the latest time of an Event in any of its fields.
 func seenAt(event *corev1.Event) time.Time {
 	at := event.LastTimestamp.Time
 	if event.EventTime.After(at) {

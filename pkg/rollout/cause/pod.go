@@ -32,9 +32,9 @@ type finding struct {
 	rank int
 }
 
-// OfPods returns the cause that tells most of some Pods of one workload, and how many of
-// them it is about. It is false when nothing is wrong with any. Pods that are being deleted
-// do not count while there are others.
+// OfPods returns the most informative cause among the Pods of one workload, and the number of Pods
+// with this cause. It returns false if all Pods are fine. Pods that are being deleted count only if
+// there are no others.
 func OfPods(pods []corev1.Pod) (Cause, bool) {
 	live := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	if len(live) == 0 {

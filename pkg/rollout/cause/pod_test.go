@@ -185,7 +185,7 @@ containerStatuses: [{name: main, ready: false, restartCount: 0, image: i, imageI
 	}
 }
 
-// TestWorst is which of several Pods is told of.
+// TestWorst: of several causes of Pods, the worst is reported.
 func TestWorst(t *testing.T) {
 	crash := func(name string, restarts int) corev1.Pod {
 		return pod(t, name, main, fmt.Sprintf(`

@@ -105,8 +105,8 @@ func mounted(pod *corev1.Pod) []reference {
 	return found
 }
 
-// ClaimsOf are the PersistentVolumeClaims of a Pod by name, those of ephemeral volumes too,
-// sorted.
+// ClaimsOf returns the names of a Pod's PersistentVolumeClaims, including claims of ephemeral
+// volumes, sorted.
 func ClaimsOf(pod *corev1.Pod) []string {
 	var names []string
 	for _, volume := range pod.Spec.Volumes {

@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// nodes is how the scheduler begins (pkg/scheduler/framework/types.go, FitError).
+// nodes matches the beginning of the scheduler's message (pkg/scheduler/framework/types.go,
+// FitError).
 var nodes = regexp.MustCompile(`^0/(\d+) nodes are available:?`)
 
 // insufficient matches the scheduler's words on a resource that nodes lack.
 var insufficient = regexp.MustCompile(`(\d+) Insufficient ([A-Za-z0-9./_-]+)`)
 
-// obstacle is why nodes do not fit: a form of the scheduler's plugins
-// (pkg/scheduler/framework/plugins), and our words for it. The scheduler puts the number
-// of nodes before it.
+// obstacle maps a reason of the scheduler's plugins (pkg/scheduler/framework/plugins) to our words.
+// The scheduler puts the number of nodes before the reason.
 type obstacle struct {
 	form  *regexp.Regexp
 	words string

@@ -43,8 +43,8 @@ func (s Subject) OfSelf() (Cause, bool) {
 	return Cause{}, false
 }
 
-// Pod is the subject itself, where it is one. Only the status of a Pod is watched; its
-// manifest then says what it asks for.
+// Pod returns the subject if it is a Pod, and nil otherwise. Only the status of a Pod is watched;
+// its spec comes from the manifest.
 func (s Subject) Pod() *corev1.Pod {
 	if s.Live == nil || s.ID.Group != "" || s.ID.Kind != "Pod" {
 		return nil
@@ -71,8 +71,7 @@ func (s Subject) ofClaim(base Cause) (Cause, bool) {
 	return OfClaim(&claim, base)
 }
 
-// OfClaim says of a claim why it has no volume, as far as it says so itself. Base is the
-// cause that it becomes part of.
+// OfClaim explains from a claim's own status why it has no volume. base is the cause to extend.
 func OfClaim(claim *corev1.PersistentVolumeClaim, base Cause) (Cause, bool) {
 	if claim.Status.Phase == corev1.ClaimBound {
 		return Cause{}, false

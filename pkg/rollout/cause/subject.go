@@ -21,15 +21,15 @@ import (
 type Subject struct {
 	ID  manifest.ID
 	UID types.UID
-	// Live is the known object: at least the fields that its built-in probe reads. Nobody changes
-	// it.
+	// Live is the known object, with at least the fields that its built-in probe reads. It must not
+	// be changed.
 	Live *unstructured.Unstructured
-	// Manifest of the object, decoded; it has what never changes, such as selectors. Nobody
-	// changes it.
+	// Manifest is the decoded manifest of the object, for fields that never change, such as
+	// selectors. It must not be changed.
 	Manifest map[string]any
 }
 
-// Explained is true for the kinds that this package knows causes of.
+// Explained reports whether this package knows causes for a kind.
 func Explained(id manifest.ID) bool {
 	switch id.Group {
 	case "":
@@ -44,7 +44,7 @@ func Explained(id manifest.ID) bool {
 	return id.IsDefinition()
 }
 
-// IsDeployment is true for a subject whose Pods belong to ReplicaSets.
+// IsDeployment reports whether the subject is a Deployment, whose Pods have ReplicaSets as owners.
 func (s Subject) IsDeployment() bool { return s.ID.Group == "apps" && s.ID.Kind == "Deployment" }
 
 // IsClaim is true for a PersistentVolumeClaim.
@@ -52,8 +52,8 @@ func (s Subject) IsClaim() bool {
 	return s.ID.Group == "" && s.ID.Kind == "PersistentVolumeClaim"
 }
 
-// Behind is true while the controller of a workload has not seen its newest generation:
-// what there is of Pods is older, and says nothing.
+// Behind reports whether the controller of a workload has not yet observed its newest generation.
+// The Pods are then outdated.
 func (s Subject) Behind() bool {
 	if s.ID.Group != "apps" || s.Live == nil {
 		return false
@@ -85,7 +85,7 @@ func (s Subject) PodSelector() (labels.Selector, bool) {
 	return selector, err == nil && !selector.Empty()
 }
 
-// NewestReplicaSet returns the one of a Deployment that its newest template made, or nil.
+// NewestReplicaSet returns the ReplicaSet of a Deployment's newest template, or nil.
 func NewestReplicaSet(deployment types.UID, sets []appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	var newest *appsv1.ReplicaSet
 	for i := range sets {
@@ -102,7 +102,8 @@ func NewestReplicaSet(deployment types.UID, sets []appsv1.ReplicaSet) *appsv1.Re
 	return newest
 }
 
-// deploymentRevision is where the Deployment controller keeps the number of a template.
+// deploymentRevision is the annotation in which the Deployment controller keeps the number of a
+// template.
 const deploymentRevision = "deployment.kubernetes.io/revision"
 
 func revisionOf(set *appsv1.ReplicaSet) int {
@@ -113,7 +114,7 @@ func revisionOf(set *appsv1.ReplicaSet) int {
 	return n
 }
 
-// PodsOf returns those of some Pods that the newest template of their owner made: a
+// PodsOf returns the Pods that an owner created from its newest template. The owner is a
 // ReplicaSet, or the subject itself.
 func (s Subject) PodsOf(owner types.UID, pods []corev1.Pod) []corev1.Pod {
 	own := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !ownedBy(&p, owner) })

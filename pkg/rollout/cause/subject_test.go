@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// TestOfSelf has objects that say themselves what is wrong.
+// TestOfSelf: the cause is in the object's own status.
 func TestOfSelf(t *testing.T) {
 	crd := manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}
 	api := manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "v1.example.com"}
@@ -82,7 +82,7 @@ status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceede
 	}
 }
 
-// TestByEvents makes precise what only Events say.
+// TestByEvents: Events refine a cause.
 func TestByEvents(t *testing.T) {
 	creating := cause.Cause{Reason: "ContainerCreating", Object: manifest.ID{Kind: "Pod", Namespace: "a", Name: "p"}}
 	mounting := pod(t, "p", main+`
@@ -183,7 +183,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestWebhooks are called where nobody is.
+// TestWebhooks: webhooks whose Service has no endpoints.
 func TestWebhooks(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}
 	for name, tc := range map[string]struct{ reason, answer, want string }{

@@ -9,14 +9,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// noEndpoints is how kube-apiserver says that it found nobody behind the Service of a
-// webhook (k8s.io/kube-aggregator and k8s.io/apiserver, webhook/error.go). The Service is
-// in the address.
+// noEndpoints matches kube-apiserver's error about a webhook whose Service has no ready endpoint
+// (k8s.io/kube-aggregator and k8s.io/apiserver, webhook/error.go). The error's URL contains the
+// Service.
 var noEndpoints = regexp.MustCompile(
 	`failed calling webhook "([a-z0-9.-]{1,253})".*https?://([a-z0-9-]{1,63})\.([a-z0-9-]{1,63})\.svc[:/].*(no endpoints available for service|service "[a-z0-9-]{1,63}" not found)`)
 
-// OfRefusal returns the cause of a refusal of an object, when its text says that a webhook
-// has nobody behind it.
+// OfRefusal returns a cause if the refusal of an object says that a webhook's Service has no ready
+// endpoint.
 func OfRefusal(id manifest.ID, written string) (Cause, bool) {
 	found := noEndpoints.FindStringSubmatch(written)
 	if found == nil {
@@ -54,7 +54,7 @@ func IsWebhookConfiguration(id manifest.ID) bool {
 		(id.Kind == "ValidatingWebhookConfiguration" || id.Kind == "MutatingWebhookConfiguration")
 }
 
-// OfEndpoints reports whether a Service that an object calls has nobody behind it.
+// OfEndpoints returns a cause if a Service that an object calls has no ready endpoint.
 func OfEndpoints(id, service manifest.ID, slices []discoveryv1.EndpointSlice) (Cause, bool) {
 	for _, slice := range slices {
 		for _, endpoint := range slice.Endpoints {

@@ -57,11 +57,10 @@ func (d *Definition) Kind() runtimeschema.GroupKind {
 	return runtimeschema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind}
 }
 
-// Validate says what an API server with this definition would have against an object
-// of its kind, in a version; nothing for what it would create. Of an object that
-// exists only the fields are judged: values that it has already may stay whatever the
-// definition says now (KEP-4008). The object is not changed. An error means that the
-// definition itself is no good, which the API server will tell.
+// Validate returns the errors that an API server with this definition would report for an object of
+// its kind in a version. Of an existing object it checks only the fields' names, because existing
+// invalid values may stay (KEP-4008). It does not change the object. An error means that the
+// definition itself is invalid.
 func (d *Definition) Validate(ctx context.Context, version string, object map[string]any, exists bool) (field.ErrorList, error) {
 	judge, err := d.judge(version)
 	if err != nil {
@@ -173,7 +172,7 @@ func compile(version *apiextensionsv1.CustomResourceDefinitionVersion) (*judge, 
 	}, nil
 }
 
-// Is tells the manifest of a definition by its kind.
+// Is reports whether apiVersion and kind are those of a CustomResourceDefinition.
 func Is(apiVersion, kind string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return group == apiextensions.GroupName && version == "v1" && kind == "CustomResourceDefinition"

@@ -14,13 +14,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Remedy makes a kubeconfig of one that Parse refuses.
+// Remedy says how to convert a kubeconfig that Parse refuses.
 const Remedy = "kubectl config view --minify --flatten --raw writes a self-contained one; replace credentials of a plugin by a token or a client certificate"
 
-// Parse reads the current context of a kubeconfig. It refuses, and names,
-// every field that would have this process run a program, read a file, send
-// its requests through another server or in another name: users who may write a
-// kubeconfig must not get by it what this process may do on its own machine.
+// Parse reads the current context of a kubeconfig. It returns an error that names each field by
+// which this process would run a program, read a file, use a proxy, or impersonate a user.
+// Otherwise a user who may write a kubeconfig would gain the rights of this process on its machine.
 func Parse(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(raw)
 	if err != nil {

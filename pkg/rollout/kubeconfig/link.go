@@ -29,10 +29,10 @@ const (
 	mostEvent = 16 << 20
 )
 
-// errNowhere is why requests fail before the link leads anywhere.
+// errNowhere is the error of requests before the link has a target.
 var errNowhere = errors.New("the way to the target cluster is not known yet")
 
-// LostError says that there is no way to the target cluster, whatever is asked of it.
+// LostError reports that the target cluster cannot be reached by any request.
 type LostError struct{ Why error }
 
 func (e *LostError) Error() string { return "no way to the target cluster: " + e.Why.Error() }
@@ -40,12 +40,12 @@ func (e *LostError) Error() string { return "no way to the target cluster: " + e
 // Unwrap returns why.
 func (e *LostError) Unwrap() error { return e.Why }
 
-// Link is a way to a cluster that may become another one at any time. Clients are
-// made once, of its Config; each request goes where the link leads when it is sent.
+// Link is a connection to a cluster that can be replaced at any time. Clients are created once from
+// its Config; each request goes to the cluster of that moment.
 type Link struct {
 	mu  sync.RWMutex
 	now *way
-	// lost is why the link leads nowhere.
+	// lost is the reason why the link has no target.
 	lost error
 }
 
@@ -60,14 +60,14 @@ type way struct {
 // NewLink returns a link that leads nowhere yet.
 func NewLink() *Link { return &Link{lost: errNowhere} }
 
-// Config makes clients whose requests take the link. It has no credentials.
+// Config returns a configuration for clients whose requests use the link. It has no credentials.
 func (l *Link) Config() *rest.Config {
 	// The name is for errors of clients; it is never looked up.
 	return &rest.Config{Host: "https://target-cluster", Transport: l, QPS: -1}
 }
 
-// Lead makes the link lead where a configuration says. Connections from before end,
-// watches included: the caller that used them has to come again.
+// Lead connects the link to the cluster of a configuration. It closes earlier connections,
+// including watches; their users must start over.
 func (l *Link) Lead(config *rest.Config) error {
 	next, err := newWay(config)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *Link) turn(next *way, why error) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. Clients follow redirects by the link, too, so that they
-// lead to no other server.
+// RoundTrip implements http.RoundTripper. Redirects use the link, too, so they cannot reach another
+// server.
 func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	l.mu.RLock()
 	now, lost := l.now, l.lost

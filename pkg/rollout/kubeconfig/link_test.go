@@ -39,8 +39,8 @@ func there(t *testing.T, name, token string) *rest.Config {
 	return config
 }
 
-// TestLink: clients that are made once go where the link leads, in the name that is
-// meant there, and what was open ends when it leads elsewhere.
+// TestLink: clients that were created once reach the link's present cluster with its credentials. A
+// change of the cluster closes open connections.
 func TestLink(t *testing.T) {
 	link := NewLink()
 	config := link.Config()
@@ -95,8 +95,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestHostile: a cluster that answers without an end gets a bounded part of memory, and one that
-// redirects leads to no other server.
+// TestHostile: an endless answer takes bounded memory, and a redirect reaches no other server.
 func TestHostile(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect leads to another server") }))
 	t.Cleanup(elsewhere.Close)

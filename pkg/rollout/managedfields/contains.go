@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Contains is true when everything that is wanted is in a live value. It knows no schema:
-// lists of maps match in any order, other lists must be equal, and what is empty
-// may be left out, as typed servers do.
+// Contains reports whether a live value has all wanted fields. It uses no schema: lists of maps
+// match in any order, other lists must be equal, and empty values may be absent, since servers drop
+// them.
 func Contains(wanted, live any) bool {
 	if wanted == nil || live == nil && empty(wanted) {
 		return true

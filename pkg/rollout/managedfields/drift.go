@@ -12,19 +12,18 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Drift is a field of ours that somebody else changed. It names no values: they may
-// be secret.
+// Drift is a field of ours that another manager changed. It has no values, which may be secret.
 type Drift struct {
 	// Path such as ".spec.replicas", as managedFields spell it.
 	Path string
-	// Manager who has the field now; empty when the field is gone, or when
-	// managedFields were wiped and nobody can be named.
+	// Manager is the present manager of the field. It is empty for a removed field, or without
+	// managedFields.
 	Manager string
 	// Gone is true when the field is not there any more.
 	Gone bool
 }
 
-// String is the path and what became of it.
+// String returns the path and the change.
 func (d Drift) String() string {
 	switch {
 	case d.Gone:
@@ -36,9 +35,9 @@ func (d Drift) String() string {
 	}
 }
 
-// FindDrift compares what manager wants with a live object and names the differences
-// and, from managedFields, who made them, in the order of their paths. That it finds none
-// does not say that there is none: see Contains.
+// FindDrift returns the fields that differ from wanted in a live object, ordered by path, with
+// their managers from managedFields. Without findings there may still be a difference: see
+// Contains.
 func FindDrift(wanted map[string]any, live *unstructured.Unstructured, manager string) []Drift {
 	ours, status := &fieldpath.Set{}, &fieldpath.Set{}
 	others := map[string]*fieldpath.Set{}
@@ -113,7 +112,7 @@ func isScalar(value any) bool {
 	}
 }
 
-// Describe is a list of them for a person, bounded.
+// Describe returns a bounded list of drifts for a message.
 func Describe(drifts []Drift) string {
 	const most = 5
 	var parts []string

@@ -26,11 +26,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// BeforeFirstApply is the manager that the API server names for all fields of an object
-// that has no managedFields when it is applied for the first time.
+// BeforeFirstApply is the manager that the API server assigns all fields of an object without
+// managedFields at its first apply.
 const BeforeFirstApply = "before-first-apply"
 
-// IsApplyOf is true for the entry of what manager applied to the object itself.
+// IsApplyOf reports whether an entry is of manager's applies to the object itself, without a
+// subresource.
 func IsApplyOf(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
@@ -64,7 +65,7 @@ func MovedEntries(before, after []metav1.ManagedFieldsEntry) []string {
 	return moved
 }
 
-// LastWriter says who wrote an object last, but for us and for writers of status.
+// LastWriter returns the manager that wrote an object last, except us and writers of status.
 func LastWriter(live []metav1.ManagedFieldsEntry, us string) string {
 	var last metav1.ManagedFieldsEntry
 	for _, entry := range live {

@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Extract returns a copy of an object that has the fields alone that a set lists. Of list items
-// that are told apart by keys, it has the keys too.
+// Extract returns a copy of an object with only the fields in a set. List items with keys keep
+// their keys.
 func Extract(object map[string]any, set *fieldpath.Set) map[string]any {
 	out := map[string]any{}
 	for name, field := range object {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestExtract: the fields of a manager are taken out of an object, and no others.
+// TestExtract: the result has exactly the fields of a manager.
 func TestExtract(t *testing.T) {
 	object := `{"kind":"D","metadata":{"name":"d","labels":{"a":"1","b":"2"},"finalizers":["x","y"]},
 		"spec":{"replicas":3,"selector":{"app":"d"},"containers":[

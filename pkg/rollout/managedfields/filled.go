@@ -27,15 +27,14 @@ func injected(wanted map[string]any) []manifest.FieldPath {
 // requestedStorage is the field of a PersistentVolumeClaim that only grows.
 const requestedStorage = "spec.resources.requests.storage"
 
-// OnlyGrows is true for an object with a field that only grows, so that its values tell which
-// fields are left to others (see LeftTo).
+// OnlyGrows reports whether an object has a field that only grows. The values of such an object
+// decide which fields are left to other managers (see LeftTo).
 func OnlyGrows(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
 
-// LeftTo are the fields of a manifest that are left to others, of an object that was read
-// whole: those that others have taken since (new), and all of them together with those that
-// were recorded and that others still have. Of a claim that is larger than the manifest asks
-// for, the size is left as it is, because a claim cannot shrink; one that is smaller is made
-// larger, no matter who had set its size.
+// LeftTo returns the fields of a manifest that are left to other managers: the newly yielded
+// fields, and these together with recorded fields that others still have. The live object must be
+// complete. A PersistentVolumeClaim cannot shrink, so the size of a larger claim is left as it is.
+// A smaller claim is enlarged, whoever set its size.
 func LeftTo(wanted map[string]any, live *unstructured.Unstructured, manager string, policy []manifest.FieldPath, recorded []string) (Yields, []string) {
 	entries := live.GetManagedFields()
 	left := YieldingTo(wanted, live.Object, entries, manager, policy)

@@ -8,14 +8,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// WithLeftovers returns managedFields with the leftovers among those of manager, so that its next apply
-// removes them. The result is nil when there are none, and for an object that manager did not apply.
+// WithLeftovers returns managedFields with the leftovers assigned to manager, so that its next
+// apply removes them. It returns nil without leftovers, and for an object that manager did not
+// apply.
 //
-// Leftovers are what the API server filled into a live object for an earlier manifest, and what is in
-// the way of the next one: spec.strategy.rollingUpdate of a Deployment that is to become Recreate.
-// Server-side apply keeps such defaults, because no manager has them. A leftover is a structure that the
-// manifest does not have, in one that it has, and of which no other manager has a field. The API server
-// fills in again what it would fill in today.
+// Leftovers are defaults that the API server filled in for an earlier manifest and that block the
+// next one, such as spec.strategy.rollingUpdate of a Deployment that becomes Recreate. Server-side
+// apply keeps them, because no manager has them. A leftover is a structure that the manifest lacks,
+// inside a structure that it has, without a field of another manager. The API server fills in its
+// present defaults again.
 func WithLeftovers(wanted map[string]any, live *unstructured.Unstructured, manager string) []metav1.ManagedFieldsEntry {
 	all, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	entries := live.GetManagedFields()

@@ -101,9 +101,9 @@ func matches(item any, element fieldpath.PathElement) bool {
 	return true
 }
 
-// Sets is true when a manifest sets the field at a path as TakenBetween and WouldTake
-// spell it. Of paths through elements of sets, indexes and keys with brackets or commas it
-// says no.
+// Sets reports whether a manifest sets the field at a path, in the spelling of TakenBetween and
+// WouldTake. It returns false for paths through elements of sets, through indexes, and through keys
+// with brackets or commas.
 func Sets(wanted map[string]any, path string) bool {
 	field, err := manifest.ParseFieldPath(path)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Reform returns the managedFields that an object needs which manager applied as written, and
-// applies as applied now (see manifest.Applied): fields that are left to a controller now belong to
-// manager no more, so that the next apply does not remove them, and keys that were written as
-// stringData belong to it as data, so that the next apply can. It is nil when that is so already.
+// Reform returns the managedFields for an object that manager applied as written and now applies as
+// applied (see manifest.Applied). manager gives up fields that are left to a controller, so that
+// the next apply does not remove them. It gets keys of stringData as keys of data, so that the next
+// apply can remove them. The result is nil if nothing changes.
 func Reform(live []metav1.ManagedFieldsEntry, manager string, written, applied map[string]any) []metav1.ManagedFieldsEntry {
 	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
 	if mine < 0 {

@@ -14,8 +14,8 @@ import (
 // MostPaths bounds the paths that are named of one manager.
 const MostPaths = 200
 
-// Taken are the fields that one manager has and would lose. Paths name no values,
-// but for the keys of list items and the items of sets.
+// Taken lists the fields that one manager would lose. Paths contain no values except keys of list
+// items and items of sets.
 type Taken struct {
 	Manager string
 	// Subresource through which it writes, such as "scale", or empty.
@@ -23,7 +23,7 @@ type Taken struct {
 	// Paths such as `.spec.replicas`, in order, with keys and indexes as package
 	// diff spells them.
 	Paths []string
-	// More is how many paths are left out.
+	// More is the number of omitted paths.
 	More int
 }
 
@@ -64,8 +64,9 @@ func TakenBetween(before, after []metav1.ManagedFieldsEntry, by string) []Taken 
 	return all
 }
 
-// WouldTake are the managers whose fields an apply by us would change, as far as that can
-// be told without the server: a value that differs in writing may be the same to it. A field that cannot be followed counts.
+// WouldTake returns the managers and fields that an apply by us would change. It cannot know values
+// that are spelled differently but equal to the server. A field whose path cannot be resolved
+// counts as changed.
 func WouldTake(wanted map[string]any, live *unstructured.Unstructured, us string) []Taken {
 	var all []Taken
 	for _, entry := range live.GetManagedFields() {
@@ -87,9 +88,8 @@ func WouldTake(wanted map[string]any, live *unstructured.Unstructured, us string
 	return all
 }
 
-// Overwritten are the paths of fields that have a value before and get another one by an
-// apply, in order: what is taken from an object of which managedFields say nothing. Lists
-// are taken whole.
+// Overwritten returns the paths of fields whose value an apply changes, in order. It is for an
+// object without managedFields. A changed list is one path.
 func Overwritten(before, after map[string]any) []string { return overwritten("", before, after) }
 
 func overwritten(path string, before, after map[string]any) []string {

@@ -39,7 +39,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestOverwritten: paths are spelled as those of fields that the server says are taken.
+// TestOverwritten: paths have the same spelling as taken fields.
 func TestOverwritten(t *testing.T) {
 	before := object(t, `{"data":{"a.b/c":"1","plain":"1","gone":"1","same":"1"},"list":[1],"deep":{"map":{"x":1}},"scalar":1}`)
 	after := object(t, `{"data":{"a.b/c":"2","plain":"2","new":"2","same":"1"},"list":[1,2],"deep":{"map":{"x":2}},"scalar":{"now":"a map"}}`)

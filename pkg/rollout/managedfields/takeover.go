@@ -9,26 +9,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Takeover is how the fields of an object change hands when it is adopted. A
-// field that our apply leaves out goes when it was ours alone: so the fields of
-// the manager that kept the object so far become ours first, and the API server, which
-// knows the schema, removes those that our manifest has not.
+// Takeover describes the change of field managers when an object is adopted. The fields of its
+// previous managers become ours first. Our apply then removes the fields that our manifest lacks,
+// because the API server removes fields that only we manage.
 type Takeover struct {
 	// From are the managers that kept the object so far, sorted; there is at least one.
 	From []string
-	// Fields are managedFields as they have to become.
+	// Fields are the new managedFields.
 	Fields []metav1.ManagedFieldsEntry
 }
 
-// TakeOver finds the previous managers of an object in managedFields, and moves their
-// fields to manager, in apiVersion where one of them has it. It returns nil when no
-// manager's fields can be distinguished from those of others.
+// TakeOver finds the previous managers of an object in managedFields, and moves their fields to
+// manager. The new entry has apiVersion if a previous entry has it. It returns nil if no manager
+// counts as a previous manager of the object.
 //
-// A manager kept the object when it held at least half of what our manifest sets
-// and anybody held, or signed it as tools do. A manager that holds less only added to it:
-// a person a label, a controller an annotation, an autoscaler the replicas. Fields that
-// were set through a subresource, finalizers and ownerReferences never change hands, nor
-// does status, unless our manifest has one.
+// A previous manager had at least half of the fields that our manifest sets and that any manager
+// had, or it marked the object as tools do. A manager of fewer fields only added to the object: a
+// user a label, a controller an annotation, an autoscaler the replicas. Fields of subresources,
+// finalizers and ownerReferences are never taken, and status only if our manifest has it.
 func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *Takeover {
 	keepers := keepersOf(wanted, live, manager)
 	if len(keepers) == 0 {
@@ -130,8 +128,8 @@ func neverTaken(wanted map[string]any) *fieldpath.Set {
 	return never
 }
 
-// WritesStatus is true for an object of which manager has the field status: its kind has no
-// subresource status, or the API server would have ignored it.
+// WritesStatus reports whether manager has the field status. Then its kind has no status
+// subresource, or the API server would have ignored the field.
 func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
 	name := "status"
 	return slices.ContainsFunc(live, func(entry metav1.ManagedFieldsEntry) bool {
@@ -140,9 +138,9 @@ func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
 	})
 }
 
-// Disown returns the managedFields that an object needs after an apply, when they had been wiped
-// before it: the API server then names a manager for every existing field, ours included, and none
-// of them would ever be removed. It is nil when that is not so.
+// Disown returns the managedFields that an object needs after an apply onto empty managedFields.
+// The API server then assigns every existing field, including ours, to BeforeFirstApply, and no
+// apply would ever remove them. It returns nil for other objects.
 func Disown(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
 	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == BeforeFirstApply && e.Subresource == "" })
 	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })

@@ -53,7 +53,7 @@ func TestTakeOver(t *testing.T) {
 		live   []metav1.ManagedFieldsEntry
 		from   []string
 		want   []string
-		// status is what the manifest has there.
+		// status is the status in the manifest.
 		status map[string]any
 	}{
 		"nobody": {reason: "kinds without managedFields say nothing"},

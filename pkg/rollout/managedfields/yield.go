@@ -15,14 +15,13 @@ import (
 // scaleSubresource is through which autoscalers and `kubectl scale` write.
 const scaleSubresource = "scale"
 
-// Yields says for each field of a manifest that is left to somebody else who that
-// is. Fields are written as manifest.FieldPath writes them.
+// Yields maps each field of a manifest that is left to another manager to that manager. Fields have
+// the spelling of manifest.FieldPath.
 type Yields map[string]string
 
-// Yielding finds, in managedFields, the fields of a manifest that are to be left to
-// somebody else: those that were written through the scale subresource, those that the
-// policy lists, and a caBundle that a controller injects, when another manager has them and
-// manager has not.
+// Yielding returns the fields of a manifest that are left to other managers. These are fields
+// written through the scale subresource, fields of the policy, and a caBundle that a controller
+// injects. Another manager must have the field, and manager must not.
 func Yielding(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
 	found := Yields{}
 	policy = append(slices.Clone(policy), injected(wanted)...)
@@ -43,8 +42,8 @@ func Yielding(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager s
 	return found
 }
 
-// StillYielded keeps of the fields that were yielded those that somebody else still
-// has. Where our own entry is gone, nobody can tell, and all of them stay yielded.
+// StillYielded returns the yielded fields that other managers still have. Without an entry of our
+// own, that is unknown, and it returns all of them.
 func StillYielded(yielded []string, live []metav1.ManagedFieldsEntry, manager string) []string {
 	if len(yielded) == 0 || ApplyOf(live, manager) == nil {
 		return yielded
@@ -63,7 +62,7 @@ func (y Yields) And(yielded []string) []string {
 	return slices.Compact(all)
 }
 
-// String names who has what.
+// String lists the fields and their managers.
 func (y Yields) String() string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(y)) {

@@ -11,12 +11,11 @@ import (
 // zeroScale stands for the manager that scaled to zero, of which nothing is noted.
 const zeroScale = "the manager that scaled it to zero"
 
-// YieldingTo is Yielding for an object that was read whole: fields that were scaled to zero are
-// among what is left.
+// YieldingTo is Yielding for a complete object: it also finds fields that were scaled to zero.
 //
-// kube-apiserver notes nobody for them. A Scale leaves a zero out (spec.replicas of autoscaling/v1
-// has omitempty), so that a write of it through the scale subresource takes the field from
-// everybody's entry and gives it to nobody's.
+// kube-apiserver records no manager for them. A Scale omits a zero (spec.replicas of autoscaling/v1
+// has omitempty). So a write through the scale subresource removes the field from every entry, and
+// adds it to none.
 func YieldingTo(wanted, live map[string]any, entries []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
 	found := Yielding(wanted, entries, manager, policy)
 	for _, path := range lostToNobody(wanted, entries, manager) {
@@ -29,7 +28,7 @@ func YieldingTo(wanted, live map[string]any, entries []metav1.ManagedFieldsEntry
 	return found
 }
 
-// MayBeScaledToZero is true when only the object's values can tell whether somebody scaled it to
+// MayBeScaledToZero reports whether only the object's values can show that a field was scaled to
 // zero.
 func MayBeScaledToZero(wanted map[string]any, entries []metav1.ManagedFieldsEntry, manager string) bool {
 	return len(lostToNobody(wanted, entries, manager)) > 0

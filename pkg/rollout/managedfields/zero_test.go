@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestYieldingTo: a field that was scaled to zero is left so, although nobody is noted for it; no
-// other field without a manager is.
+// TestYieldingTo: a field that was scaled to zero stays at zero, although it has no manager. Other
+// fields without a manager do not.
 func TestYieldingTo(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	wanted := object(t, `{"spec":{"replicas":2,"minReadySeconds":5,"size":{"shards":3},"parts":[{"count":1}]}}`)

@@ -20,9 +20,9 @@ import (
 type Options struct {
 	// Config of the target cluster. Its rate limits and timeout are ignored.
 	Config *rest.Config
-	// Mapping tells under which resource a kind is served. It should ask the
-	// server rather than its memory (targetclient.Client.Discover): the cache backs off by
-	// itself, and has to notice when a kind appears.
+	// Mapping returns the resource of a kind. It should ask the server and not a cache
+	// (targetclient.Client.Discover): the Cache backs off by itself, and must notice when a kind
+	// appears.
 	Mapping func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Names mark our objects.
 	Names Names
@@ -33,12 +33,11 @@ type Options struct {
 	Clock clock.WithDelayedExecution
 }
 
-// Cache has the observed state of the objects that its owners want. Several goroutines can
-// use it.
+// Cache holds the observed state of the objects that its owners want. It is safe for concurrent
+// use.
 //
-// An owner is a user of the cache, known by the name of its chain. The cache reports an
-// event of an object to the chain in the object's label, and to all owners that want the
-// object.
+// An owner is a user of the cache, with the name of its chain. Cache reports an event to the chain
+// in the object's label, and to all owners that want the object.
 type Cache struct {
 	options Options
 	api     api
@@ -88,8 +87,8 @@ func newCache(o Options, api api) (*Cache, error) {
 	}, nil
 }
 
-// Run watches what is wanted until the context ends, and returns nil when all
-// watches have stopped. It can be called once.
+// Run runs the wanted watches until ctx ends, and returns nil when all have stopped. It can be
+// called once.
 func (c *Cache) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.running {
@@ -126,9 +125,8 @@ func (c *Cache) launch(ctx context.Context, streams *sync.WaitGroup) {
 	c.starting = nil
 }
 
-// Get returns what is known of an object. Of an absent one, ResourceVersion says
-// up to when that is known. Without a watch that could tell, the answer is
-// Unknown.
+// Get returns the known state of an object. For an absent object, ResourceVersion is the version at
+// which it was known to be absent. Without a healthy watch the presence is Unknown.
 func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -172,9 +170,8 @@ func newer(a, b *Observation) *Observation {
 	return a
 }
 
-// Trouble returns why an object is Unknown, as far as it is known: the watch that
-// would tell is refused, its kind is not served, the server does not answer. It
-// is nil while the answer is on its way.
+// Trouble returns the reason why an object is Unknown: its watch is refused, its kind is not
+// served, or the server does not answer. It is nil while the first answer is pending.
 func (c *Cache) Trouble(id manifest.ID) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -208,9 +205,9 @@ func (c *Cache) Refresh() {
 
 // Stats are sizes, for metrics.
 type Stats struct {
-	// Watches that are wanted, and how many of them cannot be believed now.
+	// Watches is the number of wanted watches, and Unhealthy the number that are out of date.
 	Watches, Unhealthy int
-	// Objects that are kept; one that is watched by label and by name counts
+	// Objects is the number of kept objects. An object that is watched by label and by name counts
 	// twice.
 	Objects int
 }

@@ -68,7 +68,7 @@ func TestAbsenceSaysUpToWhen(t *testing.T) {
 	})
 }
 
-// TestNotify: the owners that are told of an event.
+// TestNotify: an event is reported to the right owners.
 func TestNotify(t *testing.T) {
 	status := probe.Reads{Status: true}
 	cases := map[string]struct {
@@ -281,7 +281,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestMappingIsAskedAgain: a kind that comes back may be another resource.
+// TestMappingIsAskedAgain: a kind that is served again may have another resource.
 func TestMappingIsAskedAgain(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
 		mappings := func() (asked int) {
@@ -305,7 +305,7 @@ func TestMappingIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestBackOffStartsOver: a watch that was well for a while is tried again soon.
+// TestBackOffStartsOver: a watch that was healthy for a while is restarted soon.
 func TestBackOffStartsOver(t *testing.T) {
 	refuse := func(f *fakeServer, err error) { f.on(configMaps(), func(k *fakeKind) { k.err = err }) }
 	bubble(t, func(f *fakeServer) { refuse(f, forbidden()) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
@@ -428,7 +428,7 @@ func TestKicksAreNoHotLoop(t *testing.T) {
 	})
 }
 
-// TestReading: kept objects grow in place with what is read.
+// TestReading: a further interest adds the fields that it reads to kept objects.
 func TestReading(t *testing.T) {
 	prepare := func(f *fakeServer) {
 		f.put(configMaps(), object("x", inChain("a"), field("s", "status", "s"), field("d", "spec", "d"), field("e", "spec", "e")))
@@ -473,8 +473,8 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// TestReadingWhileItFails: a watch that keeps more and cannot be had does not take
-// away the one there is.
+// TestReadingWhileItFails: a failing watch that would keep more fields does not replace the working
+// watch.
 func TestReadingWhileItFails(t *testing.T) {
 	prepare := func(f *fakeServer) { f.put(configMaps(), object("x", inChain("a"))) }
 	bubble(t, prepare, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
@@ -496,8 +496,8 @@ func TestReadingWhileItFails(t *testing.T) {
 	})
 }
 
-// TestServerThatCannotStreamLists: an aggregated API may ignore the request to
-// stream the initial list, and never say that it is complete.
+// TestServerThatCannotStreamLists: an aggregated API may ignore the request to stream the initial
+// list, and never mark it as complete.
 func TestServerThatCannotStreamLists(t *testing.T) {
 	prepare := func(f *fakeServer) {
 		f.ignoresStreaming = true

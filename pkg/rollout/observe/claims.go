@@ -28,8 +28,8 @@ func newClaims() claims {
 // hash stands for an object in wanting.
 func (c *claims) hash(id manifest.ID) uint64 { return maphash.Comparable(c.seed, id) }
 
-// Want replaces what an owner wants. Watches start and stop accordingly; it does
-// not wait for them. It keeps a copy of the interests.
+// Want replaces the interests of an owner. It starts and stops watches, and does not wait for them.
+// It copies the interests.
 func (c *Cache) Want(owner string, interests ...Interest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Cache) Want(owner string, interests ...Interest) {
 	c.interests[owner] = interests
 }
 
-// Drop forgets an owner: it wants nothing and is told nothing any more.
+// Drop removes an owner and its interests. Nothing is reported to it any more.
 func (c *Cache) Drop(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,28 +7,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Outcome is how a Job finished.
+// Outcome is the result of a Job.
 type Outcome string
 
 // Outcomes; empty is for a Job that has not finished.
 const (
 	OutcomeComplete Outcome = "Complete"
 	OutcomeFailed   Outcome = "Failed"
-	// OutcomeUnknown is of a Job that went while nobody watched.
+	// OutcomeUnknown is for a Job that was deleted while no watch ran.
 	OutcomeUnknown Outcome = "Unknown"
 )
 
-// End is how a Job went that a watch had shown.
+// End is the result of a deleted Job that a watch had shown.
 type End struct {
 	UID types.UID
-	// Outcome of the Job when it was deleted.
+	// Outcome is the outcome of the Job when it was deleted.
 	Outcome Outcome
 }
 
 // maxEnds bounds the ends that a watch remembers.
 const maxEnds = 1000
 
-// IsJob is true for what finishes.
+// IsJob reports whether an object is a Job.
 func IsJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
 // OutcomeOf reads from the status of a live Job how it finished. It is empty for all other objects.

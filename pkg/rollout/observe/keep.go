@@ -121,8 +121,8 @@ func covers(a, b probe.Reads) bool {
 	return reflect.DeepEqual(a.Union(b), a.Union(probe.Reads{}))
 }
 
-// Shows is true when all that a probe reads was kept of the object. Another probe of
-// the kind may have asked first, and the watch that keeps more be on its way.
+// Shows reports whether the observation has all fields that a probe reads. It may have only the
+// fields of another probe, while the watch for more fields is starting.
 func (o *Observation) Shows(reads probe.Reads) bool {
 	return o.Object != nil && (o.Kept == nil || covers(*o.Kept, reads))
 }
@@ -140,7 +140,7 @@ func same(a, b *Observation) bool {
 	x, y := *a, *b
 	x.ResourceVersion, y.ResourceVersion = "", ""
 	x.Object, y.Object = nil, nil
-	// Whose fields are whose matters when the object is adopted, and not before.
+	// Field managers matter only for the adoption of an object.
 	x.Managed, y.Managed = nil, nil
 	return reflect.DeepEqual(x, y) && sameContent(a.Object, b.Object)
 }

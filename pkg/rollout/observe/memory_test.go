@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestMemoryOfAnObject: the memory of a managed object while nobody reads more than its metadata.
-// 20000 of them are a cluster full of operators.
+// TestMemoryOfAnObject: the memory of 20000 observed objects of which only metadata is kept.
 func TestMemoryOfAnObject(t *testing.T) {
 	const objects, most = 20000, 900
 	raw := strings.Replace(live, "sha256:abc", "sha256:"+strings.Repeat("0123456789abcdef", 4), 1)

@@ -15,22 +15,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Names are the marks by which our objects are known.
+// Names are the labels and annotations that mark our objects.
 type Names struct {
-	// ChainLabel is the label whose value is the chain that an object belongs
-	// to. Objects without it are seen by name only. Names of objects that are
-	// watched by name alone have none.
+	// ChainLabel is the label whose value is an object's chain. Objects without it are visible only
+	// by name. It is empty if all objects are watched by name.
 	ChainLabel string
 	// AppliedAnnotation holds the digest of the manifest that was applied.
 	AppliedAnnotation string
 	// TeardownAnnotation, with the value Orphan, asks that the object is left when
 	// it would be deleted; empty for none.
 	TeardownAnnotation string
-	// ProtectLabel, with the value true on a namespace, keeps objects of a chain from all others;
-	// empty for none.
+	// ProtectLabel, with the value true on a namespace, protects objects of a chain from other
+	// chains; empty for none.
 	ProtectLabel string
-	// TakeOverAnnotation is where a caller that uses the engine says from which chains a layer may
-	// take protected objects. Messages name it.
+	// TakeOverAnnotation is the annotation by which a caller of the engine names the chains from
+	// which a layer may take protected objects. Messages name it.
 	TakeOverAnnotation string
 	// ManagerPrefix begins the name of every field manager of ours.
 	ManagerPrefix string
@@ -39,16 +38,15 @@ type Names struct {
 // orphan is the value of the teardown annotation that leaves an object.
 const orphan = "Orphan"
 
-// Live is an object as a server returned it, with its kind: an Unstructured, or
-// a PartialObjectMetadata whose TypeMeta is that of the object (see host.Apply).
+// Live is an object that a server returned, with its kind: an Unstructured, or a
+// PartialObjectMetadata whose TypeMeta is the object's (see host.Apply).
 type Live interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Observe keeps of a response what the watches keep of an object, but for
-// Observation.Object, which is nil. Digests of entries do not depend on the
-// representation that the response came in.
+// Observe converts a response to the observation that watches keep, except Observation.Object,
+// which is nil. Digests of entries do not depend on the response's encoding.
 func (n Names) Observe(live Live) Observation {
 	return *n.observe(live.GetObjectKind().GroupVersionKind().GroupKind(), live)
 }

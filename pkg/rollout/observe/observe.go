@@ -13,16 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Presence is how much is known of an object's existence.
+// Presence says whether an object exists.
 type Presence string
 
 const (
-	// Unknown: the watch that would tell has not synced, or is failing.
+	// Unknown means that the watch has not synced, or fails.
 	Unknown Presence = "Unknown"
-	// Absent: a synced and healthy watch does not have it. For a watch by label
-	// this means "absent, or without the label": only a create-only write tells.
+	// Absent means that a synced and healthy watch does not have the object. A watch by label does
+	// not show objects without the label: only a create-only write can tell.
 	Absent Presence = "Absent"
-	// Present: it was seen.
+	// Present means that a watch has the object.
 	Present Presence = "Present"
 )
 
@@ -30,10 +30,9 @@ const (
 type Entry struct {
 	// Manager is the field manager.
 	Manager string
-	// Digest is over apiVersion, fields and time of the entry. While it stays
-	// the same nobody changed a value of this manager through the API: the
-	// server moves a field away from its manager, and so changes the entry,
-	// when another one changes or removes the value.
+	// Digest is the digest of the entry's apiVersion, fields and time. While it is unchanged, no
+	// value of this manager has changed through the API: the server removes a field from its
+	// manager's entry when another manager changes it.
 	Digest string
 }
 
@@ -46,7 +45,7 @@ type Observation struct {
 	Generation int64
 	// Deleting is true from the moment the object has a deletion timestamp.
 	Deleting bool
-	// Finalizers are those that an object that is being deleted waits for.
+	// Finalizers are the finalizers of an object that is being deleted.
 	Finalizers []string
 	// Chain is the value of the chain label, or empty.
 	Chain string
@@ -54,30 +53,29 @@ type Observation struct {
 	Applied manifest.Digest
 	// Keep is true when the object asks to be left when it would be deleted.
 	Keep bool
-	// Installed is true when somebody says of the object that an extension was
-	// installed with it: Helm, OLM, or Penstock.
+	// Installed is true if a mark says that an extension was installed with the object: by Helm,
+	// OLM or Penstock.
 	Installed bool
-	// Stale is true when the watch that saw it cannot be believed any more: it may
-	// have changed, or be gone.
+	// Stale is true if the watch of the object is out of date: the object may have changed or be
+	// gone.
 	Stale bool
-	// Wiped is true when managedFields are empty: somebody emptied them, or the server
-	// of the kind keeps none. Objects that anybody else creates or applies have some.
+	// Wiped is true if managedFields are empty: a client removed them, or the server of the kind
+	// keeps none. A newly created or applied object always has some.
 	Wiped bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
 	// Entries are the Apply entries of Penstock's field managers, without
 	// subresources.
 	Entries []Entry
-	// Managed are managedFields as they are, of objects that are watched by name:
-	// when they are adopted, who kept them so far is read from it. It is nil where
-	// it is not kept.
+	// Managed is a copy of managedFields for objects that are watched by name, nil for others. An
+	// adoption reads the previous managers from it.
 	Managed []metav1.ManagedFieldsEntry
-	// Object is the part that the probes of the kind read, or nil where none does. It is shared:
-	// nobody changes it.
+	// Object has the fields that the probes of the kind read; nil without a probe. It is shared and
+	// must not be changed.
 	Object *unstructured.Unstructured
-	// Kept says which parts of Object were kept; nil is all of it.
+	// Kept says which parts of Object were kept; nil means all.
 	Kept *probe.Reads
-	// End is how an absent Job went; nil when no watch saw it go.
+	// End is the result of an absent Job; nil if no watch saw its deletion.
 	End *End
 }
 
@@ -91,12 +89,12 @@ func (o *Observation) Entry(manager string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Interest is an object that an owner wants to be told about.
+// Interest is an object whose events an owner wants.
 type Interest struct {
 	ID      manifest.ID
 	Version string
-	// Reads says which parts of objects of this kind to keep; the zero value is metadata only. The
-	// reads of several interests in a kind are united.
+	// Reads says which parts of objects of this kind to keep; the zero value keeps only metadata.
+	// The reads of all interests in a kind are united.
 	Reads probe.Reads
 	// ByName watches this one object whether or not it has the chain label:
 	// for objects that are wanted but not (yet) ours.

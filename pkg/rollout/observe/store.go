@@ -6,9 +6,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is where a reflector puts what it sees: trimmed, into the view. There is
-// no queue behind it as informers have, because nothing waits: an event is a
-// comparison and, when it matters, a call of Notify.
+// store receives the events of a reflector and puts trimmed objects into the view. It needs no
+// queue as informers have: handling an event only compares objects, and calls Notify if the change
+// matters.
 type store struct{ *stream }
 
 var (
@@ -29,7 +29,7 @@ func (s store) Add(delivered any) error {
 // Update stores an object.
 func (s store) Update(delivered any) error { return s.Add(delivered) }
 
-// Delete forgets an object, because it was deleted or lost its label.
+// Delete removes an object that was deleted or lost its label.
 func (s store) Delete(delivered any) error {
 	last, err := s.keep(delivered)
 	if err != nil {
@@ -59,11 +59,11 @@ func (s store) Bookmark(version string) error {
 	return nil
 }
 
-// Resync is nothing: nobody asks to be told the same again.
+// Resync does nothing, because no caller wants repeated events.
 func (s store) Resync() error { return nil }
 
-// Transformer trims a streamed list while it arrives, so that it is never in
-// memory as a whole.
+// Transformer trims the objects of a streamed list as they arrive, so that the whole list is never
+// in memory.
 func (s store) Transformer() cache.TransformFunc {
 	return func(delivered any) (any, error) { return s.keep(delivered) }
 }

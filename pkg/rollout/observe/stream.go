@@ -25,10 +25,10 @@ const (
 	// unreachableRetry bounds them while there is no answer at all: everything
 	// waits for that server, and asking costs it nothing.
 	unreachableRetry = 10 * time.Second
-	// reopenWithin is how long absence is still believed after a stream closed.
+	// reopenWithin is the time after the end of a stream for which absence still counts.
 	reopenWithin = 5 * time.Second
-	// listWithin is how long a server may take to stream the initial list before
-	// it is taken for one that does not know how to.
+	// listWithin is the time that a server may take to stream the initial list. After that the
+	// server counts as not supporting streamed lists.
 	listWithin = time.Minute
 )
 

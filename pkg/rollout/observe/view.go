@@ -16,7 +16,7 @@ import (
 type view struct {
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*Observation
-	// ends are how Jobs went that were deleted.
+	// ends are the results of deleted Jobs.
 	ends map[types.NamespacedName]End
 	// version is the resourceVersion up to which everything was seen.
 	version string
@@ -27,8 +27,8 @@ type view struct {
 	// healthy is listed and open, and stays true for a moment after a stream
 	// closed: streams end every few minutes and are opened again.
 	healthy bool
-	// trouble is why the view is not healthy; nil when it is, and while it has
-	// not been tried yet.
+	// trouble is the reason why the view is not healthy. It is nil for a healthy view, and before
+	// the first try.
 	trouble error
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// known is what a view says about an object named x, and about one that it does
-// not have.
+// known is a view's answer about an object named x, and about an object that the view does not
+// have.
 type known struct {
 	Object  string
 	Healthy bool
 	Trouble bool
 }
 
-// TestView drives the state machine through what happens to a watch.
+// TestView runs the state machine through the events of a watch.
 func TestView(t *testing.T) {
 	down := errors.New("down")
 	list := func(v *view) effect { return v.replace([]*Observation{{ID: id("x"), ResourceVersion: "5"}}, "7") }

@@ -38,9 +38,9 @@ func (j *judge) lists(match func(manifest.ID) bool) bool {
 	return slices.ContainsFunc(j.objects, func(o object) bool { return !o.Leaving && match(o.ID) })
 }
 
-// looks is how often an object is looked at that changes in between: at once, and then
-// after longer and longer pauses, 0.4 s in all. A controller that has just begun with an
-// object writes its status several times.
+// looks returns the backoff for an object that changes between two reads: five tries with growing
+// pauses, 0.4 s in all. A controller that has just started on an object writes its status several
+// times.
 func looks() wait.Backoff {
 	return wait.Backoff{Steps: 5, Duration: 25 * time.Millisecond, Factor: 2}
 }

@@ -38,49 +38,48 @@ const (
 	Delete rollout.Action = "Delete"
 	// Release the object from the chain and leave it.
 	Release rollout.Action = "Release"
-	// Leave the object alone: it is somebody else's by now.
+	// Leave means that the object has another owner now, and is left alone.
 	Leave rollout.Action = "Leave"
 )
 
-// Preview has the effects of a rollout on the cluster as it is now.
+// Preview holds the effects of a rollout on the present cluster.
 type Preview struct {
-	// Items are the objects that were looked at: those of the layers in their
-	// order, each once, then those that are in no layer, in the order in which
-	// they would go.
+	// Items are the examined objects: the objects of the layers in order, each once, then the
+	// objects in no layer, in the order of their deletion.
 	Items []Item
 }
 
 // Item is the effect of a rollout on one object.
 type Item struct {
 	manifest.Ref
-	// Action is that of rollout.Decide for the object as it is, or Delete, Release or
-	// Leave; Idle also where the server found that nothing would change.
+	// Action is the action of rollout.Decide for the present object, or Delete, Release or Leave.
+	// It is Idle, too, if the server found no change.
 	Action rollout.Action
-	// Message says why, for Adopt, Collision, Deferred, Leave and an Idle create-only object.
+	// Message explains Adopt, Collision, Deferred, Leave and an Idle create-only object.
 	Message string
-	// Before and After are the object as it is and as the server says that it
-	// would be: JSON without status and without what changes with every write.
-	// Before is nil where there is none; both are nil where nothing changes.
+	// Before is the present object, and After the object that the server would store: JSON without
+	// status and without fields that change at every write. Before is nil for an absent object.
+	// Both are nil if nothing changes.
 	Before, After []byte
 	// Exists is true when the object was found.
 	Exists bool
-	// Unread is true when the server failed to read the object: whether it exists
-	// is not known, and Failure says why.
+	// Unread is true if the server failed to read the object. Then its existence is unknown, and
+	// Failure has the reason.
 	Unread bool
 	// Overtaken is true when another client changed the object during every attempt, so that the
 	// effect of a rollout is not known.
 	Overtaken bool
-	// Tried is true when the server was asked what it would make of the object.
+	// Tried is true if the write was sent as a dry-run.
 	Tried bool
-	// Drifted is true when the object was given the content of the layer and
-	// somebody has changed or deleted it since.
+	// Drifted is true if another writer changed or deleted the object after it got the content of
+	// the layer.
 	Drifted bool
-	// Fingerprint of a shared object as it was found (see rollout.Fingerprint).
+	// Fingerprint is the fingerprint of the present shared object (see rollout.Fingerprint).
 	Fingerprint string
 	// Taken are fields that other managers have and the rollout would take.
 	Taken []managedfields.Taken
-	// Failure is why the object could not be written, or read; Err is what it was
-	// made from, and may quote the object.
+	// Failure is the reason why the object could not be written or read. Err is its cause, and may
+	// quote the object.
 	Failure *rollout.Failure
 	Err     error
 }
@@ -93,18 +92,18 @@ type Subject struct {
 	Leaving bool
 }
 
-// Grant is how far a preview may go with one object.
+// Grant limits the requests of a preview for one object.
 type Grant struct {
-	// Read allows to read it, and to try to write it if it exists. Without it
-	// there is no request for the object, and nothing of it in the preview.
+	// Read allows reading the object, and a dry-run of its update. Without it no request is sent,
+	// and the preview has no details of the object.
 	Read bool
 	// Create allows to try to create it if it does not exist. Without it the
 	// object is a Create that was not tried.
 	Create bool
 }
 
-// Permit says how far a preview may go with each of the objects; it is asked once,
-// before anything is read. A nil Permit allows everything.
+// Permit returns the allowed access to each of the objects. It is called once, before the first
+// read. A nil Permit allows everything.
 type Permit func(ctx context.Context, subjects []Subject) ([]Grant, error)
 
 // Options of a previewer; all but Parallel are required.
@@ -128,15 +127,14 @@ func New(options Options) *Previewer {
 	return &Previewer{options}
 }
 
-// Preview says what a rollout of all layers of some work would do now, whatever
-// stage they have reached, if nothing else happened meanwhile. It changes nothing:
-// it costs one read and at most one dry-run for each object (one more of each for
-// an object that changes in between). Of the work it uses the owner, the layers, the
-// inventory, the bodies and which revisions' objects are released.
+// Preview returns the effect of a rollout of all layers now, including stages that are not reached,
+// if nothing else changes meanwhile. It writes nothing. It sends one read and at most one dry-run
+// per object, and again for an object that changes meanwhile. It uses the owner, layers, inventory
+// and bodies of the work, and the revisions whose objects are released.
 //
-// Objects that would be refused are in the result. An error means that there is
-// none: a Permit that could not tell, an object that could not be read, a server
-// that does not answer, the end of the context. It wraps what the server said.
+// Objects that the server would refuse are in the result. After an error there is no result: the
+// Permit failed, an object could not be read, the server did not answer, or ctx ended. The error
+// wraps the server's answer.
 func (p *Previewer) Preview(ctx context.Context, work rollout.Work, permit Permit) (Preview, error) {
 	items, err := p.items(ctx, work, permit)
 	if err != nil {

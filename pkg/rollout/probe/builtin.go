@@ -98,7 +98,7 @@ func (p *prober) probe(object *unstructured.Unstructured, e evaluation) Verdict 
 	return and(verdicts)
 }
 
-// Reads unites what the judges read.
+// Reads returns the union of the fields that the judges read.
 func (p *prober) Reads() Reads {
 	var united Reads
 	for _, j := range p.judges {

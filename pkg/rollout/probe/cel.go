@@ -12,11 +12,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// MaxCELCost bounds what all expressions that select an object may cost together, in
-// units of package expression: some hundredths of a second.
+// MaxCELCost bounds the total cost of all expressions for one object, in units of package
+// expression: some hundredths of a second.
 const MaxCELCost = 500_000
 
-// CostBudget counts what expressions cost.
+// CostBudget counts the cost of expressions.
 type CostBudget = expression.CostBudget
 
 // NewCostBudget returns a budget of so many units.
@@ -25,10 +25,9 @@ func NewCostBudget(units uint64) *CostBudget { return expression.NewCostBudget(u
 // Program is a compiled CEL expression.
 type Program struct{ *expression.Program }
 
-// NewCELChecker returns a function that says why an expression cannot be used: where its
-// syntax or its types are wrong, that it is not of type bool, or that compiling it would
-// take long. It allows what every supported Kubernetes version knows. It keeps what takes
-// longer to make than most expressions to check, and is safe for concurrent use.
+// NewCELChecker returns a function that validates expressions. It refuses errors of syntax or type,
+// a type other than bool, and expressions that take long to compile. It allows only functions of
+// every supported Kubernetes version. It caches its environments, and is safe for concurrent use.
 func NewCELChecker() func(text string) error {
 	compiler := &expression.Compiler{Checking: true}
 	return func(text string) error {
@@ -50,9 +49,8 @@ func CompileCEL(text string) (*Program, error) {
 // errCost is a verdict on the expression, not on the object.
 var errCost = fmt.Errorf("the expression costs more than %d units on this object, make it simpler", MaxCELCost)
 
-// Eval evaluates the expression on an object. Errors are those of the
-// expression: a field that is not there, a wrong type, too high a cost; or that ctx has
-// ended. It is safe for concurrent use.
+// Eval evaluates the expression on an object. Errors are a missing field, a wrong type, a cost
+// beyond the limit, or the end of ctx. It is safe for concurrent use.
 func (p *Program) Eval(ctx context.Context, self map[string]any) (bool, error) {
 	holds, err := p.Program.Eval(ctx, self, expression.NewCostBudget(MaxCELCost))
 	if errors.Is(err, expression.ErrCost) {
@@ -73,7 +71,7 @@ func (p *metered) ProbeWithin(ctx context.Context, object *unstructured.Unstruct
 	}})
 }
 
-// evaluation is how the expressions of one object are evaluated.
+// evaluation holds the budget and the evaluator for the expressions of one object.
 type evaluation struct {
 	budget *CostBudget
 	eval   func(program *expression.Program, self map[string]any) (bool, error)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MaxMessageBytes bounds a verdict's message, so that status stays small
-	// whatever an object says about itself.
+	// MaxMessageBytes bounds the message of a verdict, so that status stays small whatever the
+	// object contains.
 	MaxMessageBytes = 512
 
 	// maxForeignBytes bounds what is quoted of an object's own messages, so that

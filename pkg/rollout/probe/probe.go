@@ -22,37 +22,35 @@ const (
 	True Status = "True"
 	// False means not ready, or not yet.
 	False Status = "False"
-	// Unknown means that the object does not say: its controller has not seen
-	// its newest generation, or a field could not be read.
+	// Unknown means that the object's state cannot be judged: its controller has not observed the
+	// newest generation, or a field could not be read.
 	Unknown Status = "Unknown"
 )
 
 // Verdict is the result of a probe.
 type Verdict struct {
 	Status Status
-	// Message says what is missing, for a person; empty when Status is True. It
-	// is one line of at most MaxMessageBytes, and the same for the same state:
-	// no times, no text in random order.
+	// Message says what is missing; empty when Status is True. It is one line of at most
+	// MaxMessageBytes. Equal states give equal messages, so it has no times and no random order.
 	Message string
 }
 
-// Reads says which parts of an object a probe looks at besides its metadata, so
-// that no more than that is kept in memory.
+// Reads lists the parts of an object that a probe reads besides metadata. Only these parts are kept
+// in memory.
 type Reads struct {
 	// Whole object. The other members then mean nothing.
 	Whole bool
 	// Status of the object.
 	Status bool
-	// Fields by path, such as {"spec", "replicas"}. The path {"metadata"} adds
-	// nothing to what is kept; a probe that reads nothing else has it, so that
-	// its Reads differ from those of no probe.
+	// Fields are paths, such as {"spec", "replicas"}. A probe that reads only metadata uses the
+	// path {"metadata"}, which adds nothing, so that its Reads differ from the Reads of no probe.
 	Fields [][]string
 }
 
 // Probe judges one object.
 type Probe interface {
-	// Probe judges an object that has at least what Reads names (see
-	// Reads.Trim). It never changes it. It is safe for concurrent use.
+	// Probe judges an object that has at least the parts in Reads (see Reads.Trim). It does not
+	// change the object. It is safe for concurrent use.
 	Probe(object *unstructured.Unstructured) Verdict
 	// Reads names the parts that Probe looks at.
 	Reads() Reads
@@ -61,10 +59,9 @@ type Probe interface {
 // Metered is a probe with requirements that users wrote, which may take long.
 type Metered interface {
 	Probe
-	// ProbeWithin is Probe for as long as the budget, which should have MaxCELCost units,
-	// has some left, and ctx has not ended. A probe that could not be evaluated is
-	// Unknown; that is a verdict only when the budget had all of its units, was not cut
-	// short (see Meter.Slow), and ctx has not ended.
+	// ProbeWithin is Probe with a budget, which should have MaxCELCost units, and with ctx. A probe
+	// that could not be evaluated is Unknown. That is a final verdict only if the budget started
+	// full, was not cut short (see Meter.Slow), and ctx has not ended.
 	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, budget *CostBudget) Verdict
 }
 

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Union returns what both read, in a canonical form: fields sorted, none twice,
-// none inside another one.
+// Union returns the union of both in a canonical form: fields are sorted, without duplicates and
+// without fields of included fields.
 func (r Reads) Union(other Reads) Reads {
 	if r.Whole || other.Whole {
 		return Reads{Whole: true}
@@ -36,9 +36,8 @@ func (r Reads) Union(other Reads) Reads {
 	return united
 }
 
-// Trim returns an object with nothing but its metadata and what r names. The
-// result shares its values with the object. A probe finds the same verdict on
-// both.
+// Trim returns an object with only its metadata and the parts of r. It shares values with the given
+// object. A probe with these Reads returns the same verdict for both.
 func (r Reads) Trim(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil || r.Whole {
 		return object

@@ -23,15 +23,15 @@ func (s *set) For(kind schema.GroupKind) Probe {
 	return s.others
 }
 
-// Builtin returns the probes of the kinds that are known to say themselves when
-// they are ready. docs/reference/probes.md lists them.
+// Builtin returns the probes of kinds whose status shows readiness. docs/reference/probes.md lists
+// them.
 func Builtin() Set {
 	return assemble(nil, nil)
 }
 
-// New returns the built-in probes and, on top of them, custom ones: an object
-// must fulfil all that apply to it. Custom probes that select by labels alone
-// apply to every kind. An error names the spec and the assertion by their index.
+// New returns the built-in probes with custom probes added. An object must pass all probes that
+// select it. Custom probes without a kind apply to every kind. Errors name the spec and the
+// assertion by their index.
 func New(custom []Spec) (Set, error) {
 	byKind := map[schema.GroupKind][]judge{}
 	var anyKind []judge

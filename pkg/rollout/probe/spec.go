@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Spec is a probe that a revision brings along: what selected objects must
-// fulfil.
+// Spec is a custom probe of a revision: assertions that selected objects must fulfil.
 type Spec struct {
 	Selector Selector
 	// Assertions must all hold. At least one is required.
@@ -54,7 +53,7 @@ type FieldsEqual struct {
 type FieldValue struct {
 	// FieldPath is the path of a field that is no object and no list: names joined by dots.
 	FieldPath string
-	// Value is text as it is; numbers and booleans in their JSON form.
+	// Value is the expected text; numbers and booleans are in their JSON form.
 	Value string
 }
 
@@ -62,8 +61,7 @@ type FieldValue struct {
 type CEL struct {
 	// Expression over self, the live object; see NewCELChecker.
 	Expression string
-	// Message for a person when the expression is false; empty says the
-	// expression itself.
+	// Message is the text for a false expression; empty shows the expression itself.
 	Message string
 }
 

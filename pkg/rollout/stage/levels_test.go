@@ -62,8 +62,8 @@ func TestCompileLevels(t *testing.T) {
 	}
 }
 
-// TestLevelsAreTheSameStagesApart: compiled by levels, each level is what would be
-// compiled of its objects alone.
+// TestLevelsAreTheSameStagesApart: levels compiled together equal the levels compiled from their
+// objects alone.
 func TestLevelsAreTheSameStagesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases := revisions().Draw(t, "revision")

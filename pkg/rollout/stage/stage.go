@@ -13,10 +13,10 @@ type Adoption string
 const (
 	// AdoptNever does not touch it and reports a collision.
 	AdoptNever Adoption = "Never"
-	// AdoptUncontrolled takes it over when it has no controller owner and
-	// belongs to no other chain.
+	// AdoptUncontrolled adopts an object that has no controller owner and belongs to no other
+	// chain.
 	AdoptUncontrolled Adoption = "Uncontrolled"
-	// AdoptAlways takes it over from anyone.
+	// AdoptAlways adopts an object from any owner.
 	AdoptAlways Adoption = "Always"
 )
 
@@ -24,7 +24,7 @@ const (
 type Ownership string
 
 const (
-	// Exclusive objects belong to the owner of the work, who repairs them.
+	// Exclusive objects belong to the owner of the work, which repairs them.
 	Exclusive Ownership = ""
 	// Shared objects belong to another owner. The engine sets only the fields of the manifest,
 	// keeps all others, never deletes the object, and reports later changes of others without
@@ -42,17 +42,17 @@ type Policy struct {
 	// Takes are the fields that a Shared object may take from other managers; it takes no other
 	// field.
 	Takes []Take
-	// Written means that the manager wrote the Shared object before and has lost its record: it is
-	// not created again.
+	// Written means that the manager wrote the Shared object before, and lost the record of it: it
+	// is not created again.
 	Written bool
 	// ReadOnly means that a Shared object is only compared, without annotations, and never written.
 	ReadOnly bool
 	// Delete means that a Shared object is deleted; nothing of its manifest is read.
 	Delete bool
 	Adopt  Adoption
-	// CreateOnly means that the object is created whenever it is absent, and never changed: an
-	// existing object is as desired, no matter who made it, and is never ours. Then Adopt and Yield
-	// have no effect, and no probe waits for the object.
+	// CreateOnly means that the object is created if it is absent, and never changed. An existing
+	// object is accepted, whoever created it, and never becomes ours. Adopt and Yield have no
+	// effect, and no probe waits for the object.
 	CreateOnly bool
 	// Yield lists fields that are left to the manager that changes them. They are applied until
 	// then.
@@ -70,7 +70,7 @@ type Take struct {
 type Step struct {
 	manifest.Ref
 	Policy Policy
-	// Level is the install level, 0 for the first. It orders nothing unless Compile is told to.
+	// Level is the install level; 0 is the first. It has no effect without Options.Levels.
 	Level int
 }
 
@@ -96,13 +96,13 @@ type Stage struct {
 	// Wave orders the stages of one phase (and level): 0, 1 and so on, without
 	// gaps.
 	Wave int
-	// Early is true for a stage that needs of those before it in its phase (and
-	// level) that their objects exist, and no more: it does not wait for their gates.
+	// Early is true for a stage that needs only the existence of earlier objects in its phase and
+	// level: it does not wait for their gates.
 	Early bool
-	// Steps in the order in which the phase lists them. There is at least one.
+	// Steps are in the order of the phase. There is at least one.
 	Steps []Step
-	// Gates of the steps whose kind has a probe, in the order of the steps.
-	// Create-only steps have none.
+	// Gates are the probes of steps whose kind has a probe, in the order of the steps. Create-only
+	// steps have none.
 	Gates []Gate
 }
 
@@ -110,7 +110,7 @@ type Stage struct {
 type Options struct {
 	// Probes picks the gates; nil makes none.
 	Probes probe.Set
-	// Levels puts all phases of one install level before those of the next, as
-	// the first installation does.
+	// Levels puts all phases of one install level before the phases of the next level, as in the
+	// first installation.
 	Levels bool
 }

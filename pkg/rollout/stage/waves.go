@@ -11,24 +11,22 @@ import (
 
 // Wave is a group of kinds that are rolled out together within a phase.
 type Wave struct {
-	// Name says what the kinds have in common.
+	// Name describes the kinds of the wave.
 	Name string
 	// Kinds of the wave, sorted by group and kind.
 	Kinds []schema.GroupKind
-	// Rest is true for the one wave that also has every kind of no wave.
+	// Rest is true for the wave that also takes every kind that no wave lists.
 	Rest bool
 	// Early is true for kinds that need the objects of the waves before theirs to
 	// exist, and not to be ready: nothing of theirs runs.
 	Early bool
 }
 
-// Waves is the order of kinds within a phase, so that a phase that lists a
-// namespace and what is in it, or a definition and its instances, can be rolled
-// out at all. Teardown goes backwards.
+// Waves returns the order of kinds within a phase. So one phase may list a namespace with its
+// contents, or a definition with its instances. Teardown uses the reverse order.
 //
-// A change here moves the stages of revisions that are rolled out already, while
-// inventories record their progress as a number of stages: a kind may only
-// change its wave together with a migration of those numbers.
+// A change here moves the stages of existing revisions, while inventories record progress as a
+// number of stages. So a kind may change its wave only together with a migration of these numbers.
 func Waves() []Wave {
 	return []Wave{
 		// Objects that others need before the API server accepts them, or pods before they

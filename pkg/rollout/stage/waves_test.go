@@ -36,10 +36,9 @@ func TestWavesAreWellFormed(t *testing.T) {
 	}
 }
 
-// TestWavesAreDocumented keeps docs/reference/stages.md the same as the table,
-// which is also what makes a change of the table a deliberate one: stages of
-// revisions that are rolled out would move, and the progress recorded in
-// inventories is a number of stages.
+// TestWavesAreDocumented compares docs/reference/stages.md with the table, so that nobody changes
+// the table by accident. A change would move the stages of revisions in rollout, because
+// inventories record progress as a number of stages.
 func TestWavesAreDocumented(t *testing.T) {
 	const page = "../../../docs/reference/stages.md"
 	content, err := os.ReadFile(page)

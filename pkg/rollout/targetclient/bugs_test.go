@@ -18,8 +18,7 @@ import (
 
 // The numbers are those of docs/reference/conformance.md: bugs of other engines.
 
-// TestB1NewKindsAreFound: a kind that was not served when it was first asked for is
-// found when it is, without a restart.
+// TestB1NewKindsAreFound: a kind that is served later is found without a restart.
 func TestB1NewKindsAreFound(t *testing.T) {
 	installed := false
 	server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +42,7 @@ func TestB1NewKindsAreFound(t *testing.T) {
 	}
 }
 
-// TestB7ScopeIsThatOfTheKind: objects of cluster-scoped kinds are as welcome as others.
+// TestB7ScopeIsThatOfTheKind: objects of cluster-scoped kinds are applied without a namespace.
 func TestB7ScopeIsThatOfTheKind(t *testing.T) {
 	for name, ref := range map[string]manifest.Ref{"/api/v1/namespaces/a": namespace("a"), "/api/v1/namespaces/n/configmaps/a": configMap("n", "a")} {
 		server := &fakeServer{answer: func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusCreated, partial("a")) }}
@@ -57,8 +56,8 @@ func TestB7ScopeIsThatOfTheKind(t *testing.T) {
 	}
 }
 
-// TestB9DiscoveryFailureIsAnError: a server that cannot say what it serves is no
-// reason to crash, nor to believe that it serves nothing.
+// TestB9DiscoveryFailureIsAnError: a failed discovery is an error. It neither crashes nor means
+// that a kind is not served.
 func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 	server := &fakeServer{answer: func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusForbidden, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
@@ -71,8 +70,8 @@ func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 	}
 }
 
-// TestB11NothingIsWrittenUnguarded: a change between the look and the write is never
-// overwritten, because every write says what it was judged on.
+// TestB11NothingIsWrittenUnguarded: a write never overwrites a change that happened after the read,
+// because every write has a precondition.
 func TestB11NothingIsWrittenUnguarded(t *testing.T) {
 	server := &fakeServer{}
 	c := serve(t, server, clock.RealClock{}, 0)

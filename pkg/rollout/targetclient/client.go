@@ -27,19 +27,18 @@ const defaultLimit = 16
 
 // Options of a client.
 type Options struct {
-	// Config of the target cluster; required. Its rate limits are ignored: the
-	// server says when it is busy, and then all requests to that API group wait.
+	// Config is the configuration of the target cluster; required. Its rate limits are ignored: if
+	// the server is busy, all requests to that API group wait.
 	Config *rest.Config
-	// Limit is how many requests may be in flight at once; the default is 16.
+	// Limit bounds the requests in flight; the default is 16.
 	Limit int
 	// Clock for pauses and for how long a missing kind is remembered; the
 	// default is the real one.
 	Clock clock.Clock
-	// Counter counts the requests, those of several clients together if it is given to
-	// each; the default is one of its own.
+	// Counter counts the requests. Clients may share a counter; the default is a new one.
 	Counter *Counter
-	// Redactor hides what is not to be in errors and logs; the default hides the
-	// content of Secrets.
+	// Redactor hides confidential values in errors and logs; the default hides the content of
+	// Secrets.
 	Redactor *redact.Redactor
 }
 
@@ -110,10 +109,9 @@ func (c *Client) Requests() int64 { return c.counter.Total() }
 // RequestsByMethod returns how many requests were sent so far by HTTP method.
 func (c *Client) RequestsByMethod() map[string]int64 { return c.counter.ByMethod() }
 
-// Mapping tells under which resource a kind is served, and whether it is
-// namespaced. The answer comes from memory where possible. A kind that is not
-// served is a *KindUnknownError; that answer is remembered for ten seconds, or
-// until Discover or Invalidate.
+// Mapping returns the resource and the scope of a kind, from the cache if possible. A kind that is
+// not served is a *KindUnknownError; this answer is cached for ten seconds, or until Discover or
+// Invalidate.
 func (c *Client) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return c.kinds.mapping(ctx, gvk)
 }

@@ -6,29 +6,28 @@ import (
 	"sync"
 )
 
-// Request has the labels by which requests are counted.
+// Request has the labels of a counted request.
 type Request struct {
 	// Verb as in RBAC: get, list, watch, create, update, patch or delete.
 	Verb string
-	// Reason why it was sent.
+	// Reason is the purpose of the request.
 	Reason Reason
 }
 
-// Counter counts requests as they are sent. The zero value is ready.
+// Counter counts sent requests. The zero value is ready.
 type Counter struct {
 	mu       sync.Mutex
 	methods  map[string]int64
 	requests map[Request]int64
 }
 
-// Wrap returns a transport that counts and passes on (see rest.Config.Wrap). The context of
-// a request says what it is for (see Because); without that it is for Discovery.
+// Wrap returns a transport that counts requests (see rest.Config.Wrap). The context of a request
+// has its reason (see Because); without it the reason is Discovery.
 func (c *Counter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return c.WrapFor(Discovery)(next)
 }
 
-// WrapFor is Wrap for a client whose requests are for something else unless their
-// context says so.
+// WrapFor is Wrap with another default reason.
 func (c *Counter) WrapFor(usual Reason) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
@@ -99,6 +98,5 @@ func (c *Counter) Requests() map[Request]int64 {
 	return maps.Clone(c.requests)
 }
 
-// Counter counts the requests of the client. Other clients of the same cluster may
-// be counted with them.
+// Counter returns the counter of the client's requests, which other clients may share.
 func (c *Client) Counter() *Counter { return c.counter }

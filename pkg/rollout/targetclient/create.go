@@ -48,8 +48,8 @@ func (c *Client) PostsCreates() bool { return c.postCreates.Load() }
 // which is right for every server, until a SelfTest finds that it need not.
 func (c *Client) UsePosts() { c.postCreates.Store(true) }
 
-// UntestableError says that the server's answer to the self-test was no: the
-// rights are missing, or something in the cluster refuses it.
+// UntestableError reports that the server refused the self-test: rights are missing, or an
+// admission rule refuses it.
 type UntestableError struct{ Answer error }
 
 // Error is the server's answer.

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// KindUnknownError says that the target cluster does not serve a kind: its
+// KindUnknownError reports that the target cluster does not serve a kind: its
 // CustomResourceDefinition is not installed, or not yet established.
 type KindUnknownError struct {
 	Kind  schema.GroupVersionKind
@@ -24,8 +24,7 @@ type KindUnknownError struct {
 
 // Error names the kind and its version.
 //
-// The error does not unwrap to the answer of the server, a 404: that nobody
-// serves a kind does not say that an object of it is gone.
+// The error does not wrap the server's 404: an unserved kind does not prove that an object is gone.
 func (e *KindUnknownError) Error() string {
 	message := fmt.Sprintf("the cluster serves no kind %q in %q", e.Kind.Kind, e.Kind.GroupVersion())
 	if e.cause != nil {
@@ -40,8 +39,8 @@ func (e *KindUnknownError) Is(target error) bool {
 	return ok
 }
 
-// DiscoveryError says that it could not be found out which kinds a version of an API
-// has: its server does not answer, or refuses.
+// DiscoveryError reports that the kinds of an API version could not be read: its server does not
+// answer, or refuses.
 type DiscoveryError struct {
 	Version schema.GroupVersion
 	cause   error
@@ -55,15 +54,15 @@ func (e *DiscoveryError) Error() string {
 // Unwrap returns the answer of the server.
 func (e *DiscoveryError) Unwrap() error { return e.cause }
 
-// ScopeError says that an object has a namespace and must not, or has none and
-// must.
+// ScopeError reports a namespace on a cluster-scoped object, or a namespaced object without a
+// namespace.
 type ScopeError struct {
 	ID manifest.ID
 	// Namespaced is true when the kind is namespaced.
 	Namespaced bool
 }
 
-// Error says what to do about the namespace.
+// Error says how to correct the namespace.
 func (e *ScopeError) Error() string {
 	if e.Namespaced {
 		return fmt.Sprintf("metadata.namespace is missing: %s is a namespaced kind", e.ID.GroupKind())
@@ -71,8 +70,8 @@ func (e *ScopeError) Error() string {
 	return fmt.Sprintf("metadata.namespace is %q and must be absent: %s is a cluster-scoped kind", e.ID.Namespace, e.ID.GroupKind())
 }
 
-// UnguardedError refuses a write that could hit another object than the one that
-// was judged. It is a mistake of the caller; nothing was sent.
+// UnguardedError refuses a write without a precondition, which could change another object than the
+// one that was read. It is a bug of the caller; nothing was sent.
 type UnguardedError struct {
 	// Missing is the part of the precondition that is not there.
 	Missing string
@@ -83,9 +82,8 @@ func (e *UnguardedError) Error() string {
 	return fmt.Sprintf("refusing an unguarded write: %s is missing", e.Missing)
 }
 
-// VersionGoneError says that the server applies nothing to a custom resource, because its
-// managedFields name a version that the definition has not any more. Reassign moves such
-// entries.
+// VersionGoneError reports that the server cannot apply to a custom resource, because its
+// managedFields have a version that the definition no longer has. Reassign repairs such entries.
 type VersionGoneError struct {
 	Version schema.GroupVersion
 	cause   error
@@ -129,8 +127,8 @@ func IsVersionGone(err error) bool {
 	return errors.As(err, &gone)
 }
 
-// IsOvertaken is true when the server found another object than the one that a write was
-// judged on.
+// IsOvertaken reports whether the server found another state than the one in the write's
+// precondition.
 func IsOvertaken(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// request is what a fake server was asked.
+// request is a request to a fake server.
 type request struct {
 	Method, Path, Query, ContentType, Body string
 }

@@ -14,11 +14,11 @@ import (
 type NewOwner struct {
 	Manager   string
 	Operation metav1.ManagedFieldsOperationType
-	// Join makes one entry of those that the new owner has then: the server takes no two of the
-	// same manager, operation and version. Nil leaves them as they are.
+	// Join merges entries of the new owner, since the server refuses two entries of the same
+	// manager, operation and version. Nil keeps the entries.
 	Join func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry
-	// Owner is to own the objects from then on; nil is nobody. HandOver leaves owners as they
-	// are.
+	// Owner is the new owner reference of the objects; nil sets none. HandOver does not change
+	// owner references.
 	Owner *metav1.OwnerReference
 }
 
@@ -42,8 +42,8 @@ func (h NewOwner) owners(before []metav1.OwnerReference) []metav1.OwnerReference
 	return append(others, *h.Owner)
 }
 
-// HandOver removes marks from an object, as Release does, and gives the fields that the
-// manifest had to another manager. No value changes. Errors are those of Delete.
+// HandOver removes marks from an object like Release, and gives the fields of the manifest to
+// another manager. No value changes. Errors are the same as of Delete.
 func (c *Client) HandOver(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, owner NewOwner) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		return owner.passed(entries, marks.FieldManager)

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxOfKind is how many objects of a kind are looked at in a namespace, by name.
+	// maxOfKind bounds the objects of a kind that are read in a namespace, by name.
 	maxOfKind = 250
-	// maxDefinitions is how many CustomResourceDefinitions of a cluster are known.
+	// maxDefinitions bounds the CustomResourceDefinitions that are read from a cluster.
 	maxDefinitions = 2000
 )
 
@@ -67,13 +67,13 @@ func worthSelecting(selector string) []listed {
 	return kinds
 }
 
-// InNamespace returns metadata of what is in a namespace that a person would miss: workloads,
-// PersistentVolumeClaims, custom resources, and of some other kinds what the selector selects.
-// It costs one request for each kind, two for discovery and one for the names of all
-// CustomResourceDefinitions; of a kind it sees the first maxOfKind.
+// InNamespace returns the metadata of a namespace's important contents: workloads,
+// PersistentVolumeClaims, custom resources, and the objects of some other kinds that the selector
+// selects. It sends one request per kind, two for discovery, and one for the names of all
+// CustomResourceDefinitions. It reads the first maxOfKind objects of each kind.
 //
-// Kinds of other API servers are left out: such a server may list an object in every
-// namespace and store it in none.
+// It skips kinds of other API servers, because such a server may list an object in every namespace
+// and store it in none.
 func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
 	custom, err := c.customResources(ctx)
 	if err != nil {

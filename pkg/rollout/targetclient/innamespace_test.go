@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestInNamespace: one list for each kind that counts, of custom resources those that a
-// CustomResourceDefinition defines, and of what every namespace is full of only what is marked.
+// TestInNamespace: each important kind is listed once. Custom resources are listed only if a
+// CustomResourceDefinition defines them. Kinds that every namespace has are listed by label.
 func TestInNamespace(t *testing.T) {
 	list := func(names ...string) metav1.PartialObjectMetadataList {
 		out := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}

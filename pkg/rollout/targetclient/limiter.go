@@ -34,8 +34,8 @@ type limiter struct {
 	slots chan struct{}
 
 	mu sync.Mutex
-	// until is when the pause of a group ends, by what group returns; absent or
-	// in the past for none.
+	// until is the end of the pause of each group, by the result of the function group. It is
+	// absent or in the past without a pause.
 	until map[string]time.Time
 }
 
@@ -103,7 +103,7 @@ func (l *limiter) admit(ctx context.Context, group string) error {
 	}
 }
 
-// remaining is how long the pause of a group still lasts; zero or less for none.
+// remaining returns the remaining pause of a group; zero or less is none.
 func (l *limiter) remaining(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience bounds each wait of a test.
 const patience = 20 * time.Second
 
 // occupy takes a slot of the client's limiter without a request.
@@ -78,8 +78,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPauseOfOneGroup: an aggregated API that is busy says nothing about the
-// others.
+// TestPauseOfOneGroup: a busy aggregated API pauses no requests to other groups.
 func TestPauseOfOneGroup(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	cases := map[string]struct {
@@ -213,9 +212,9 @@ func TestInFlightIsBounded(t *testing.T) {
 	}
 }
 
-// TestRetriesPassTheLimiter: client-go repeats a request that got a 429 by
-// itself; the limiter has to see that, or all others would go on meanwhile. A kube-apiserver of
-// 1.37 may answer so to a list, whose cache is behind.
+// TestRetriesPassTheLimiter: client-go retries a request after a 429 by itself. The limiter must
+// see the 429, or other requests would continue. A kube-apiserver 1.37 may answer a list so while
+// its cache lags.
 func TestRetriesPassTheLimiter(t *testing.T) {
 	for name, ask := range map[string]func(*Client) error{
 		"Read": func(c *Client) error {

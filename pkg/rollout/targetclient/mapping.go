@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// unknownFor is how long it is remembered that a kind is not served.
+	// unknownFor is the time for which an unserved kind is remembered.
 	unknownFor = 10 * time.Second
 	// discoveryTimeout bounds a request that several callers may wait for, and
 	// that therefore ends with none of their contexts.

@@ -13,16 +13,16 @@ import (
 
 // Owners has the new owners of an object.
 type Owners struct {
-	// References are all owners, none when it is empty.
+	// References are all owner references; empty removes all.
 	References []metav1.OwnerReference
-	// WithoutLabels go, by which somebody finds what is theirs.
+	// WithoutLabels are labels to remove, by which another owner finds its objects.
 	WithoutLabels []string
 	// FieldManager writes.
 	FieldManager string
 }
 
-// SetOwners writes the whole list of owners of an object. It returns the object's metadata
-// after that. Errors are those of Delete.
+// SetOwners replaces the owner references of an object, and returns its new metadata. Errors are
+// the same as of Delete.
 func (c *Client) SetOwners(ctx context.Context, ref manifest.Ref, precondition Precondition, owners Owners) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.setOwners(about(ctx, ref), ref, precondition, owners)
 	if err != nil {

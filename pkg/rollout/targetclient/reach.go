@@ -25,10 +25,10 @@ type versions struct {
 	until time.Time
 }
 
-// Served tells under which resource an object of a kind is reached now: in this version,
-// or in another one of its group. It asks the server again about a kind that was not
-// served a moment ago. A kind that is served in none is a *KindUnknownError, and only
-// healthy answers about every version say so.
+// Served returns the resource by which objects of a kind are reached now: in this version, or in
+// another version of its group. It asks the server again about a kind that was recently not served.
+// A kind without a served version is a *KindUnknownError, which requires a successful answer about
+// every version.
 func (c *Client) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := c.kinds.reach(ctx, gvk)
 	if !meta.IsNoMatchError(err) {

@@ -88,9 +88,8 @@ func widgetOf(version, namespace string) manifest.Ref {
 	return manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "Widget", Namespace: namespace, Name: "w"}, Version: version}
 }
 
-// TestVersionOfARequest: a request about an object as such uses a version that is served, whatever
-// the manifest of long ago was written in and whatever is remembered; a request with the manifest
-// uses only its own.
+// TestVersionOfARequest: a request without a manifest uses a served version, even if the manifest
+// was written in another version. A request with a manifest uses only the version of the manifest.
 func TestVersionOfARequest(t *testing.T) {
 	guard := Precondition{UID: "u", ResourceVersion: "7"}
 	requests := map[string]func(*testing.T, *Client, manifest.Ref) error{
@@ -180,8 +179,8 @@ func TestVersionOfARequest(t *testing.T) {
 	})
 }
 
-// TestScopeIsAskedAgain: a definition that was deleted and made again may have another
-// scope. Memory of the one before refuses nothing.
+// TestScopeIsAskedAgain: a recreated definition may have another scope. The cached scope refuses
+// nothing.
 func TestScopeIsAskedAgain(t *testing.T) {
 	for name, cluster := range map[string]bool{"to the cluster": true, "to namespaces": false} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +202,8 @@ func TestScopeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestReassignMovesGoneVersions: nobody gets or loses a field, whatever the version was
-// called in which it was written.
+// TestReassignMovesGoneVersions: no manager gets or loses a field when the version of an entry
+// changes.
 func TestReassignMovesGoneVersions(t *testing.T) {
 	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version,

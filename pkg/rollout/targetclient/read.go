@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Read gets the whole live object, in the version of the reference while that is served,
-// and in another one that is otherwise. An object that does not exist is an apierrors
-// NotFound, a kind that is served in no version a *KindUnknownError.
+// Read returns the whole live object, in the version of the reference, or in another version if
+// that is not served. A missing object is an apierrors NotFound; a kind without a served version is
+// a *KindUnknownError.
 func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
@@ -26,8 +26,8 @@ func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unst
 	return live, nil
 }
 
-// ReadMetadata gets the metadata of the live object. Its apiVersion is the one that it was
-// read in. Errors are those of Read.
+// ReadMetadata returns the metadata of the live object. Its apiVersion is the version that was
+// read. Errors are the same as of Read.
 func (c *Client) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	var live *metav1.PartialObjectMetadata
 	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {

@@ -9,12 +9,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Reason says what a request is for.
+// Reason is the purpose of a request.
 type Reason string
 
 // Reasons of requests.
 const (
-	// Create, Update and Delete change an object because the chain says so.
+	// Create, Update and Delete change an object as the chain requires.
 	Create Reason = "create"
 	Update Reason = "update"
 	Delete Reason = "delete"
@@ -25,7 +25,7 @@ const (
 	Reassign Reason = "reassign"
 	// Preflight is a dry-run.
 	Preflight Reason = "preflight"
-	// Judge reads one object, because what the watch shows does not decide.
+	// Judge reads an object if the watch's state does not suffice for a decision.
 	Judge Reason = "judge"
 	// Guard looks for instances of a kind that is about to go.
 	Guard Reason = "guard"
@@ -33,18 +33,18 @@ const (
 	Explain Reason = "explain"
 	// Discovery asks which kinds are served.
 	Discovery Reason = "discovery"
-	// SelfTest tries out what the server guarantees.
+	// SelfTest tests the guarantees of the server.
 	SelfTest Reason = "self-test"
-	// Watch is how the state of objects is known.
+	// Watch is a request that observes the state of objects.
 	Watch Reason = "watch"
-	// Event tells people.
+	// Event writes an Event.
 	Event Reason = "event"
 )
 
 // reasonKey is the key of a Reason in a context.
 type reasonKey struct{}
 
-// Because returns a context whose requests are counted for a reason.
+// Because returns a context whose requests are counted with a reason.
 func Because(ctx context.Context, reason Reason) context.Context {
 	return context.WithValue(ctx, reasonKey{}, reason)
 }
@@ -54,8 +54,8 @@ func reasonOf(ctx context.Context) (Reason, bool) {
 	return reason, ok
 }
 
-// Accounted is a client that knows what its requests are for. Writes whose context
-// says Repair are repairs.
+// Accounted is a client that sets the reason of its requests. Writes whose context has the reason
+// Repair are counted as repairs.
 type Accounted struct{ *Client }
 
 // Apply is Client.Apply.

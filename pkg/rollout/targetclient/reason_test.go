@@ -64,7 +64,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// Contexts of a caller do not leak into the reasons of others.
+// TestBecause: a context's reason does not change its parent's reason.
 func TestBecause(t *testing.T) {
 	if reason, ok := reasonOf(context.Background()); ok {
 		t.Errorf("a bare context says %q", reason)

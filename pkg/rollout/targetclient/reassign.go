@@ -11,10 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Reassign makes managedFields of an object what they are given as: which fields
-// belong to whom changes, and no value. Entries of versions that are not served any more
-// get the version of the request. It returns the object's metadata after that. Errors are
-// those of Delete.
+// Reassign replaces the managedFields of an object, and changes no value. Entries of unserved
+// versions get the version of the request. It returns the new metadata. Errors are the same as of
+// Delete.
 func (c *Client) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.reassign(ctx, ref, precondition, fields)
 	if err != nil {

@@ -11,24 +11,23 @@ import (
 
 // TryOptions of one dry-run.
 type TryOptions struct {
-	// FieldManager that the fields would belong to; required.
+	// FieldManager is the manager of the applied fields; required.
 	FieldManager string
-	// Precondition is the object as it was judged; the request fails with a 409
-	// when it is another one by now. The zero value is for an object that does
-	// not exist: nothing is stored, so there is nothing to guard against.
+	// Precondition is the state on which the write was decided. The request fails with a 409 if the
+	// object has changed. The zero value is for an object that does not exist, since a dry-run
+	// stores nothing.
 	Precondition
-	// Anew asks for a create, as that of ApplyOptions does.
+	// Anew asks for a create, like ApplyOptions.Anew.
 	Anew bool
-	// Merge sends a JSON merge patch, as that of ApplyOptions does.
+	// Merge sends a JSON merge patch, like ApplyOptions.Merge.
 	Merge bool
 }
 
-// Try asks the server what an apply would make of an object, and stores nothing.
-// It returns the whole object as it would be. Fields of other managers are taken
-// as Apply takes them: who had them is told by managedFields before and after.
+// Try sends an apply as a dry-run, and returns the whole resulting object. It takes fields of other
+// managers like Apply. The managedFields before and after show their previous managers.
 //
-// Errors are those of Apply. The server asks for the rights to patch and, where
-// the object does not exist, to create it, as if it were no dry-run.
+// Errors are the same as of Apply. The server requires the same rights as for a write: patch, and
+// create if the object does not exist.
 func (c *Client) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := c.try(ctx, ref, body, options)
 	if err != nil {

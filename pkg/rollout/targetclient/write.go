@@ -24,32 +24,31 @@ const absentVersion = "1"
 
 // ApplyOptions of one server-side apply.
 type ApplyOptions struct {
-	// FieldManager that the fields will belong to; required.
+	// FieldManager is the manager of the applied fields; required.
 	FieldManager string
 	// CreateOnly makes the request fail with a 409 when the object exists.
 	CreateOnly bool
-	// UID and ResourceVersion are the object as it was judged; the request fails
-	// with a 409 (or 422) when it is another one, or changed meanwhile. Both are
-	// required unless CreateOnly is set.
+	// UID and ResourceVersion are the state on which the write was decided. The request fails with
+	// a 409 (or 422) if the object has changed. Both are required unless CreateOnly is set.
 	UID             types.UID
 	ResourceVersion string
 	// DryRun asks the server for the outcome without storing it.
 	DryRun bool
-	// Unforced takes no field from another manager: the request fails with a 409
-	// then, whose causes name the fields and who has them. It means nothing for
-	// CreateOnly: of an object that does not exist nobody has a field.
+	// Unforced takes no field from another manager: the request then fails with a 409, whose causes
+	// name the fields and their managers. It has no effect with CreateOnly, since an absent object
+	// has no managers.
 	Unforced bool
-	// Anew asks for a create by a POST, with CreateOnly and DryRun: the server then judges the
-	// manifest before it finds an object of that name. AlreadyExists says that it would create
-	// the object if that did not exist.
+	// Anew asks for a create by a POST, with CreateOnly and DryRun. The server then validates the
+	// manifest even if an object of that name exists. AlreadyExists means that it would create the
+	// object if it did not exist.
 	Anew bool
 	// Merge sends the body as a JSON merge patch, always with DryRun: a field that is null in it is
 	// removed, no matter who has it.
 	Merge bool
 }
 
-// Precondition of a write to an object that exists: the object as it was judged.
-// Both are required.
+// Precondition is the state of an existing object on which a write was decided. Both fields are
+// required.
 type Precondition struct {
 	UID             types.UID
 	ResourceVersion string
@@ -67,14 +66,12 @@ func (p Precondition) check() error {
 	}
 }
 
-// Apply makes the fields of body, a manifest in JSON, those of the object, and
-// takes them from other managers unless the options say otherwise. It returns the object's metadata after that,
-// managedFields included.
+// Apply sets the fields of body, a manifest in JSON, on the object. It takes them from other
+// managers unless the options forbid that. It returns the new metadata, including managedFields.
 //
-// A conflict (apierrors.IsConflict) means that the object is not the one that
-// was judged. A kind that is not served is a *KindUnknownError, a wrong
-// namespace a *ScopeError, a missing precondition an *UnguardedError; the last
-// two are found before anything is sent.
+// A conflict (apierrors.IsConflict) means that the object has changed. A kind that is not served is
+// a *KindUnknownError, a wrong namespace a *ScopeError, and a missing precondition an
+// *UnguardedError. The last two are returned before a request.
 func (c *Client) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	applied, err := c.apply(about(ctx, ref), ref, body, options)
 	if err != nil {
@@ -123,7 +120,8 @@ func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, optio
 	return named(ref, applied), nil
 }
 
-// patchOf is how a server-side apply, or the dry-run of a merge patch, is sent.
+// patchOf returns the patch type and options of a server-side apply, or of the dry-run of a merge
+// patch.
 func patchOf(manager string, merge, force, dry bool) (types.PatchType, metav1.PatchOptions) {
 	if merge {
 		return types.MergePatchType, metav1.PatchOptions{FieldManager: manager, DryRun: dryRun(true)}
@@ -131,9 +129,8 @@ func patchOf(manager string, merge, force, dry bool) (types.PatchType, metav1.Pa
 	return types.ApplyPatchType, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(force), DryRun: dryRun(dry)}
 }
 
-// Delete deletes an object, in any version that is served; what depends on it follows in
-// the background. An object that does not exist is an apierrors NotFound, one that is not as judged
-// a conflict.
+// Delete deletes an object in any served version, with background propagation. A missing object is
+// an apierrors NotFound, a changed object a conflict.
 func (c *Client) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
 	if err := c.delete(about(ctx, ref), ref, precondition); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
@@ -155,17 +152,17 @@ func (c *Client) delete(ctx context.Context, ref manifest.Ref, precondition Prec
 
 // Marks are the marks of a chain on an object besides its manifest.
 type Marks struct {
-	// FieldManager that the manifest's fields belong to.
+	// FieldManager is the manager of the manifest's fields.
 	FieldManager string
 	// Labels and Annotations by key.
 	Labels, Annotations []string
-	// NewOwner gets the fields; nil is nobody.
+	// NewOwner gets the fields; with nil, no manager has them.
 	NewOwner *NewOwner
 }
 
-// Release removes marks from an object and leaves the rest, at the cost of a read
-// and a write. The fields of the manifest then belong to the new owner, or to nobody, so that a writer that
-// applies them next is in no conflict with us. Errors are those of Delete.
+// Release removes marks from an object, with a read and a write, and keeps all other fields. The
+// fields of the manifest then have the new owner or no manager, so that another writer's apply has
+// no conflict. Errors are the same as of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		if marks.NewOwner != nil {

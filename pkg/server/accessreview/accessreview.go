@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// Allowed asks the host whether the user of a client has a right. An error means
-// that it is not known.
+// Allowed asks the host whether the user of a client has a right. After an error the answer is
+// unknown.
 func Allowed(ctx context.Context, client kubernetes.Interface, asked authz.Right) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: asked.Attributes()}}
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -26,8 +26,8 @@ func Allowed(ctx context.Context, client kubernetes.Interface, asked authz.Right
 	return review.Status.Allowed, nil
 }
 
-// May asks the host whether somebody has a right. An error means that it is not known: nothing
-// is allowed because nobody answered.
+// May asks the host whether a user has a right. After an error the answer is unknown, and callers
+// must not allow anything.
 func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked authz.Right) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range who.GetExtra() {
@@ -42,8 +42,9 @@ func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked 
 	return review.Status.Allowed, nil
 }
 
-// MayWatch reports whether the user of a client may list and watch an object. If not, it says which
-// feature that costs. When that is not known, one tries.
+// MayWatch reports whether the user of a client may list and watch an object. Without the right, it
+// logs the feature that is unavailable. If the right cannot be checked, it returns true, so that
+// the caller tries.
 func MayWatch(ctx context.Context, client kubernetes.Interface, resource schema.GroupVersionResource, namespace, name, feature string) bool {
 	for _, verb := range []string{"list", "watch"} {
 		asked := authz.On(resource, verb, namespace, name)

@@ -40,8 +40,8 @@ const (
 
 // Authority signs the leaves.
 type Authority struct {
-	// PEM verifies leaves, for the caBundle of an APIService or webhook: the
-	// authority's certificate, then those of former ones.
+	// PEM is the caBundle for an APIService or webhook: the authority's certificate, then the
+	// certificates of former authorities.
 	PEM []byte
 
 	cert *x509.Certificate

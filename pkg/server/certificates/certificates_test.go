@@ -207,8 +207,8 @@ func TestLeafIsRenewedInTime(t *testing.T) {
 	}
 }
 
-// Near the authority's end a leaf is shorter than others, and is renewed in the
-// course of its own life.
+// TestLeafNearTheAuthoritysEnd: near the authority's end a leaf has a shorter life, and is renewed
+// within it.
 func TestLeafNearTheAuthoritysEnd(t *testing.T) {
 	authority := anAuthority(t)
 	end := authority.cert.NotAfter
@@ -282,7 +282,7 @@ func newSecrets() typedcorev1.SecretInterface {
 	return fake.NewClientset().CoreV1().Secrets(namespace)
 }
 
-// TestNoNamespace: a user who starts without --register learns what that would have done.
+// TestNoNamespace: without --register, the error says what --register would have created.
 func TestNoNamespace(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

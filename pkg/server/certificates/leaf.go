@@ -26,14 +26,14 @@ const (
 	validity = 7 * 24 * time.Hour
 	// backdate makes a leaf valid for peers whose clock is behind ours.
 	backdate = time.Hour
-	// retry is the wait after a failed renewal, and the shortest time between two renewals. A leaf
-	// cannot outlive its authority, so near the end of the authority renewals would follow each
-	// other ever faster, without use.
+	// retry is the pause after a failed renewal, and the shortest pause between two renewals. A
+	// leaf cannot outlive its authority, so without it renewals near the authority's end would be
+	// ever more frequent.
 	retry = time.Minute
 )
 
-// Leaf is the certificate of this replica. The generic API server runs it (it is
-// a ControllerRunner) and is told (as a Listener) when it changed.
+// Leaf is the certificate of this replica. The generic API server runs it as a ControllerRunner. It
+// notifies its Listeners of a new certificate.
 type Leaf struct {
 	names []string
 	ips   []net.IP
@@ -82,8 +82,8 @@ func (l *Leaf) AddListener(listener dynamiccertificates.Listener) {
 	l.listeners = append(l.listeners, listener)
 }
 
-// Use makes an authority sign from now on, and a new leaf at once. A program that verifies
-// must have been told of it before.
+// Use makes an authority sign all further leaves, and signs a new leaf at once. Clients must trust
+// the authority before.
 func (l *Leaf) Use(authority *Authority) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Leaf) Use(authority *Authority) {
 	}
 }
 
-// SignedBy reports whether an authority is the one that signs.
+// SignedBy reports whether an authority signs the leaves now.
 func (l *Leaf) SignedBy(authority *Authority) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

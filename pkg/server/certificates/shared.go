@@ -20,22 +20,21 @@ import (
 )
 
 const (
-	// renewBefore is the time before the end of an authority at which another one replaces it.
+	// renewBefore is the time before the end of an authority at which a new authority replaces it.
 	renewBefore = 365 * 24 * time.Hour
-	// lookAgain is the interval of checks whether an authority must be replaced, or a former one
-	// can be forgotten.
+	// lookAgain is the interval of checks for an authority to renew, or a former authority to
+	// remove.
 	lookAgain = 12 * time.Hour
-	// refreshRetry is the wait after a failure.
+	// refreshRetry is the pause after a failure.
 	refreshRetry = 5 * time.Second
 )
 
 // AuthoritySecret is the name of the Secret with the authority that all replicas share.
 const AuthoritySecret = "penstock-ca"
 
-// Shared is the authority that all replicas have in common, over time: the Secret
-// is watched, and whichever replica is first replaces the authority before it
-// expires, or when somebody deleted the Secret. An earlier authority stays
-// trusted for a while, so that replicas need not change at the same time.
+// Shared is the authority that all replicas share. It watches the Secret. The first replica to
+// notice replaces the authority before it expires, or when the Secret was deleted. A replaced
+// authority stays trusted for a while, so that replicas need not change at the same time.
 type Shared struct {
 	client    kubernetes.Interface
 	namespace string
@@ -65,14 +64,14 @@ func (s *Shared) Authority() *Authority {
 	return s.current
 }
 
-// AddListener tells somebody when the authority, or what is trusted, is another.
+// AddListener adds a listener for changes of the authority or of the trusted certificates.
 func (s *Shared) AddListener(listener dynamiccertificates.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = append(s.listeners, listener)
 }
 
-// Refresh reads the Secret now. After an error the authority is what it was.
+// Refresh reads the Secret now. After an error the authority is unchanged.
 func (s *Shared) Refresh(ctx context.Context) error {
 	now := s.clock.Now()
 	var former []byte
@@ -124,7 +123,7 @@ func (s *Shared) set(found *Authority) {
 	}
 }
 
-// Run follows the Secret until ctx ends.
+// Run watches the Secret until ctx ends.
 func (s *Shared) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("certificates")
 	touched := make(chan struct{}, 1)

@@ -100,7 +100,7 @@ func refreshAll(t *testing.T, replicas []*Shared) {
 	}
 }
 
-// Deleting the Secret is how a person asks for another authority.
+// TestDeletedSecret: a user deletes the Secret to get a new authority.
 func TestDeletedSecret(t *testing.T) {
 	client := fake.NewClientset()
 	secrets := client.CoreV1().Secrets(namespace)
@@ -122,7 +122,8 @@ func TestDeletedSecret(t *testing.T) {
 	}
 }
 
-// A certificate that somebody else wrote into the Secret is taken over; nonsense is not.
+// TestChangedSecret: a valid certificate that another writer put into the Secret is used; an
+// invalid certificate is not.
 func TestChangedSecret(t *testing.T) {
 	client := fake.NewClientset()
 	secrets := client.CoreV1().Secrets(namespace)

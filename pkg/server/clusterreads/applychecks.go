@@ -255,7 +255,7 @@ func (c *clusterTypes) readIndex(ctx context.Context) error {
 	return nil
 }
 
-// pathOf returns the path of a group version below the server's address.
+// pathOf returns the path at which a group version is served.
 func pathOf(version schema.GroupVersion) string {
 	if version.Group == "" {
 		return "api/" + version.Version

@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// ApproverRights says what the caller of a request lacks to approve a plan. The controller
-// asks the same again before the first write: rights may be taken back.
+// ApproverRights finds the rights that the caller of a request lacks to approve a plan. The
+// controller checks them again before the first write, because rights may be withdrawn.
 type ApproverRights struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Kinds      planwork.Kinds
 }
 
-// Lacks returns the rights that the plan takes and the caller does not have, in words. An
-// error is one of the API: 409 when a kind is not served, 503 when it is not known.
+// Lacks describes the rights that the plan needs and the caller does not have. Errors are API
+// errors: 409 for a kind that is not served, 503 if the answer is unknown.
 func (r *ApproverRights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

@@ -39,26 +39,26 @@ type Options struct {
 	Inventories *chain.Inventories
 	Packs       *pack.Store
 	Profiles    []profile.Profile
-	// Types are those of Kubernetes, for diffs.
+	// Types are the schemas of Kubernetes' own types, for diffs.
 	Types diffschema.Schema
 }
 
 // Reads are all of these.
 type Reads struct {
 	Options
-	// Rollbacks knows owners and definitions.
+	// Rollbacks reads owners, and the stored versions of definitions.
 	Rollbacks Rollbacks
-	// Live compares revisions with the cluster that they are rolled out into.
+	// Live compares revisions with their target cluster.
 	Live revisiondiff.Live
-	// Objects says how the objects of revisions are in that cluster.
+	// Objects reads the state of a revision's objects in their target cluster.
 	Objects revisionobjects.Live
 	// Upgrade has the state of that cluster for an upgrade.
 	Upgrade upgradereadiness.Live
-	// ApplyCheck knows what the cluster that they go into would refuse.
+	// ApplyCheck finds what the target cluster would refuse of a revision.
 	ApplyCheck clusterextensionrevision.ApplyCheck
 }
 
-// Rollbacks reads what rolling back depends on.
+// Rollbacks reads the owners and stored versions that a rollback needs.
 type Rollbacks interface {
 	clusterextensionrevision.Owners
 	revisionrollback.StoredVersions

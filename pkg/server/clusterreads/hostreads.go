@@ -50,8 +50,8 @@ func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *TargetCl
 	return reads, nil
 }
 
-// Generation returns the generation of a ClusterExtension. Other owners of a revision are
-// not known to make revisions.
+// Generation returns the generation of a ClusterExtension. It returns an error for any other kind
+// of owner.
 func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error) {
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {
@@ -67,8 +67,8 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 	return found.GetGeneration(), nil
 }
 
-// StoredVersions returns in which versions custom resources of a kind may be
-// stored; none when there is no such kind.
+// StoredVersions returns the versions in which custom resources of a kind may be stored; none if
+// the kind does not exist.
 func (r *hostReads) StoredVersions(ctx context.Context, secret, name string) ([]string, error) {
 	client := r.target
 	if secret != "" {

@@ -51,7 +51,7 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 	return liveAnywhere{Reads: r, here: made}, err
 }
 
-// cluster has the clients for reads of one cluster.
+// cluster holds the access to one cluster.
 type cluster struct {
 	config *rest.Config
 	// rights says what users may see there; who looks for them, and role is what gives
@@ -126,8 +126,8 @@ var (
 	_ revisionobjects.Live = liveAnywhere{}
 )
 
-// Preview implements revisiondiff.Live. A user who cannot use the cluster of a Secret learns
-// nothing of it, not even whether there is one.
+// Preview implements revisiondiff.Live. A user without the right to use the cluster of a Secret
+// learns nothing about it, not even whether it exists.
 func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
 	there, err := l.in(ctx, question.Revision, "what a rollout would change")
 	switch {

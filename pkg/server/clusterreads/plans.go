@@ -19,10 +19,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// Plans makes what compares plans with the cluster for the user who asks, what knows who may
-// approve them, and what tells how profiles are. It tries as the reader does. A caller
-// sees of a plan what their own rights allow. A user who may read profiles sees all of
-// them: they say how many nodes a plan would reboot, and no content of any object.
+// Plans returns three parts: the differ that compares plans with the cluster, the check of
+// approvers' rights, and the survey of profiles. They send dry-runs as the reader. Of a plan,
+// callers see what their own rights allow. Of a profile, users who may read it see everything: its
+// status has counts of nodes and no content of objects.
 func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error) {
 	accounts := r.Accounts
 	targetClient, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: r.Redactor})
@@ -65,8 +65,8 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 // maxClients bounds those that are kept.
 const maxClients = 100
 
-// Schemas reads the definitions that a definition of a profile names. They are public: a user who
-// may use the API may read them in its OpenAPI.
+// Schemas reads the definitions to which a profile's definition refers. They are public: any user
+// of the API may read them in its OpenAPI.
 func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 	client, err := dynamic.NewForConfig(r.Accounts.ConfigFor(serviceaccounts.Executor()))
 	if err != nil {

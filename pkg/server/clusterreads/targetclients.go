@@ -20,9 +20,9 @@ import (
 // maxTargetClients bounds the clusters of which TargetClients keeps the client.
 const maxTargetClients = 16
 
-// TargetClients has the clients of the clusters of Secrets, for requests: any replica
-// answers requests, while only the leader follows Secrets. Each request reads its Secret
-// again, so that a deleted or changed Secret counts at once.
+// TargetClients holds the clients of Secrets' clusters, for requests. Any replica answers requests,
+// while only the leader watches Secrets. Each request reads its Secret again, so a deleted or
+// changed Secret takes effect at once.
 type TargetClients struct {
 	client    kubernetes.Interface
 	namespace string
@@ -92,7 +92,7 @@ func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, err
 	return found, nil
 }
 
-// errReplaced ends the clients of a Secret's former kubeconfig.
+// errReplaced is the error of requests that still use the previous client of a Secret.
 var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
 
 // keep keeps a client in place of the one before.

@@ -88,7 +88,7 @@ func (s *state) may(ctx context.Context, asked authz.Right) error {
 	return fmt.Errorf("you cannot %s", asked)
 }
 
-// named has the namespace and name of an object.
+// named is the namespace and name of an object.
 type named struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`

@@ -17,8 +17,8 @@ import (
 // versionTimeout bounds the question for the version of a cluster.
 const versionTimeout = 5 * time.Second
 
-// Version is that of the cluster that a Secret leads to, for callers who may use it; and of the cluster of
-// revisions that name none, for everybody.
+// Version returns the version of a Secret's cluster, for callers who may use that cluster. For an
+// empty secret it returns the version of the default target, to any caller.
 func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (clusterversion.Kubernetes, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (c
 	return clusterversion.ParseKubernetes(clusterversion.Effective(answer))
 }
 
-// wayTo returns the configuration with which a caller's request reaches a cluster.
+// wayTo returns the client configuration by which a caller may reach a cluster.
 func (r *Reads) wayTo(ctx context.Context, caller user.Info, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), nil

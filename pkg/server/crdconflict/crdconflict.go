@@ -39,8 +39,8 @@ type Watch struct {
 	versions []string
 }
 
-// New returns a watch for definitions with the name of our resource. Its metric is
-// registered in registry. Access asks what the client may do.
+// New returns a watch for definitions with the name of our resource. It registers its metric in
+// registry. access checks the client's rights.
 func New(access kubernetes.Interface, client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
 	w := &Watch{access: access, client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "penstock_resource_name_shared",
@@ -54,7 +54,7 @@ func New(access kubernetes.Interface, client dynamic.Interface, ours schema.Grou
 	return w, nil
 }
 
-// Run watches until ctx ends. Without the right to, it says so and returns.
+// Run watches until ctx ends. Without the right to watch, it logs that and returns.
 func (w *Watch) Run(ctx context.Context) {
 	name := Definition(w.ours.GroupResource())
 	if !accessreview.MayWatch(ctx, w.access, definitions, "", name, "Notice other resources of the name "+name) {
@@ -75,8 +75,8 @@ func (w *Watch) Run(ctx context.Context) {
 	watching.Run(ctx)
 }
 
-// Warning says what kubectl shows instead of ours and what to type, for a warning in an
-// answer. It is empty while there is nothing to say.
+// Warning returns the text of a warning header: the resource that kubectl shows instead of ours,
+// and the name to type. It is empty without a conflict.
 func (w *Watch) Warning() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

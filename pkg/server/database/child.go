@@ -24,11 +24,11 @@ const (
 	// longOutage is after how long without the embedded etcd clients wait too long
 	// before they look for it again: then everything is begun anew.
 	longOutage = 10 * time.Second
-	// outageLook is the interval of checks whether it runs.
+	// outageLook is the interval of checks whether etcd runs.
 	outageLook = 2 * time.Second
-	// hangPatience is the time after which an embedded etcd without answers counts as hung, while
-	// this process stops. hangLook is the interval of checks. Both, with the end of etcd, take a
-	// third of the 30 s that a Pod has.
+	// hangPatience is the time that an embedded etcd may fail to answer while this process stops.
+	// hangLook is the interval of the checks. Together with the end of etcd, this takes a third of
+	// the 30 s that a Pod has.
 	hangPatience = 5 * time.Second
 	hangLook     = 500 * time.Millisecond
 	// livenessKey is no key of ours.
@@ -62,8 +62,8 @@ func RunStoreProcess() int {
 	return etcd.ServeChild(os.Stdin, os.Stdout, memory.New().GiveBack)
 }
 
-// Down says why the embedded etcd does not run, nil while it does; one elsewhere is no
-// concern of ours (see package storehealth).
+// Down returns the reason why the embedded etcd does not run, nil while it runs. It is nil for an
+// external etcd (see package storehealth).
 func (d *Database) Down() error {
 	if d.Embedded == nil {
 		return nil
@@ -75,9 +75,9 @@ func (d *Database) Down() error {
 	return &storeguard.DownError{Reason: reason}
 }
 
-// AfterOutage calls again when the embedded etcd is back after a long time, and returns.
-// Clients of etcd look for it less and less often, up to every two minutes, and not all of
-// them are ours: everything is to be begun anew.
+// AfterOutage calls again when the embedded etcd is back after a long outage, and returns. The
+// caller must start over: clients of etcd retry ever more rarely, up to every two minutes, and
+// Penstock does not control all of them.
 func (d *Database) AfterOutage(ctx context.Context, again func()) {
 	if d.Embedded == nil {
 		return
@@ -104,10 +104,9 @@ func (d *Database) AfterOutage(ctx context.Context, again func()) {
 	}
 }
 
-// EndHung ends the embedded etcd when it does not answer for hangPatience, because it
-// hangs or is gone, and tells whether it has. It asks until ctx ends, and is for a process
-// that stops: requests that are under way would wait for etcd until their time is over,
-// which is longer than a Pod has to end, and the process for them.
+// EndHung stops the embedded etcd if it does not answer for hangPatience, and reports whether it
+// did. It asks until ctx ends. A stopping process calls it, because pending requests would wait for
+// etcd longer than a Pod has to end.
 func (d *Database) EndHung(ctx context.Context) bool {
 	if d.Embedded == nil {
 		return false

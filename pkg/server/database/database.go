@@ -26,17 +26,18 @@ type Database struct {
 	Embedded *etcd.Process
 }
 
-// Prefix is the prefix of all our keys in etcd. The generic API server appends group and resource
-// to the prefix of its own keys.
+// Prefix is the prefix of all Penstock keys in etcd. The generic API server appends group and
+// resource to the keys of its objects.
 const Prefix = "/penstock"
 
-// Config says which etcd.
+// Config selects the etcd.
 type Config struct {
 	// DataDir and QuotaBytes are of the embedded etcd, which runs when there is a directory;
 	// see etcd.Config.
 	DataDir    string
 	QuotaBytes int64
-	// Transport leads to an etcd elsewhere. Open writes to it where the embedded one is.
+	// Transport is the connection to an external etcd. For the embedded etcd, Open sets its address
+	// here.
 	Transport *storagebackend.TransportConfig
 }
 

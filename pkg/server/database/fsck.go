@@ -17,16 +17,16 @@ import (
 
 // Fsck is a check of a whole store.
 type Fsck struct {
-	// DataDir is that of an embedded store. While nobody serves it, its etcd is started for
-	// the check; else the one that runs is asked.
+	// DataDir is the directory of an embedded store. The check uses the running etcd of a server,
+	// or starts etcd for the check.
 	DataDir string
-	// Transport leads to an etcd elsewhere, when there is no DataDir.
+	// Transport is the connection to an external etcd, without a DataDir.
 	Transport storagebackend.TransportConfig
-	// Repair collects what is left over before the check.
+	// Repair collects unreferenced records before the check.
 	Repair bool
 }
 
-// Run checks the store. With Repair it returns also what was collected.
+// Run checks the store. With Repair it also returns the collected records.
 func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	transport := f.Transport
 	if f.DataDir != "" {

@@ -26,20 +26,20 @@ type Records struct {
 	Packs       *pack.Store
 	Heads       *chain.Heads
 	Inventories *chain.Inventories
-	// ChainVersions is by what changes of revisions are judged.
+	// ChainVersions detect concurrent changes of chains.
 	ChainVersions *chainversion.ChainVersions
 	// Claims has the holders of profiles, and Runs the executions of plans.
 	Claims *claim.Claims
 	Runs   *run.Runs
 	// Outbox has the notifications for receivers.
 	Outbox *outbox.Outbox
-	// Digester makes the digests of this store: those of Secrets with its key.
+	// Digester computes the digests of this store. It keys digests of Secrets with the store's key.
 	Digester manifest.Digester
-	// Upkeep is for the code that collects and checks all of it.
+	// Upkeep collects and checks the store.
 	Upkeep Upkeep
 }
 
-// Upkeep collects what nothing refers to in a store, and checks the store.
+// Upkeep collects unreferenced records of a store, and checks the store.
 type Upkeep struct {
 	// Raised is true if an earlier Penstock, which does not know of the collector, may serve the
 	// store still.
@@ -59,8 +59,8 @@ func (u Upkeep) Check(ctx context.Context, pace func(ctx context.Context, bytes 
 	return fsck.Check(ctx, fsck.Options{Source: u.source, KV: u.kv, Prefix: Prefix, Digester: u.digester, Pace: pace})
 }
 
-// Records returns the records of this database beside the API, of a store with this identity.
-// unreadable notes those that cannot be read.
+// Records returns the records of this database that are not objects of the API, for a store with
+// this identity. unreadable notes records that cannot be read.
 func (d *Database) Records(present identity.Identity, unreadable *store.Unreadable) Records {
 	digester := manifest.Digester{}
 	if present.ID != "" {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestQuotaFor: a store that was served with a larger quota, or is full, can be restored and
-// repaired: both write to it.
+// TestQuotaFor: a store that had a larger quota, or is full, can be restored and repaired. Both
+// write to it.
 func TestQuotaFor(t *testing.T) {
 	usual := resource.MustParse(DefaultQuota)
 	for name, tc := range map[string]struct{ size, want int64 }{

@@ -57,8 +57,8 @@ func startStopped(ctx context.Context, dataDir string) (*etcd.Server, error) {
 	return etcd.Start(ctx, etcd.Config{DataDir: dataDir, QuotaBytes: quotaFor(filepath.Join(store, "member", "snap", "db")), Log: klog.FromContext(ctx).WithName("etcd")})
 }
 
-// Discard removes the store of a data directory, which is empty and which nobody serves.
+// Discard removes the store of a data directory. The store must be empty and not in use.
 func Discard(dataDir string) error { return os.RemoveAll(storeDir(dataDir)) }
 
-// storeDir returns the folder of etcd's files in a data directory.
+// storeDir returns the directory of etcd within a data directory.
 func storeDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }

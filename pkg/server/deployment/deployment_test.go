@@ -18,9 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write artifacts/deploy anew")
 
-// The manifests that people apply are made of what the code asks for. That it
-// is enough, and that nothing is refused, is for the suites to show that run
-// under it.
+// TestDeploy: the published manifests match the code. The suites that run under them show that the
+// rights suffice, and that nothing is refused.
 func TestDeploy(t *testing.T) {
 	options, err := server.NewOptions()
 	if err != nil {
@@ -63,7 +62,7 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// The chart has what does not depend on its values from the same source as kustomize.
+// TestChart: the chart and kustomize have the same objects where they do not depend on values.
 // TestDeploy of test/server compares the rest.
 func TestChart(t *testing.T) {
 	artifacts := filepath.Join("..", "..", "..", "artifacts")

@@ -36,12 +36,11 @@ type line struct {
 	Entry *entry `json:"entry,omitempty"`
 }
 
-// ServeChild runs an etcd for the parent at the other ends of in and out (see
-// Process), and returns the code to exit with. running is called when etcd answers, with a
-// context that ends with it.
+// ServeChild runs an etcd for the parent process at the other ends of in and out (see Process), and
+// returns the exit code. It calls running when etcd answers, with a context that ends with etcd.
 //
-// etcd ends its process when a disk refuses a write, and bbolt panics or is killed by
-// the kernel when its file is damaged or gone. Here that is all that ends.
+// etcd ends its process when a disk refuses a write. bbolt panics, or the kernel kills it, when its
+// file is damaged or missing. In a process of its own, etcd takes nothing else down.
 func ServeChild(in io.Reader, out io.Writer, running func(context.Context)) int {
 	input := bufio.NewReader(in)
 	text, err := input.ReadBytes('\n')

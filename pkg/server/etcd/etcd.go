@@ -34,14 +34,14 @@ const (
 	// WatchList wait for the next progress notification.
 	progressNotify = 5 * time.Second
 
-	// keptFiles is the number of files of the write-ahead log, and of snapshots of raft, that etcd
-	// keeps without need. On a small volume these files are its largest.
+	// keptFiles is the number of obsolete files of the write-ahead log that etcd keeps, and the
+	// number of its raft snapshots. The log files are the largest files on a small volume.
 	keptFiles = 2
 
 	readyTimeout = time.Minute
 
-	// filesPatience bounds the wait of a start for the end of an etcd whose parent is gone.
-	// filesLook is the interval of checks. Mostly the wait takes milliseconds.
+	// filesPatience is the time that a start waits for an orphaned etcd process to end, and
+	// filesLook the interval of checks. Such a process usually ends within milliseconds.
 	filesPatience = 5 * time.Second
 	filesLook     = 20 * time.Millisecond
 
@@ -161,7 +161,7 @@ func (s *Server) embedConfig(dir string, config Config) *embed.Config {
 	return c
 }
 
-// dataDir returns the folder of etcd's files in a data directory.
+// dataDir returns the directory of etcd within a data directory.
 func dataDir(dir string) string { return filepath.Join(dir, "etcd") }
 
 // Endpoint returns the address for clients.
@@ -255,7 +255,7 @@ func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 	}
 }
 
-// InUse reports whether an error says that another process uses a data directory.
+// InUse reports whether an error means that another process uses a data directory.
 func InUse(err error) bool {
 	var used *inUseError
 	return errors.As(err, &used)

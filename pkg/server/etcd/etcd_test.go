@@ -45,8 +45,7 @@ func TestSocketPath(t *testing.T) {
 	}
 }
 
-// The longest path that socketPath allows must really work, and keep what was
-// written over a restart.
+// TestRestart: the longest path that socketPath allows works, and a restart keeps written data.
 func TestRestart(t *testing.T) {
 	log, ctx := ktesting.NewTestContext(t)
 	base := t.TempDir()

@@ -25,8 +25,8 @@ func Measures(name string) bool {
 
 var _ prometheus.Gatherer = &Process{}
 
-// Gather implements prometheus.Gatherer: what etcd measures of itself, and nothing
-// while it does not run.
+// Gather implements prometheus.Gatherer. It returns etcd's own metrics, and none while etcd does
+// not run.
 func (p *Process) Gather() ([]*dto.MetricFamily, error) {
 	if _, reason := p.Down(); reason != nil {
 		return nil, nil

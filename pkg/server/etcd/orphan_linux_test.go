@@ -85,8 +85,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// TestOrphan: a parent that is killed leaves no etcd behind, and the next one finds all
-// that was written.
+// TestOrphan: a killed parent leaves no etcd process, and the next parent finds all written data.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -108,8 +107,8 @@ func TestOrphan(t *testing.T) {
 
 func endpointOf(dir string) string { return "unix://" + filepath.Join(dir, "run", "etcd.sock") }
 
-// TestHungOrphan: an etcd that cannot end, because the disk does not answer it, keeps
-// others from its files, and they say so.
+// TestHungOrphan: an etcd that cannot end because its disk hangs keeps its files locked. The next
+// process reports that.
 func TestHungOrphan(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -135,7 +134,7 @@ func TestHungOrphan(t *testing.T) {
 	eventually(t, "an etcd", func() error { return puts(t, p, "key", "value") })
 }
 
-// TestHung: an etcd that does not answer does not keep its parent from ending.
+// TestHung: an etcd that does not answer does not block the end of its parent.
 func TestHung(t *testing.T) {
 	t.Parallel()
 	p := startProcess(t, shortDir(t))
@@ -152,8 +151,8 @@ func TestHung(t *testing.T) {
 	}
 }
 
-// TestNobodyElse: only the user of this process can connect to a child, by the one
-// socket below a directory that nobody else can enter.
+// TestNobodyElse: only the user of this process can connect to a child. Its only socket is below a
+// directory that other users cannot enter.
 func TestNobodyElse(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -195,7 +194,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestPrinting: a child that prints what is no message is listened to all the same.
+// TestPrinting: the parent ignores output of a child that is no message.
 func TestPrinting(t *testing.T) {
 	p := &Process{config: Config{Log: logr.Discard()}, tried: make(chan struct{})}
 	last := p.listen(strings.NewReader("a library\n" + `{"entry":{"level":"error","message":"it burns"}}` + "\n"))

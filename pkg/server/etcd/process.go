@@ -19,23 +19,22 @@ import (
 )
 
 const (
-	// retryLeast and retryMost are how long it takes until an etcd that has ended is
-	// started again: twice as long each time, and little again for one that has run for
-	// retrySettled.
+	// retryLeast and retryMost bound the pause before etcd is restarted. The pause doubles each
+	// time, and is retryLeast again after etcd has run for retrySettled.
 	retryLeast   = time.Second
 	retryMost    = 8 * time.Second
 	retrySettled = time.Minute
-	// stopTimeout bounds the time for a graceful end of etcd. etcd loses nothing when it is killed,
-	// and a Pod has 30 s to end.
+	// stopTimeout bounds the orderly end of etcd. A killed etcd loses nothing, and a Pod has 30 s
+	// in all to end.
 	stopTimeout = 5 * time.Second
-	// startPatience bounds the wait of a start for etcd. After it the start continues without etcd.
+	// startPatience is the time that a start waits for etcd before it continues without.
 	startPatience = 15 * time.Second
 	// tailBytes bounds the kept output of a process that ends.
 	tailBytes = 8 << 10
 )
 
-// Process is an etcd in a process of its own, which is started again when it ends. No
-// condition of the disk or of etcd ends this process: Down says what it is.
+// Process runs an etcd in a child process, and restarts it when it ends. No failure of the disk or
+// of etcd ends this process: Down returns the failure.
 type Process struct {
 	config        Config
 	dir, endpoint string
@@ -48,9 +47,9 @@ type Process struct {
 
 	mu   sync.Mutex
 	lock *fileutil.LockedFile
-	// down is the reason for which there is no etcd; nil while it runs.
+	// down is the reason why etcd does not run; nil while it runs.
 	down error
-	// since is the time of the last change of down.
+	// since is the time at which etcd last started or ended.
 	since time.Time
 	// store is the directory that it had when it answered first.
 	store os.FileInfo
@@ -97,7 +96,7 @@ func StartProcess(ctx context.Context, config Config, command ...string) (*Proce
 // Endpoint returns the address for clients.
 func (p *Process) Endpoint() string { return p.endpoint }
 
-// Down says since when there is no etcd, and why; nil while there is.
+// Down returns the reason why etcd does not run, and since when. The reason is nil while etcd runs.
 func (p *Process) Down() (since time.Time, reason error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -153,8 +153,8 @@ func damage(t *testing.T, pattern string) (mend func()) {
 	}
 }
 
-// TestConditions: no failure of the data directory ends this process; it has a reason that says
-// what it is, and is over when it is over, with everything that was there.
+// TestConditions: no failure of the data directory ends this process. Down describes the failure
+// until it is over, and no data is lost.
 func TestConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -298,7 +298,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestChildEndsWithParent: an etcd whose parent is gone gives its files free at once.
+// TestChildEndsWithParent: an etcd whose parent is gone releases its files at once.
 func TestChildEndsWithParent(t *testing.T) {
 	dir := shortDir(t)
 	in, parent := io.Pipe()
@@ -312,8 +312,8 @@ func TestChildEndsWithParent(t *testing.T) {
 	}
 }
 
-// TestFull: on a volume without room etcd ends, says why, also when it is started there,
-// and goes on when there is room.
+// TestFull: on a full volume etcd ends and reports the reason, also at a start. It continues when
+// there is room.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	volume := shortDir(t)

@@ -21,16 +21,16 @@ import (
 // recovery.
 const revisionBump = 1_000_000_000
 
-// stagingDir is the folder in which a data directory is restored, until it is complete.
+// stagingDir is the directory in which a restore is prepared until it is complete.
 const stagingDir = "restoring"
 
-// Restore makes the database of a data directory, which must not have one, of a
-// snapshot that Save wrote. Before it is there it is handed to prepare, running, at
-// an endpoint. After an error, or a crash, there is no database; what is damaged,
-// or no snapshot, is an error.
+// Restore creates the database of a data directory from a snapshot that Save wrote. The directory
+// must not have a database. Restore runs the new etcd and passes its endpoint to prepare before the
+// database is final. After an error or a crash, there is no database. A damaged file, or a file
+// that is no snapshot, is an error.
 //
-// The database is at a higher revision than the snapshot was, and all before is
-// marked compacted, so that clients who know later revisions begin anew.
+// The database has a higher revision than the snapshot, and all earlier revisions are marked
+// compacted. So clients that know later revisions start over.
 func Restore(ctx context.Context, file string, config Config, prepare func(ctx context.Context, endpoint string) error) error {
 	dir, err := filepath.Abs(config.DataDir)
 	if err != nil {

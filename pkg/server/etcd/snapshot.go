@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// Save writes the database as it is now to a file, with a checksum. The file
-// appears when it is complete and on disk; one that is there is replaced.
+// Save writes a consistent copy of the database to a file, with a checksum. The file appears, or
+// replaces an existing file, only when it is complete and on disk.
 func (s *Server) Save(ctx context.Context, path string) error {
 	return save(ctx, s.endpoint, s.core.logger(), path)
 }
 
-// Save is that of Server.
+// Save does the same as Server.Save.
 func (p *Process) Save(ctx context.Context, path string) error {
 	return save(ctx, p.endpoint, newLogCore(logTo(p.config.Log)).logger(), path)
 }

@@ -41,8 +41,8 @@ func saved(t *testing.T) (file string, revision int64) {
 	return file, revision
 }
 
-// TestRestore: saved content is there, later content is not, and clients that know later revisions
-// are told to begin anew.
+// TestRestore: a restore has the saved content and no later content. Clients that know later
+// revisions must start over.
 func TestRestore(t *testing.T) {
 	log, ctx := ktesting.NewTestContext(t)
 	file, before := saved(t)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// WithRefusal answers a request for a resource of the groups with the error that refuse
-// has for it, before anything is done for it. Everything else goes on: discovery and
-// health are nobody's resource.
+// WithRefusal calls refuse for each request for a resource of the groups, and answers with its
+// error, if any, before anything else is done. Other requests, such as discovery and health checks,
+// pass.
 func WithRefusal(next http.Handler, groups sets.Set[string], codecs runtime.NegotiatedSerializer,
 	refuse func(info *request.RequestInfo, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// WithVersion names the version of the program in every answer to a request below the
-// paths of the groups, discovery and errors among them: /version is the host's, and
-// kube-apiserver passes headers of answers on. Behind authentication and authorization it
-// is told to nobody who cannot ask.
+// WithVersion adds a header with the program's version to every answer below the paths of the
+// groups, including discovery and errors. Clients see only the host's /version, but kube-apiserver
+// passes headers on. The filter must be behind authentication and authorization, so that only
+// authorized users see the version.
 func WithVersion(next http.Handler, groups sets.Set[string], version string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if group, below := strings.CutPrefix(r.URL.Path, "/apis/"); below {

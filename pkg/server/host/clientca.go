@@ -29,14 +29,13 @@ const (
 	clientCAPoll    = 5 * time.Millisecond
 )
 
-// PrimeClientCAs returns when the authorities of client certificates are loaded,
-// and keeps them up to date from then on.
+// PrimeClientCAs returns when the authorities of client certificates are loaded, and keeps them up
+// to date.
 //
-// The library starts loading them together with serving, and in between takes
-// the host's proxy for a stranger: users get 401, the host finds us unavailable,
-// and, worse, a connection that was made while only one of the two authorities
-// was known stays without a client certificate for as long as it lives, because
-// the TLS handshake asked for one of the other authority.
+// The library starts to load them when it starts to serve. Until they are loaded, it does not trust
+// the host's proxy: users get a 401, and the host marks the API unavailable. A connection that is
+// made while only one of the two authorities is known never gets a client certificate, because its
+// TLS handshake named the other authority.
 func PrimeClientCAs(ctx context.Context, config *genericapiserver.RecommendedConfig, client kubernetes.Interface) error {
 	authorities := config.SecureServing.ClientCA
 	runner, ok := authorities.(dynamiccertificates.ControllerRunner)

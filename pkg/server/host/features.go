@@ -23,26 +23,26 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
-// Feature is a part of the generic API server that reads resources of the host.
-// An informer that cannot list makes it unusable: an admission plugin then
-// answers every write with 403 after ten seconds, for ever.
+// Feature is a part of the generic API server that reads resources of the host. It is unusable
+// without the right to list them: an admission plugin then answers every write with 403 after ten
+// seconds.
 type Feature struct {
-	// Name is the admission plugin's, or what the log calls it.
+	// Name is the name of the admission plugin, or the name for the log.
 	Name string
 	// Lists names the resources that it lists and watches.
 	Lists []schema.GroupVersionResource
 	// Gets names the resources that it reads one by one.
 	Gets []schema.GroupVersionResource
-	// Optional features are switched off when a right is missing. Enforcement
-	// of somebody's policy is not optional: it is either not there on this
-	// host, or we may read it, or we do not start.
+	// Optional features are switched off if a right is missing. A feature that enforces policies of
+	// users is not optional: without its rights the process does not start, unless the host does
+	// not serve the policies.
 	Optional bool
 }
 
 // PriorityAndFairness is the name of the only feature that is no plugin.
 const PriorityAndFairness = "APIPriorityAndFairness"
 
-// Features returns the wanted features of the host. The versions are those that the library's
+// Features returns the features that this process uses, with the versions that the library's
 // informers use.
 func Features() []Feature {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
@@ -90,9 +90,9 @@ type Off struct {
 	Name, Reason string
 }
 
-// Without asks the host, and says which features this process goes without, given what a
-// person has disabled already. An error lists every right that is missing, or says which
-// question was not answered.
+// Without returns the features that the host does not support, or whose rights are missing, in
+// addition to the features that the user has disabled. Its error lists every missing right, or
+// names the failed request.
 func Without(ctx context.Context, client kubernetes.Interface, disabled []string) ([]Off, error) {
 	found, err := find(ctx, client, Features())
 	if err != nil {

@@ -18,26 +18,28 @@ import (
 )
 
 const (
-	// hostRetry is the wait between attempts to reach the host at start, and hostComplain the
-	// interval of log lines about it.
+	// hostRetry is the pause between tries to reach the host at start. hostComplain is the interval
+	// of log lines about an unreachable host.
 	hostRetry    = time.Second
 	hostComplain = 15 * time.Second
-	// defaultCredentialsPatience bounds the time for which the host may refuse our credentials at
-	// start.
+	// defaultCredentialsPatience is the time at start for which a host may refuse Penstock's
+	// credentials.
 	defaultCredentialsPatience = time.Minute
 
-	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
+	// oldestMinor and newestMinor bound the tested versions of the host, 1.oldestMinor to
+	// 1.newestMinor.
 	oldestMinor, newestMinor = 34, 37
 )
 
-// Host is the cluster that Penstock extends: the kube-apiserver that sends us
-// requests, says who may do what, and keeps what must outlive our store.
+// Host is the cluster that Penstock extends. Its kube-apiserver forwards requests, authorizes
+// users, and keeps the records that must outlive our store.
 type Host struct {
 	config  *rest.Config
 	version string
 	// skew of this machine's clock against the host's.
 	skew *clockSkew
-	// credentialsPatience bounds the time for which the host may refuse our credentials at start.
+	// credentialsPatience is the time at start for which the host may refuse Penstock's
+	// credentials.
 	credentialsPatience time.Duration
 }
 
@@ -87,8 +89,8 @@ func doubtOf(gitVersion string) string {
 	return ""
 }
 
-// UserAgent names a part of this process, so that the host's audit log tells
-// apart who asked for what.
+// UserAgent returns the user agent of a part of this process, which distinguishes its requests in
+// the host's audit log.
 func (h *Host) UserAgent(component string) string {
 	return "penstock/" + h.version + "/" + component
 }
@@ -97,7 +99,7 @@ func (h *Host) UserAgent(component string) string {
 // host's last answer.
 func (h *Host) ClockSkew() float64 { return h.skew.seconds() }
 
-// Config is the client configuration that all others are made of; do not change it.
+// Config returns the base of all client configurations; do not change it.
 func (h *Host) Config() *rest.Config { return h.config }
 
 // ConfigFor returns a client configuration for a part of this process.
@@ -107,7 +109,7 @@ func (h *Host) ConfigFor(component string) *rest.Config {
 	return config
 }
 
-// WithUserAgent makes clients that a library builds by itself say who they are.
+// WithUserAgent returns a wrapper that sets the user agent of clients that a library creates.
 func (h *Host) WithUserAgent(component string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return &userAgentRoundTripper{agent: h.UserAgent(component), next: next}
@@ -131,11 +133,10 @@ func (t *userAgentRoundTripper) WrappedRoundTripper() http.RoundTripper {
 	return t.next
 }
 
-// Wait returns when the host answers, or with an error when ctx ends. Nothing
-// can be concluded from a host that does not answer: whether this is a first
-// start or a lost store is written down there. A host that answers and does not take
-// our credentials is waited for as long as it takes to renew a token in a file, and is
-// an error then: somebody has to correct them.
+// Wait returns nil when the host answers, or an error when ctx ends. Penstock needs the host at
+// start: the host's records distinguish a first start from a lost store. A host that refuses our
+// credentials gets the time in which a token file is renewed. After that the refusal is an error,
+// because an administrator must correct the credentials.
 func (h *Host) Wait(ctx context.Context) error {
 	config := h.ConfigFor("start")
 	config.Timeout = 5 * time.Second

@@ -41,7 +41,7 @@ func kubeconfigFor(t *testing.T, address string) string {
 	return path
 }
 
-// A host that is not there yet is waited for: nothing may be concluded from it.
+// TestWaitForHost: Wait waits for a host that does not answer yet.
 func TestWaitForHost(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,8 +79,8 @@ func TestWaitForHost(t *testing.T) {
 	}
 }
 
-// TestHostRefusesCredentials: a token that is wrong is not a host that is down, and nobody
-// finds out when it is tried for ever.
+// TestHostRefusesCredentials: wrong credentials are an error after a while. Without an error nobody
+// would notice them.
 func TestHostRefusesCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -129,7 +129,7 @@ func TestKubeconfigErrors(t *testing.T) {
 	}
 }
 
-// TestTestedMinors: the minors of the host that are tested are those whose programs are pinned.
+// TestTestedMinors: the tested minors of the host are the minors of the pinned programs.
 func TestTestedMinors(t *testing.T) {
 	var want, got []string
 	for minor := oldestMinor; minor <= newestMinor; minor++ {

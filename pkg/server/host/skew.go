@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// skewLimit is the difference of clocks that is reported. The host's answers have whole
-	// seconds, and the time of their way.
+	// skewLimit is the difference of clocks from which it is logged. The Date of an answer has
+	// whole seconds, and the answer takes time to arrive.
 	skewLimit = time.Minute
-	// skewComplain is the interval of these reports.
+	// skewComplain is the interval of log lines about the difference.
 	skewComplain = 10 * time.Minute
 )
 

@@ -24,16 +24,16 @@ import (
 // Checks has the dependencies of our plugins.
 type Checks struct {
 	Host *host.Host
-	// Chains reads chains, when requests come.
+	// Chains reads chains during requests.
 	Chains privilege.Chains
 	// Target names the target that requesters need the right to use, empty for the host.
 	Target  string
 	Metrics metrics.KubeRegistry
 }
 
-// Initializer configures the admission plugins that check requesters. They have a client of
-// their own, so that the host's audit log distinguishes their reviews from others. They
-// have no cache, so that a withdrawn right has no effect any more.
+// Initializer returns the initializer of the admission plugins that check requesters. Its own
+// client distinguishes their reviews in the host's audit log. Without a cache, a withdrawn right
+// takes effect at once.
 func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 	config := c.Host.ConfigFor("privilege")
 	client, err := kubernetes.NewForConfig(config)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// servePoll is the interval of checks whether this process serves already.
+// servePoll is the interval of checks whether this process serves yet.
 const servePoll = 50 * time.Millisecond
 
 // ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of our kinds,
@@ -31,8 +31,8 @@ type ownSchemas struct {
 
 var _ openapi.Client = &ownSchemas{}
 
-// Paths implements openapi.Client. The first call waits until this process
-// serves; what it finds never changes.
+// Paths implements openapi.Client. The first call waits until this process serves. The paths never
+// change after that.
 func (s *ownSchemas) Paths() (map[string]openapi.GroupVersion, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,8 @@ func (s *ownSchemas) Paths() (map[string]openapi.GroupVersion, error) {
 	return s.paths, nil
 }
 
-// Schemas are for those of the library, whose own initializers do not: they give plugins what the library's own do not.
+// Schemas returns initializers that complete the library's own initializers: they give admission
+// plugins the schemas and manifests that the plugins need.
 func Schemas(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
 	host, err := kubernetes.NewForConfig(c.ClientConfig)
 	if err != nil {

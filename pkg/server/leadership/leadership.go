@@ -17,30 +17,28 @@ import (
 )
 
 const (
-	// LeaseName is the Lease that the replica holds whose controllers run.
+	// LeaseName is the name of the Lease of the replica that runs the controllers.
 	LeaseName = "penstock-controllers"
 
-	// termBackoff is the wait after a failed term.
+	// termBackoff is the pause after a failed term.
 	termBackoff = 2 * time.Second
 )
 
-// Times are the duration of a lease, and the interval of its renewals, RetryPeriod. Each renewal is
-// a write to the host's etcd.
+// Times are the periods of a lease. The leader renews the lease every RetryPeriod, with a write to
+// the host's etcd.
 type Times struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// ReplicatedTimes are for replicas that share an etcd. One that dies without
-// giving its lease back is succeeded after Duration and two retries, each of which
-// client-go stretches by up to 2.2: the first until the last renewal was seen, the
-// second until the lease that ran out is. That is 14.8 s.
+// ReplicatedTimes returns the times for replicas that share an etcd. A replica that dies without
+// releasing its lease is replaced within 14.8 s. That is Duration plus two retries: until the last
+// renewal is seen, and until the expiry is seen. client-go stretches each retry by up to 2.2.
 func ReplicatedTimes() Times {
 	return Times{Duration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 2 * time.Second}
 }
 
-// SingleTimes are for the one process that can serve an embedded store. Nobody
-// waits to take over: the process that opens the store next has the same identity, and leads at
-// once.
+// SingleTimes returns the times for the only process of an embedded store. No other process waits
+// for the lease: the next process that opens the store has the same identity, and leads at once.
 func SingleTimes() Times {
 	return Times{Duration: time.Minute, RenewDeadline: 45 * time.Second, RetryPeriod: 15 * time.Second}
 }
@@ -52,7 +50,7 @@ const leaseRequestTimeout = 3 * time.Second
 // Options of a Leadership; all are required.
 type Options struct {
 	Controllers []Controller
-	// Term is the shared part of all terms. Manager and Metrics are made anew in each.
+	// Term is the part that all terms share. Each term gets its own Manager and Metrics.
 	Term Term
 	// Loopback is a privileged client configuration for our own API, of these types.
 	Loopback *rest.Config
@@ -61,18 +59,18 @@ type Options struct {
 	Revisions Revisions
 	// Own writes revisions within this process.
 	Own RevisionWriter
-	// Metrics are those of the term that runs.
+	// Metrics holds the metrics of the current term.
 	Metrics *Metrics
 	// Host is for the lease.
 	Host *rest.Config
-	// Identity of this replica. A replica that comes back with the identity it had need not
-	// wait for its own lease to run out.
+	// Identity of this replica. A replica that restarts with the same identity need not wait for
+	// its lease to expire.
 	Identity string
 	Times    Times
 }
 
-// Leadership runs the controllers, a term, for as long as this replica holds the lease,
-// again and again. Losing the lease ends the term and nothing else: the API goes on.
+// Leadership runs the controllers in terms: a term lasts as long as this replica holds the lease.
+// Losing the lease ends the term only; the API continues.
 type Leadership struct {
 	Options
 	writes ownWrites

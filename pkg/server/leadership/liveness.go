@@ -11,14 +11,14 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// Liveness has the checks that detect hanging controllers. A failing check fails /livez, so the
-// process is restarted.
+// Liveness holds the checks by which controllers report that they hang. A failing check makes
+// /livez fail, so that the kubelet restarts the process.
 type Liveness struct {
 	mu     sync.Mutex
 	checks map[string]func() error
 }
 
-// Add registers a check for the rest of the term. It must return at once.
+// Add registers a check for the rest of the term. The check must return at once.
 func (l *Liveness) Add(name string, check func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

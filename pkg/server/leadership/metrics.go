@@ -7,10 +7,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metrics are the metrics of the term that runs here, if one does: a replica
-// that does not lead has nothing to say about revisions, and what a former term
-// counted is of no use to the next. It is a registry of Prometheus' own, because
-// component-base keeps every one that it ever made.
+// Metrics holds the metrics of the current term, if this replica leads. Only the leader has metrics
+// of revisions, and each term starts with new counters. Metrics uses a Prometheus registry, because
+// component-base keeps every registry that it has created.
 type Metrics struct {
 	current atomic.Pointer[prometheus.Registry]
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// RevisionWriter writes revisions whose resourceVersion is still this one, and makes them what
-// is stored. Errors are those of a request.
+// RevisionWriter writes revisions whose stored resourceVersion is unchanged, and updates the given
+// object to the stored state. It returns the same errors as a request.
 type RevisionWriter interface {
 	// UpdateStatus writes status.
 	UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error
-	// UpdateDeleted writes all but status of one that is being deleted.
+	// UpdateDeleted writes everything except status of a revision that is being deleted.
 	UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error
 }
 

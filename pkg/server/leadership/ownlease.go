@@ -36,8 +36,8 @@ type ownWrites struct {
 	attempted    map[int64]bool
 }
 
-// Get returns the record, with another holder when a process of our identity holds the
-// lease, and this one has written it, but not as it is now.
+// Get returns the record of the lease. It changes the holder if another process of our identity
+// holds the lease, which shows in a renewal that this process has not written.
 func (l ownLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	switch {
@@ -58,13 +58,13 @@ func (l ownLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, 
 	return record, raw, nil
 }
 
-// Create notes what it writes.
+// Create creates the lease and notes the renewal time.
 func (l ownLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writes.attempt(record.RenewTime.UnixMicro())
 	return l.writes.note(record.RenewTime.UnixMicro(), l.Interface.Create(ctx, record))
 }
 
-// Update notes what it writes.
+// Update updates the lease and notes the renewal time.
 func (l ownLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writes.attempt(record.RenewTime.UnixMicro())
 	return l.writes.note(record.RenewTime.UnixMicro(), l.Interface.Update(ctx, record))

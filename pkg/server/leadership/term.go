@@ -25,20 +25,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// termGrace bounds the time in which controllers finish their work at the end of the term.
+// termGrace is the time that controllers have to finish their current work when the term ends.
 const termGrace = 5 * time.Second
 
 // Controller is a loop that runs where this replica is the leader.
 type Controller struct {
 	// Name for logs and errors.
 	Name string
-	// Start adds the loop to the term's manager, which starts it. It is called
-	// anew in each term, with a new manager.
+	// Start adds the loop to the term's manager, which starts the loop. Each term calls it again
+	// with a new manager.
 	Start func(ctx context.Context, term Term) error
 }
 
-// Term has the parts for controllers while this replica is the leader. None of it may be used
-// afterwards, but for the store.
+// Term holds the parts for controllers while this replica leads. After the term, only the store may
+// be used.
 type Term struct {
 	// Manager has clients and caches for our own API. Its runnables run until the term
 	// ends.
@@ -46,33 +46,33 @@ type Term struct {
 	// Host is for clients of the host cluster in the name of this process. It has no
 	// rate limit.
 	Host *rest.Config
-	// Namespace of the host for everything that belongs to this process.
+	// Namespace is the namespace of this process's objects in the host.
 	Namespace string
 	// Target is for clients of the cluster that revisions are rolled out to, in the
 	// name of the engine.
 	Target *rest.Config
-	// TargetName is that of the right to use this cluster, empty when it is the host.
+	// TargetName is the name of the default target in the right to use it, empty for the host.
 	TargetName string
-	// Visitor finds out which other clusters are, and makes them ours.
+	// Visitor identifies other target clusters and claims them.
 	Visitor target.Visitor
-	// Executor is for clients of the host cluster that execute plans: it has the
-	// rights that the profiles need, and no others.
+	// Executor is the configuration for clients of the host that execute plans. It has only the
+	// rights that profiles need.
 	Executor *rest.Config
-	// Templates is for clients of the host cluster that read what templates of images name: it
-	// may read what it was granted.
+	// Templates is the configuration for clients of the host that read the fields of image
+	// templates. It has only the rights that administrators granted.
 	Templates *rest.Config
 	// Profiles are the identities of profiles that users define.
 	Profiles Profiles
-	// Account is for clients of the host in the name of a ServiceAccount of somebody else, who
-	// lets this process ask for its tokens.
+	// Account returns a configuration for clients of the host in the name of a user's
+	// ServiceAccount. Penstock needs the right to request its tokens.
 	Account func(namespace, name string) *rest.Config
 	// Skew is by how much the clock of this machine is ahead of the host's.
 	Skew func() time.Duration
-	// Redactor hides what is not to be in messages, events and logs.
+	// Redactor removes confidential values from messages, events and logs.
 	Redactor *redact.Redactor
-	// Liveness takes the checks that detect a hanging loop.
+	// Liveness takes checks by which a loop reports that it hangs.
 	Liveness *Liveness
-	// Metrics takes metrics of the term; nobody sees them when it has ended.
+	// Metrics takes metrics of the term. They are not served after the term.
 	Metrics prometheus.Registerer
 	// Records are the part of the store that is not behind our API.
 	database.Records
@@ -80,9 +80,9 @@ type Term struct {
 
 // Profiles are identities under which the plans of profiles are executed that users define.
 type Profiles interface {
-	// Grant makes the identity of a profile have some rights and no others.
+	// Grant gives the identity of a profile exactly the given rights.
 	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
-	// Withdraw removes the identity of a profile, and Granted are those that there are.
+	// Withdraw removes the identity of a profile. Granted lists the profiles with identities.
 	Withdraw(ctx context.Context, name string) error
 	Granted(ctx context.Context) ([]string, error)
 	// Account is the ServiceAccount of a profile, as namespace/name, and ConfigFor is for

@@ -15,12 +15,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Revisions are the revisions of this process. Listing and watching gives them without the
-// objects of their phases, and reading gives whole ones.
+// Revisions reads the revisions of this process. Lists and watches omit the objects of phases; Read
+// and ReadAll return whole revisions.
 type Revisions interface {
 	toolscache.ListerWatcher
-	// Read reads a revision by name, and ReadAll those that a selector matches. They are the
-	// caller's, and at least as new as the events that were sent.
+	// Read reads a revision by name. ReadAll reads the revisions that a selector matches. The
+	// caller owns the results, which are at least as new as the delivered events.
 	Read(ctx context.Context, name string, into *v1alpha1.ClusterExtensionRevision) error
 	ReadAll(ctx context.Context, selector labels.Selector, into *v1alpha1.ClusterExtensionRevisionList) error
 }
@@ -57,8 +57,8 @@ func (c *termCache) Get(ctx context.Context, key client.ObjectKey, object client
 	return c.Cache.Get(ctx, key, object, options...)
 }
 
-// List implements client.Reader. Revisions that are not copied have no objects in their
-// phases: they are those of the informer.
+// List implements client.Reader. With UnsafeDisableDeepCopy, it returns the informer's revisions,
+// which have no objects in their phases.
 func (c *termCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	revisions, ok := list.(*v1alpha1.ClusterExtensionRevisionList)
 	asked := (&client.ListOptions{}).ApplyOptions(options)

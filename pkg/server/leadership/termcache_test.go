@@ -92,7 +92,8 @@ func (informed) List(context.Context, client.ObjectList, ...client.ListOption) e
 	return errInformed
 }
 
-// Controllers read whole revisions: those of informers have no objects.
+// TestRevisionsAreReadWhole: controllers read whole revisions, although revisions of informers have
+// no objects.
 func TestRevisionsAreReadWhole(t *testing.T) {
 	reader := &termCache{Cache: informed{}, revisions: whole{}}
 	var one v1alpha1.ClusterExtensionRevision

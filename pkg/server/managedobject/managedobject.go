@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FieldManager owns what this process writes to the host for itself.
+// FieldManager is the field manager of this process's own objects in the host.
 const FieldManager = "penstock"
 
 // Object is one object that this process keeps in the host as it should be.
@@ -32,7 +32,8 @@ func (o Object) String() string {
 	return o.Resource.GroupResource().String() + " " + name
 }
 
-// ApplyOptions are those of Object.Apply: what this process owns, it takes back.
+// ApplyOptions returns the options for Object.Apply. Force takes back fields that other managers
+// have changed.
 func ApplyOptions() metav1.ApplyOptions {
 	return metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 }

@@ -14,7 +14,7 @@ import (
 type Role int
 
 const (
-	// ServerOnly is the server whose etcd is elsewhere.
+	// ServerOnly is a server with an external etcd.
 	ServerOnly Role = iota
 	// BesideStore is the server that runs the embedded etcd.
 	BesideStore
@@ -23,21 +23,19 @@ const (
 )
 
 const (
-	// goPercent is the part of the container's memory that Go may count. The kernel counts more:
-	// its own memory for the processes, and the pages of files in use.
+	// goPercent is the share of the container's memory limit for memory that Go counts. The kernel
+	// also counts its own memory for the processes, and pages of files in use.
 	goPercent = 85
-	// storePercent is the part of that for the embedded etcd. With 5,000 revisions it has a fifth
-	// of the heap and stacks of both processes.
+	// storePercent is the share of the embedded etcd in that. With 5,000 revisions etcd has a fifth
+	// of both processes' heap and stacks.
 	storePercent = 20
 )
 
-// Limit has Go collect garbage in this process before both processes together reach the
-// memory that they may have: the more often, the nearer they are. It returns what this
-// process may have of it, in bytes, math.MaxInt64 where nothing is bounded.
+// Limit sets the memory limit of the Go runtime for this process, and returns it in bytes;
+// math.MaxInt64 means no limit. Near its limit Go collects garbage more often.
 //
-// Their limit is GOMEMLIMIT, of both processes together, or else a part of the
-// memory of their container, which is that of the control group and those above it
-// (memory.max). GOMEMLIMIT=off is no limit, whatever the container has.
+// The limits of both processes together are GOMEMLIMIT, or else a part of the container's memory:
+// the least memory.max of the control group and its parents. GOMEMLIMIT=off means no limit.
 func Limit(role Role) (int64, error) {
 	total, err := available(os.Getenv("GOMEMLIMIT"), debug.SetMemoryLimit(-1), memlimit.FromCgroup)
 	if err != nil {
@@ -51,9 +49,8 @@ func Limit(role Role) (int64, error) {
 // bodiesPart is which part of the limit of this process request bodies may have.
 const bodiesPart = 3
 
-// ForBodies returns how much memory, in bytes, all request bodies may have at a time: the
-// given amount, and at most a third of the limit of this process. Other memory of the
-// process comes on top of it.
+// ForBodies returns the memory for all concurrent request bodies, in bytes: the given amount, but
+// at most a third of the limit of this process.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 
 // available returns the memory, as Go counts it, that all processes of the container may have. The

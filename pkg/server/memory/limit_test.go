@@ -68,7 +68,7 @@ func TestForBodies(t *testing.T) {
 	}
 }
 
-// The limit is that of the Go runtime afterwards.
+// TestLimit: Limit sets the limit of the Go runtime.
 func TestLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(1 << 40)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })

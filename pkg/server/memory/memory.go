@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// interval is the interval of checks whether memory can be returned.
+	// interval is the interval of checks for memory to return to the system.
 	interval = 5 * time.Second
-	// quietBytes bounds the allocations of an interval that has nothing but watches, leases and
-	// probes.
+	// quietBytes bounds the allocations in an interval that counts as idle. Watches, leases and
+	// probes allocate less.
 	quietBytes = 8 << 20
 	// leastSpare is the least gain of a collection, in bytes, also as a part of the memory in use:
 	// a collection looks at all of that. A server that does nothing makes so much garbage in 20 s,
@@ -24,7 +24,7 @@ const (
 
 // usage is the memory of this process, in bytes.
 type usage struct {
-	// Allocated is all that was ever allocated on the heap.
+	// Allocated is the total of bytes ever allocated on the heap.
 	Allocated uint64
 	// Live is the memory that the last collection found in use.
 	Live uint64
@@ -50,12 +50,10 @@ func freeHeap() {
 	debug.FreeOSMemory()
 }
 
-// GiveBack returns memory to the system when a burst of work is over, until the
-// context ends.
+// GiveBack returns memory to the system after a burst of work, until ctx ends.
 //
-// Go collects again when the heap has grown by its percentage, and while nothing
-// happens that may be never: what a start or a large list needed for a moment would
-// count as this process' memory for hours.
+// Go collects garbage when the heap has grown by a percentage. An idle process may never reach
+// that, and would keep the memory of its start or of a large list for hours.
 func (s *Spare) GiveBack(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

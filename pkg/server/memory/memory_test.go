@@ -7,8 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// TestGiveBack gives memory back when it is quiet and worth the work, and then
-// only.
+// TestGiveBack: memory is returned only when the process is idle and there is enough to return.
 func TestGiveBack(t *testing.T) {
 	const mb = 1 << 20
 	cases := map[string]struct {
@@ -48,7 +47,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestReadMemory sees garbage, and that it is gone.
+// TestReadMemory: readUse counts garbage, and no longer after a collection.
 func TestReadMemory(t *testing.T) {
 	const size = 64 << 20
 	before := readUse()

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 )
 
-// Handler serves what the generic API server and the controllers measure, and
-// what is measured of one server and its embedded etcd. Each has a registry of its own.
+// Handler serves the metrics of the generic API server, of the controllers, and of the given
+// registries of one server and its embedded etcd.
 func Handler(own ...prometheus.Gatherer) http.Handler {
 	// The stock route registers the API server's metrics when it is installed;
 	// only that is wanted here.
@@ -39,8 +39,8 @@ func (g notEtcd) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// FirstWins merges registries. A metric of several of them (the Go runtime, for
-// one) is taken from the first.
+// FirstWins merges registries. If several have the same metric, such as the metrics of the Go
+// runtime, it takes the metric of the first.
 type FirstWins []prometheus.Gatherer
 
 // Gather implements prometheus.Gatherer.

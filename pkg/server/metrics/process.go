@@ -10,16 +10,16 @@ import (
 
 // Process are the metrics that each replica exposes, whether or not it leads.
 type Process struct {
-	// Leading reports whether controllers run here, Full whether the store takes no writes,
-	// Degraded whether it is one that must not be served. Both are required.
+	// Leading reports whether controllers run here, Full whether the store takes no writes, and
+	// Degraded whether the store must not be served. All are required.
 	Leading, Full, Degraded func() bool
 	// Unreadable returns the number of unreadable records of the store, by kind. It is required.
 	Unreadable func() map[string]int
-	// Volume returns the numbers of bytes that are free on the volume of the store, and that must
-	// be free. ok is false if they are unknown. It is required.
+	// Volume returns the free bytes of the store's volume, and the bytes that must stay free. ok is
+	// false if they are unknown. It is required.
 	Volume func() (free, reserve uint64, ok bool)
-	// Refusals returns the number of creates that exceeded a share of the store, by the owner of
-	// the share. It is required.
+	// Refusals returns the number of creates that exceeded a share of the store, by share. It is
+	// required.
 	Refusals func() map[string]int
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are

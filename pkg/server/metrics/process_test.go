@@ -42,7 +42,8 @@ func process(leading func() bool) Process {
 	}
 }
 
-// Registered metrics are those that the catalogue lists of every replica, and no others.
+// TestCatalogue: the registered metrics are exactly the metrics that the catalogue lists for every
+// replica.
 func TestCatalogue(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(process(func() bool { return true })); err != nil {

@@ -8,7 +8,8 @@ import (
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 )
 
-// TestDefinitionsAreValid: kube-apiserver takes each definition, and it is that of its kind.
+// TestDefinitionsAreValid: kube-apiserver accepts each definition, and each definition has its
+// kind.
 func TestDefinitionsAreValid(t *testing.T) {
 	for _, d := range Definitions() {
 		t.Run(d.Kind, func(t *testing.T) {

@@ -59,9 +59,9 @@ func FreezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfig
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
 }
 
-// FreezePolicy holds the author of a freeze to their own name. It is about one
-// ConfigMap of the namespace, and its data: who only adds a label does not become its
-// author. Defaults of matchConstraints are said, as in serviceaccounts.LimitPolicy.
+// FreezePolicy ensures that the recorded author of a freeze is the user who wrote it. It covers the
+// data of one ConfigMap in the namespace: a user who only adds a label does not become the author.
+// It sets the defaults of matchConstraints for the reason given at serviceaccounts.LimitPolicy.
 func FreezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	configMaps := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE").WithScope(admissionv1.AllScopes)

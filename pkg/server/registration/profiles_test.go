@@ -26,8 +26,8 @@ func identityOf(name, profile string) []runtime.Object {
 	}
 }
 
-// TestUnregisterProfiles: nothing is left of the identities of profiles, what others have
-// labelled or named alike stays, and what fails can be done again.
+// TestUnregisterProfiles: the identities of profiles are removed. Objects of other owners with
+// similar names or labels stay. A failed removal can be repeated.
 func TestUnregisterProfiles(t *testing.T) {
 	all := slices.Concat(identityOf("penstock-profile-numa", "numa"), identityOf("penstock-profile-swap", "swap"),
 		identityOf("theirs", "numa"), identityOf("penstock-profile-author", ""), identityOf("penstock-profile-", ""))

@@ -36,7 +36,7 @@ import (
 const (
 	// ServiceName is the Service behind which kube-apiserver finds us.
 	ServiceName = "penstock"
-	// ServiceAccount is that of this process, where it runs in a pod.
+	// ServiceAccount is the ServiceAccount of this process in a Pod.
 	ServiceAccount = "penstock"
 	// registeredAnnotation changes with every registration: a change of an
 	// APIService makes the aggregator look at once whether we answer, where it
@@ -49,11 +49,11 @@ const (
 	versionPriority      = 90
 
 	availableTimeout = 30 * time.Second
-	// registerRetry is the wait after a failed registration.
+	// registerRetry is the pause after a failed registration.
 	registerRetry = 15 * time.Second
 )
 
-// Options say what is registered, and where it is reached.
+// Options describe the registration, and the address of this process.
 type Options struct {
 	Core       kubernetes.Interface
 	Aggregator aggregator.Interface
@@ -63,10 +63,11 @@ type Options struct {
 	Jobs     []serviceaccounts.Job
 	// Namespace of the Service.
 	Namespace string
-	// Host and Port are where kube-apiserver reaches this process.
+	// Host and Port are the address at which kube-apiserver reaches this process.
 	Host string
 	Port int
-	// ExternalService is true when somebody else makes the Service; Port is then its.
+	// ExternalService is true if Penstock does not create the Service. Port is then the port of
+	// that Service.
 	ExternalService bool
 	// Trust verifies our certificate, for the name of the Service.
 	Trust    *Trust
@@ -75,10 +76,8 @@ type Options struct {
 	Webhooks []webhook.Webhook
 }
 
-// Registration makes the host send requests for our groups to this process. It
-// is never taken back when the process stops: a restart, or a second replica,
-// would otherwise take the API away; removing it is a deliberate act, see
-// Unregister.
+// Registration makes the host send requests for our groups to this process. The end of the process
+// does not remove it, because a restart or a second replica still needs the API; see Unregister.
 type Registration struct {
 	options Options
 	now     func() time.Time
@@ -142,7 +141,7 @@ func (r *Registration) register(ctx context.Context) error {
 	return r.applyWebhooks(ctx)
 }
 
-// DefaultNamespace is the namespace of all objects of Penstock in the host.
+// DefaultNamespace is the namespace of Penstock's objects in the host.
 const DefaultNamespace = "penstock-system"
 
 // Versions are the group versions that are served and registered.
@@ -287,8 +286,7 @@ func (r *Registration) waitAvailable(ctx context.Context, name string) error {
 	return nil
 }
 
-// Run registers, trying again until it worked: what keeps the host from reaching
-// us may be repaired while we run.
+// Run registers, and retries until it succeeds: the obstacle may be removed while Penstock runs.
 func (r *Registration) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for {

@@ -24,8 +24,8 @@ func configMap(version string, entries ...metav1.ManagedFieldsEntry) *corev1.Con
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", ResourceVersion: version, ManagedFields: entries}}
 }
 
-// TestUntouched: nothing is written while our own entry is as we left it, whatever others
-// write beside it.
+// TestUntouched: nothing is written while our entry in managedFields is unchanged, whatever other
+// managers write.
 func TestUntouched(t *testing.T) {
 	const ours, other = `{"f:data":{}}`, `{"f:metadata":{}}`
 	mine := applied(managedobject.FieldManager, metav1.ManagedFieldsOperationApply, ours)
@@ -95,7 +95,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLeadsHere: only what leads to our Service is removed with us.
+// TestLeadsHere: Unregister removes only webhooks that point to our Service.
 func TestLeadsHere(t *testing.T) {
 	u := &unregistration{namespace: "ns"}
 	for name, tc := range map[string]struct {
@@ -113,7 +113,7 @@ func TestLeadsHere(t *testing.T) {
 	}
 }
 
-// TestOnlyOurs: a role that somebody else wrote, too, belongs to them.
+// TestOnlyOurs: a role with a second field manager is not removed.
 func TestOnlyOurs(t *testing.T) {
 	mine := applied(managedobject.FieldManager, metav1.ManagedFieldsOperationApply, `{}`)
 	for name, tc := range map[string]struct {
@@ -130,8 +130,8 @@ func TestOnlyOurs(t *testing.T) {
 	}
 }
 
-// TestUserRoles: the roles that registration makes can be read, and each has a name and
-// is aggregated into a role of Kubernetes or has rules of its own.
+// TestUserRoles: each role of the registration can be read and has a name. It is aggregated into a
+// role of Kubernetes, or has rules of its own.
 func TestUserRoles(t *testing.T) {
 	roles, err := userRoles()
 	if err != nil || len(roles) == 0 {

@@ -28,15 +28,14 @@ const (
 	// object.
 	keepRetry    = 250 * time.Millisecond
 	keepRetryMax = time.Minute
-	// settle is the time after which every kube-apiserver knows a new bundle. A leaf of a new
-	// authority is served only after it.
+	// settle is the time that kube-apiservers may take to read a new CA bundle. A leaf of a new
+	// authority is served only after that.
 	settle = 10 * time.Second
 )
 
-// Keeper restores objects that somebody else changed or deleted. It watches each
-// by name and compares our own entry in managedFields: while that is what it was
-// after our last apply, nobody changed a value of ours, and nothing is asked of
-// the host.
+// Keeper restores objects that another user changed or deleted. It watches each object by name, and
+// compares our entry in managedFields with the entry after our last apply. While they are equal, no
+// value of ours has changed, and Keeper sends no request.
 type Keeper struct {
 	client    kubernetes.Interface
 	metadata  metadata.Interface
@@ -46,7 +45,7 @@ type Keeper struct {
 
 	queue workqueue.TypedRateLimitingInterface[string]
 	mu    sync.Mutex
-	// written has the objects as this process has written them last.
+	// written holds the objects after our last apply.
 	written map[string]writtenObject
 }
 
@@ -64,8 +63,8 @@ const (
 	adoptKey = "adopt"
 )
 
-// NewKeeper returns a keeper of objects. It listens for other bundles once it is a
-// listener of trust, see Trust.AddListener.
+// NewKeeper returns a keeper of objects. Add it as a listener of trust, so that it applies changed
+// bundles (see Trust.AddListener).
 func NewKeeper(client kubernetes.Interface, metadatas metadata.Interface, namespace string, objects []managedobject.Object, trust *Trust) *Keeper {
 	return &Keeper{
 		client: client, metadata: metadatas, namespace: namespace, objects: objects, trust: trust,

@@ -15,9 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 )
 
-// Trust verifies the certificate that we show, over time. The certificate is our own, of an
-// authority that all replicas share; or it comes from files, and what verifies it may come from
-// another one.
+// Trust provides the CA bundle that verifies our serving certificate. The authority that all
+// replicas share signs the certificate, or the certificate and the bundle come from files.
 type Trust struct {
 	shared *certificates.Shared
 	leaf   *certificates.Leaf
@@ -29,9 +28,9 @@ type Trust struct {
 	since time.Time
 }
 
-// NewSharedTrust is for a certificate of the authority that all replicas share in a
-// Secret of the namespace, which is made when it is not there. The certificate is for
-// these names and addresses; serve with Leaf.
+// NewSharedTrust returns the trust for a certificate of the authority that all replicas share. Its
+// Secret in the namespace is created if it is missing. The certificate is for these names and
+// addresses; serve with Leaf.
 func NewSharedTrust(ctx context.Context, client kubernetes.Interface, namespace string, names []string, ips []net.IP) (*Trust, error) {
 	shared, err := certificates.Share(ctx, client, namespace, certificates.AuthoritySecret, clock.RealClock{})
 	if err != nil {
@@ -44,8 +43,8 @@ func NewSharedTrust(ctx context.Context, client kubernetes.Interface, namespace 
 	return &Trust{shared: shared, leaf: leaf}, nil
 }
 
-// NewFileTrust is for a certificate that comes from files, and that a bundle in another
-// file verifies. Without that file's name nobody has said what does.
+// NewFileTrust returns the trust for a certificate from a file. bundle is the file that verifies
+// it; empty means that no bundle is known.
 func NewFileTrust(bundle string) (*Trust, error) {
 	if bundle == "" {
 		return &Trust{}, nil
@@ -57,10 +56,10 @@ func NewFileTrust(bundle string) (*Trust, error) {
 	return &Trust{file: file}, nil
 }
 
-// Leaf is the certificate to serve with, nil when it comes from files.
+// Leaf returns the serving certificate, nil if the certificate comes from a file.
 func (t *Trust) Leaf() *certificates.Leaf { return t.leaf }
 
-// Bundle verifies our certificate, PEM; empty when nobody said what does.
+// Bundle returns the CA bundle for our certificate as PEM; empty if none is known.
 func (t *Trust) Bundle() []byte {
 	switch {
 	case t.shared != nil:
@@ -72,7 +71,7 @@ func (t *Trust) Bundle() []byte {
 	}
 }
 
-// AddListener tells somebody when the bundle is another.
+// AddListener adds a listener for changes of the bundle.
 func (t *Trust) AddListener(listener dynamiccertificates.Listener) {
 	switch {
 	case t.shared != nil:
@@ -82,7 +81,7 @@ func (t *Trust) AddListener(listener dynamiccertificates.Listener) {
 	}
 }
 
-// Run follows the Secret, or the file, until ctx ends.
+// Run watches the Secret or the file until ctx ends.
 func (t *Trust) Run(ctx context.Context) {
 	switch {
 	case t.shared != nil:

@@ -23,13 +23,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// Unregister takes back everything that registration of these versions made in a host,
-// so that the host sends nothing to Penstock any more and nothing waits for it. The
-// store and what was rolled out are not touched. Removed is called with each thing that
-// was removed.
+// Unregister removes every object that registration of these versions created in a host, so that
+// the host sends no requests to Penstock. It keeps the store and all rolled out objects. It calls
+// removed with each removed object.
 //
-// The namespace is marked first: a process that still runs, or that starts again,
-// puts nothing back. Each step can be repeated.
+// It marks the namespace first, so that a running or restarted process does not register again.
+// Each step can be repeated.
 func Unregister(ctx context.Context, config *rest.Config, namespace string, versions []schema.GroupVersion, now time.Time, removed func(what string)) error {
 	u, err := newUnregistration(config, namespace, versions, removed)
 	if err != nil {
@@ -43,9 +42,9 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service)
 }
 
-// Withdraw removes what makes a host send requests to a process outside of the cluster, which has
-// ended. The rest of the registration stays, and an installation in the cluster takes it over.
-// Removed is called with each thing that was removed.
+// Withdraw removes the objects that make a host send requests to an ended process outside of the
+// cluster. The rest of the registration stays for an installation in the cluster. It calls removed
+// with each removed object.
 func Withdraw(ctx context.Context, config *rest.Config, namespace string, versions []schema.GroupVersion, removed func(what string)) error {
 	u, err := newUnregistration(config, namespace, versions, removed)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// WebhookConfiguration is the name of what registers our webhooks in the host.
+// WebhookConfiguration is the name of our webhook configurations in the host.
 const WebhookConfiguration = "penstock"
 
 // applyWebhooks registers them. Without the right to, they are not asked, and

@@ -2,23 +2,24 @@ package serviceaccounts
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// Job is something that this process does in the host in a name of its own, so
-// that its rights, its part of the audit log and its priority are its own too.
+// Job is work that this process does in the host under its own identity. So its rights, its
+// requests in the audit log and its priority are separate.
 type Job struct {
 	// Name of its ServiceAccount, and of the ClusterRole and the
 	// ClusterRoleBinding that give it its rights.
 	Name string
-	// Rules are those rights; none for a job that has what others bind to its ServiceAccount.
+	// Rules are the rights of the job. A job without rules has only the rights that administrators
+	// bind to its ServiceAccount.
 	Rules []rbacv1.PolicyRule
-	// Limit says which requests of the job the host's admission allows, whatever its rights are; nil
-	// allows all.
+	// Limit restricts the requests of the job by admission, in addition to its rights; nil allows
+	// all.
 	Limit *Limit
 }
 
-// Limit says by policy what rights cannot say: that they are for dry-runs, or not for
+// Limit is a policy for restrictions that RBAC cannot express, such as only dry-runs, or no
 // subresources.
 type Limit struct {
-	// Allows is a CEL expression that holds for what the job may do.
+	// Allows is a CEL expression that is true for allowed requests.
 	Allows string
 	// Message is for everything else.
 	Message string
@@ -28,19 +29,19 @@ type Limit struct {
 // act at once, and a connection may use all that is behind it.
 const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
 
-// Jobs are all that have an identity of their own.
+// Jobs returns the jobs with identities of their own.
 func Jobs() []Job { return []Job{Engine(), Reader(), Executor(), Templates()} }
 
-// Engine is the job of writing what revisions say. A bundle may have any object, so
-// its rights are on all of them; they are the verbs that the engine uses and no
-// others: it impersonates nobody, and deletes one object at a time. Admission says
-// who may have it do what.
+// Engine is the job that writes the objects of revisions. A bundle may contain any kind, so its
+// rights cover all resources. They are limited to the verbs that the engine uses: it impersonates
+// nobody, and deletes one object at a time. Admission decides which users may roll out which
+// objects.
 //
-// Roles that grant more than it has itself take escalate and bind; the other verbs
-// are what API servers ask of who writes certain objects.
+// The engine needs escalate and bind to write roles with more rights than its own. API servers
+// require the other special verbs for writing certain objects.
 //
-// A right to all resources is one to all subresources: to tokens of every
-// ServiceAccount, and to a shell in every Pod. The limit takes these away.
+// A right to all resources includes all subresources, such as tokens of every ServiceAccount and a
+// shell in every Pod. The limit forbids these.
 func Engine() Job {
 	return Job{
 		Name: "penstock-engine",
@@ -54,15 +55,13 @@ func Engine() Job {
 	}
 }
 
-// Reader is the job of comparing revisions with the cluster for the user who asks: it
-// reads objects, and has the host try what a rollout would write. A caller sees of that
-// what their own rights allow, not these. It lists what the causes of objects that are
-// not ready are found in, and what an upgrade of the cluster depends on.
+// Reader is the job that compares revisions with the cluster for a user. It reads objects, and
+// sends the writes of a rollout as dry-runs. The results are filtered by the caller's own rights.
+// It also lists objects that explain unready objects, or that an upgrade of the cluster depends on.
 //
-// A dry-run is authorised as the write that it stands for: patch for server-side
-// apply, create where the object does not exist, and for roles that give more than
-// the reader has, escalate and bind. It changes nothing, and the policy sees to it
-// that nothing else is done with these rights.
+// A dry-run needs the same rights as its write: patch for server-side apply, and create for a new
+// object. A role with more rights than the reader's own needs escalate and bind. The policy allows
+// these rights for dry-runs only.
 func Reader() Job {
 	return Job{
 		Name: "penstock-reader",
@@ -83,8 +82,8 @@ func Reader() Job {
 	}
 }
 
-// Executor is the job of computing and executing plans. It reads no Secrets, it
-// patches and never updates, and it touches nothing but what profiles name.
+// Executor is the job that computes and executes plans. It reads no Secrets, patches but never
+// updates, and touches only the objects of profiles.
 func Executor() Job {
 	return Job{
 		Name: "penstock-executor",
@@ -107,9 +106,9 @@ func Executor() Job {
 	}
 }
 
-// Templates is the job of reading what templates of images name. It may read nothing until an
-// administrator grants it, object by object: what it reads comes to be in an image that
-// others see. It writes nothing, with any grant.
+// Templates is the job that reads the fields of image templates. It has no rights until an
+// administrator grants them, object by object, because the values become part of an image reference
+// that others see. It writes nothing, with any grant.
 func Templates() Job {
 	return Job{
 		Name:  "penstock-templates",

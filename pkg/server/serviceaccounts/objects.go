@@ -19,7 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// Objects are the objects that give a job its identity and its rights. Limits come before them.
+// Objects returns the objects that give a job its identity and its rights. Apply the objects of
+// Limits first.
 func (a *Accounts) Objects(j Job) []managedobject.Object {
 	options := managedobject.ApplyOptions()
 	accounts, roles := a.options.Client.CoreV1().ServiceAccounts(a.options.Namespace), a.options.Client.RbacV1()
@@ -56,8 +57,8 @@ func (a *Accounts) Objects(j Job) []managedobject.Object {
 // LimitsName is the name of the policy that holds jobs to their limits, and of its binding.
 const LimitsName = "penstock-identities"
 
-// Limits are the objects that hold all jobs to their limits. They are written before any of
-// those jobs gets its rights.
+// Limits returns the objects that enforce the limits of all jobs. Apply them before any job gets
+// its rights.
 func (a *Accounts) Limits() []managedobject.Object {
 	options, policies := managedobject.ApplyOptions(), a.options.Client.AdmissionregistrationV1()
 	return []managedobject.Object{
@@ -82,19 +83,18 @@ func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfigu
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(LimitsName).WithValidationActions("Deny"))
 }
 
-// LimitPolicy refuses each job whose ServiceAccount is in a namespace the writes that its limit
-// does not allow.
+// LimitPolicy returns the policy that refuses each write that exceeds the limit of a job with a
+// ServiceAccount in the namespace.
 //
-// It is one policy for all jobs, and its conditions say what is refused; its validations say to
-// whom, each with the message of one job. For each policy
-// that matches a write, kube-apiserver converts the old and the new object to values of CEL, and
-// does so again for conditions, validations, messages and audit annotations (newActivation in
-// k8s.io/apiserver/pkg/admission/plugin/cel). Every write in the cluster matches these rules, so
-// it is converted once for all jobs, also when a job writes what it may.
+// All jobs share one policy: its match conditions select refused writes, and each validation has
+// the message of one job. kube-apiserver converts the old and the new object to CEL values for each
+// policy that matches a write. It repeats that for conditions, validations, messages and audit
+// annotations (newActivation in k8s.io/apiserver/pkg/admission/plugin/cel). Every write in the
+// cluster matches these rules, so a single policy saves conversions.
 //
-// matchConstraints are one value to server-side apply: defaults are said, too. Without them,
-// a user who applies the same manifest after us, such as `helm upgrade`, is told of a conflict
-// with what the API server has added (kubernetes-sigs/structured-merge-diff: atomic fields
+// Server-side apply treats matchConstraints as one value, so the policy sets its defaults, too.
+// Otherwise a user who applies the same manifest later, such as with `helm upgrade`, gets a
+// conflict about the API server's defaults (kubernetes-sigs/structured-merge-diff: atomic fields
 // are compared as a whole).
 func LimitPolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	everything := admissionapply.NamedRuleWithOperations().

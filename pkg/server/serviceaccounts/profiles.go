@@ -30,10 +30,10 @@ const (
 	ProfileLabel = "hco.kubevirt.io/profile-definition"
 )
 
-// Profiles are the identities of profiles that users define: for each a ServiceAccount with
-// the rights that its definition declares, and no others. They are written as the engine,
-// which may give rights that it does not have itself; whether the author of a definition has
-// them is looked at when it is written (see admission plugin ProfileAccess).
+// Profiles manages the identities of user-defined profiles. Each has a ServiceAccount with exactly
+// the rights that its definition declares. The engine writes them, because it may grant rights that
+// it does not have. Admission plugin ProfileAccess checks that the author of a definition has these
+// rights.
 type Profiles struct {
 	accounts *Accounts
 
@@ -86,8 +86,8 @@ func subjectOf(username string) *rbacapply.SubjectApplyConfiguration {
 	return rbacapply.Subject().WithKind(rbacv1.UserKind).WithAPIGroup(rbacv1.GroupName).WithName(username)
 }
 
-// Grant makes the identity of a profile have some rights and no others, and returns when the
-// host knows of them.
+// Grant gives the identity of a profile exactly the given rights, and returns when the host
+// enforces them.
 func (p *Profiles) Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
 	client, self, err := p.prepare(ctx)
 	if err != nil {
@@ -178,8 +178,8 @@ func (p *Profiles) Withdraw(ctx context.Context, name string) error {
 	return nil
 }
 
-// OfProfile is true for an object that gives the identity of a profile its rights: it has the
-// name of that identity, and the label. An object that only has the label belongs to another owner.
+// OfProfile reports whether an object grants rights to the identity of a profile: it has the
+// identity's name and the label. An object with only the label has another owner.
 func OfProfile(object metav1.Object) bool {
 	name, ours := strings.CutPrefix(object.GetName(), profilePrefix)
 	return ours && name != "" && object.GetLabels()[ProfileLabel] == name

@@ -41,20 +41,19 @@ const (
 type Options struct {
 	// Client writes ServiceAccounts and their rights, and asks for tokens.
 	Client kubernetes.Interface
-	// Config leads to the host; its credentials are not used for jobs.
+	// Config is the client configuration for the host. Jobs do not use its credentials.
 	Config *rest.Config
 	// UserAgent names a part of this process in the host's audit log.
 	UserAgent func(part string) string
 	// Namespace of the ServiceAccounts.
 	Namespace string
-	// Create is true when this process makes what jobs need (see Ensure). Otherwise
-	// somebody else has made it.
+	// Create is true if this process creates the objects that jobs need (see Ensure). Otherwise an
+	// administrator has created them.
 	Create bool
 }
 
-// Accounts are the identities under which jobs are done: ServiceAccounts in the
-// namespace of this process, with tokens that are asked for when they are needed,
-// renewed while they are used, and kept in memory only.
+// Accounts are the identities of jobs: ServiceAccounts in the namespace of this process. Their
+// tokens are requested on first use, renewed while in use, and kept only in memory.
 type Accounts struct {
 	options Options
 	now     func() time.Time
@@ -74,7 +73,7 @@ func New(options Options) *Accounts {
 	return a
 }
 
-// Wait returns when the jobs have what they need, or when ctx ends.
+// Wait returns when the identities of jobs exist, or when ctx ends.
 func (a *Accounts) Wait(ctx context.Context) {
 	select {
 	case <-a.ready:
@@ -90,22 +89,21 @@ func (a *Accounts) User(j Job) user.Info {
 	}
 }
 
-// Remedy tells a person what to create so that a job has its identity.
+// Remedy says which objects to create so that a job has its identity.
 func (a *Accounts) Remedy(j Job) string {
 	return fmt.Sprintf("start penstock with --register, or create ServiceAccount %[1]s/%[2]s, ClusterRole %[2]s and ClusterRoleBinding %[2]s as in docs/reference/identities.md",
 		a.options.Namespace, j.Name)
 }
 
-// ConfigFor returns a client configuration for a job. The user agent tells the host's
-// audit log that the job is a part of this process. ConfigFor sends no request: without
-// a token, whatever is asked with the configuration fails with a ServiceUnavailable that
-// says what to do.
+// ConfigFor returns a client configuration for a job. The user agent shows the job in the host's
+// audit log. ConfigFor sends no request. Without a token, each request with the configuration fails
+// with a ServiceUnavailable error that says what to do.
 func (a *Accounts) ConfigFor(j Job) *rest.Config {
 	return a.configBy(j.Name, func(ctx context.Context) (credential, error) { return a.token(ctx, j) })
 }
 
-// ConfigForAccount returns a client configuration for a ServiceAccount of somebody else, who
-// lets this process ask for its tokens. ConfigForAccount sends no request.
+// ConfigForAccount returns a client configuration for a user's ServiceAccount. Penstock needs the
+// right to request its tokens. ConfigForAccount sends no request.
 func (a *Accounts) ConfigForAccount(namespace, name string) *rest.Config {
 	return a.configBy(namespace+"/"+name, func(ctx context.Context) (credential, error) {
 		made, err := a.ask(ctx, namespace, name)
@@ -154,9 +152,9 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 	return credential{value: made.Status.Token, expires: made.Status.ExpirationTimestamp.Time}, nil
 }
 
-// Ensure creates or repairs what jobs need, and returns when the host knows of it. The log
-// says what this process cannot do, and a person has to help: everything but that job goes
-// on. Any other error may go away by itself: call Ensure again.
+// Ensure creates or repairs the objects that jobs need, and returns when the host knows them. It
+// logs each right that an administrator must add; only the job that needs it does not work. Other
+// errors may be temporary: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 	// Policies come before the rights that they limit: without its policy, no job gets rights.
 	unlimited := a.apply(ctx, a.Limits())

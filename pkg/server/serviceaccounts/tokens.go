@@ -29,7 +29,7 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current credential
-	// renew is the time at which another token is requested.
+	// renew is the time to request the next token.
 	renew time.Time
 }
 

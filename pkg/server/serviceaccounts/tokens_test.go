@@ -29,7 +29,7 @@ func (m *mint) tokens() *tokens {
 	}}
 }
 
-// TestTokensAreRenewed in time, when they are used.
+// TestTokensAreRenewed: a token in use is renewed in time.
 func TestTokensAreRenewed(t *testing.T) {
 	m := &mint{now: time.Unix(1000, 0)}
 	tokens := m.tokens()
@@ -58,8 +58,8 @@ func TestTokensAreRenewed(t *testing.T) {
 	}
 }
 
-// TestTokenNotTaken: a request whose token the server does not take is sent once
-// more, body included, with another one.
+// TestTokenNotTaken: after a 401 the request is sent once more with a new token, including its
+// body.
 func TestTokenNotTaken(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -22,19 +22,19 @@ const (
 	timeLayout = "20060102T150405Z"
 	suffix     = ".db"
 
-	// DefaultInterval and DefaultKeep are how often, and how many; MinInterval is the least
-	// that may be asked for.
+	// DefaultInterval is the default interval of snapshots, and MinInterval the shortest.
+	// DefaultKeep is the default number of kept snapshots.
 	DefaultInterval = time.Hour
 	MinInterval     = time.Minute
 	DefaultKeep     = 24
-	// retry is the wait after a failure, unless the interval is shorter.
+	// retry is the pause after a failure, unless the interval is shorter.
 	retry = time.Minute
 	// timeout bounds one. A disk that takes longer is no place for it.
 	timeout = 10 * time.Minute
 )
 
-// Snapshots are copies of the embedded store in a directory, taken at intervals,
-// the newest of which are kept. Files with other names are left alone.
+// Snapshots writes copies of the embedded store to a directory at intervals, and keeps the newest.
+// It ignores files with other names.
 type Snapshots struct {
 	dir      string
 	interval time.Duration
@@ -179,13 +179,13 @@ type Options struct {
 	Dir      string
 	Interval time.Duration
 	Keep     int
-	// Save writes the store as it is now to a file that is complete when it appears.
+	// Save writes a consistent copy of the store to a file, which appears only when it is complete.
 	Save func(ctx context.Context, path string) error
 	// Metrics takes the metrics; one registry can have them once.
 	Metrics metrics.KubeRegistry
 }
 
-// New returns what takes snapshots. It makes the directory.
+// New returns a Snapshots, and creates its directory.
 func New(o Options) (*Snapshots, error) {
 	// They hold the Secrets of all revisions.
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {

@@ -141,8 +141,8 @@ func TestSnapshotsGoOn(t *testing.T) {
 	}
 }
 
-// TestSnapshotsFail: it is tried again soon, counted, and nothing is removed for
-// it.
+// TestSnapshotsFail: a failed snapshot is counted and retried soon, and no older snapshot is
+// removed.
 func TestSnapshotsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSnapshotDir(t)

@@ -38,7 +38,8 @@ func matching(token string, acceptable bool) string {
 	return token
 }
 
-// DegradedMessage tells a person why the store is not served, and what to do about it.
+// DegradedMessage returns the message that says why the store is not served, and how to repair
+// that.
 func DegradedMessage(reason, advice string) string {
 	return fmt.Sprintf("Penstock serves nothing from its store, and changes nothing in the cluster: %s. What to do: %s", reason, advice)
 }

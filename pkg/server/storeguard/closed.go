@@ -23,8 +23,8 @@ type ClosedStorage struct {
 	reason string
 }
 
-// NewClosedStorage returns endpoints as those options would make them, closed for a
-// reason. It connects to nothing.
+// NewClosedStorage returns the endpoints of the etcd options, closed for a reason. It connects to
+// nothing.
 func NewClosedStorage(etcd *options.EtcdOptions, reason string) ClosedStorage {
 	factory := &options.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
 	return ClosedStorage{open: etcd.CreateRESTOptionsGetter(serverstorage.StorageFactory(factory), nil), reason: reason}

@@ -13,14 +13,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/filters"
 )
 
-// WithDegraded answers every request for a resource of the groups with 503 and
-// the reason, while a reason is given. Everything else goes on: without our
-// discovery no namespace of the cluster could be deleted, and a 404 for a
-// revision that we merely cannot find would make the garbage collector delete
-// what belongs to it.
+// WithDegraded answers every request for a resource of the groups with 503 and the reason, unless
+// the reason is empty. Other requests pass: without our discovery, no namespace of the cluster
+// could be deleted. The answer must not be a 404, or the garbage collector would delete the
+// dependents of the revision.
 //
-// There is no Retry-After in the answer: clients would hold back, for minutes,
-// the message that a person should read.
+// The answer has no Retry-After, because clients would then retry for minutes before they show the
+// message.
 func WithDegraded(next http.Handler, reason string, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	if reason == "" {
 		return next
@@ -30,14 +29,13 @@ func WithDegraded(next http.Handler, reason string, groups sets.Set[string], cod
 	})
 }
 
-// CheckName is the name of the readiness check that fails while we are
-// degraded. A kubelet's probe leaves it out (/readyz?exclude=store-identity), or
-// the Service publishes addresses that are not ready: a Service without endpoints would take
-// discovery away, and that is what degraded mode is there to avoid.
+// CheckName is the name of the readiness check that fails while the store is degraded. A kubelet's
+// probe must exclude it (/readyz?exclude=store-identity), or the Service must publish unready
+// addresses. Otherwise the Service has no endpoints, and discovery fails.
 const CheckName = "store-identity"
 
-// Check tells the truth about the store: reason is why we are degraded, or empty, and
-// down why it does not run.
+// Check returns the health check of the store. It fails with reason if that is set, and else with
+// the error of down, which says why the store does not run.
 func Check(reason string, down func() error) healthz.HealthChecker {
 	return healthz.NamedCheck(CheckName, func(*http.Request) error {
 		if reason != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/filters"
 )
 
-// DownError says that the embedded etcd does not run.
+// DownError reports that the embedded etcd does not run.
 type DownError struct {
-	// Reason is the error with which it ended.
+	// Reason is the error with which etcd ended.
 	Reason error
 }
 
@@ -30,8 +30,8 @@ const healing = "Penstock notices it within seconds and continues by itself"
 // downAdvice is the advice for this case.
 const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"
 
-// WithDown answers requests of the groups with 503 while down returns a *DownError: they
-// would wait for etcd until their time is over. Watches that are open go on.
+// WithDown answers requests for resources of the groups with 503 while down returns a *DownError.
+// Otherwise they would wait for etcd until they time out. Open watches continue.
 func WithDown(next http.Handler, down func() error, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	return filters.WithRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error { return Refusal(down) })
 }

@@ -24,16 +24,16 @@ const (
 	// does not answer would otherwise keep this process from serving discovery,
 	// and with it every namespace in the cluster from being deleted.
 	decideTimeout = 10 * time.Second
-	// hostRetry is the wait for a host that is busy.
+	// hostRetry is the pause before the next request to a busy host.
 	hostRetry = time.Second
 )
 
 // Decision is the meaning of the store's identity for this run.
 type Decision struct {
-	// Degraded is the reason for which nothing is served, with a remedy; empty for none.
+	// Degraded says why nothing is served and how to repair it, or is empty.
 	Degraded string
-	// Again repeats the decision about the store. It is set while the state of the store is
-	// unknown, nil otherwise. Without an error the decision is made.
+	// Again decides once more. It is set while the identity of the store is undecided, and nil
+	// otherwise. It returns nil when there is a decision.
 	Again func(ctx context.Context) error
 	// Identity of the store; zero when degraded.
 	Identity identity.Identity
@@ -43,24 +43,23 @@ type Decision struct {
 	Keeper *MarkKeeper
 }
 
-// Options say which store is compared, and with what.
+// Options of a Guard.
 type Options struct {
 	Store *identity.Store
 	// ConfigMaps of the namespace with the witness, and its name for messages.
 	ConfigMaps typedcorev1.ConfigMapInterface
 	Namespace  string
-	// Forget makes every chain forget what it has in the cluster, and returns how many
-	// chains had something.
+	// Forget makes every chain forget its objects in the cluster, and returns the number of chains
+	// that had objects.
 	Forget func(context.Context) (int, error)
-	// Down says why the store does not run, as a *DownError, nil while it does; it may be
-	// left out.
+	// Down returns a *DownError while the store does not run, and nil while it runs; optional.
 	Down func() error
 	// Accept is the value of --accept-identity: the decision that a person has made,
 	// or empty.
 	Accept string
 }
 
-// New returns what compares the store with its witness. It sends no request.
+// New returns the guard that compares the store with its witness. It sends no request.
 func New(o Options) *Guard {
 	return &Guard{
 		store:   o.Store,
@@ -73,13 +72,12 @@ func New(o Options) *Guard {
 	}
 }
 
-// Establish finds out whether this is the store that the host cluster knows, and
-// makes both known to each other at a first start. Its decision holds for the
-// whole run: a store does not become another one under a running process.
+// Establish checks whether this is the store that the host cluster knows. At the first start it
+// records each in the other. Its decision holds for the whole run.
 //
-// It does not guess. While the host is busy it waits: nobody reaches us but
-// through the host. Any other obstacle, an etcd that does not
-// answer or a witness that cannot be read, makes this run degraded.
+// It never guesses. It waits for a busy host, since requests reach Penstock only through the host.
+// Any other obstacle, such as an etcd that does not answer or an unreadable witness, makes this run
+// degraded.
 func (g *Guard) Establish(ctx context.Context) (Decision, error) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("identity"))
 	for {

@@ -342,8 +342,8 @@ func TestUnreadableWitness(t *testing.T) {
 	}
 }
 
-// Somebody edited the witness of a store with data: the refusal says how to mend
-// it, and what was mended is served.
+// TestWitnessIsMended: after an edit of the witness, the refusal says how to repair it. The store
+// is served after the repair.
 func TestWitnessIsMended(t *testing.T) {
 	w := newStoreAndHost(t, storetest.Client(t))
 	before := w.decide("")
@@ -381,7 +381,7 @@ func TestWitnessIsMended(t *testing.T) {
 	}
 }
 
-// An etcd that does not answer must not keep discovery away.
+// TestUnreachableStore: an etcd that does not answer does not stop discovery.
 func TestUnreachableStore(t *testing.T) {
 	away, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + t.TempDir() + "/none"}, Logger: zap.NewNop()})
 	if err != nil {

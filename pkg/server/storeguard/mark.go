@@ -8,12 +8,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// ReadMark returns what the host remembers of the store, nil for nothing.
+// ReadMark returns the host's record of the store, nil if there is none.
 func ReadMark(ctx context.Context, configMaps typedcorev1.ConfigMapInterface, namespace string) (*identity.Mark, error) {
 	return (&witness{configMaps: configMaps, namespace: namespace}).read(ctx)
 }
 
-// ReplaceMark writes a mark in place of one that was read.
+// ReplaceMark replaces a mark that was read before.
 func ReplaceMark(ctx context.Context, configMaps typedcorev1.ConfigMapInterface, namespace string, old, next identity.Mark) error {
 	return (&witness{configMaps: configMaps, namespace: namespace}).replace(ctx, old, next)
 }

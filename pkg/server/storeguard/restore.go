@@ -15,18 +15,18 @@ import (
 // restoreTimeout bounds what is done with the store after the files are there.
 const restoreTimeout = time.Minute
 
-// Restored says what came out of a snapshot.
+// Restored describes a restored store.
 type Restored struct {
 	// StoreID of the store.
 	StoreID string
-	// Revisions counts the ClusterExtensionRevisions in it.
+	// Revisions is the number of ClusterExtensionRevisions in the store.
 	Revisions int64
 }
 
-// Restore makes the store of a data directory, which must not have one, of a
-// snapshot. It has a new epoch: it is not served before a person has accepted that
-// the cluster is ahead of it (see Options.Accept). After an error there is no store.
-// Records are under prefix; connect makes a client of the etcd at an endpoint.
+// Restore creates the store of a data directory from a snapshot. The directory must not have a
+// store. The restored store has a new epoch: it is served only after an administrator has accepted
+// that the cluster is ahead of it (see Options.Accept). After an error there is no store. Records
+// are under prefix; connect returns a client for an endpoint.
 func Restore(ctx context.Context, snapshot string, config etcd.Config, prefix string, connect func(endpoint string) (*clientv3.Client, error)) (Restored, error) {
 	var restored Restored
 	err := etcd.Restore(ctx, snapshot, config, func(ctx context.Context, endpoint string) error {

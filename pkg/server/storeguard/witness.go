@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// WitnessName is the ConfigMap in which the host remembers our store.
+	// WitnessName is the ConfigMap in which the host records our store.
 	WitnessName = "penstock-store"
 
-	// lookInterval is the interval of asking our own etcd for its revision. That costs the host
+	// lookInterval is the interval at which etcd is asked for its revision. This costs the host
 	// nothing.
 	lookInterval = time.Second
 	// The mark is raised when nothing was written for markQuiet, so that the
@@ -118,7 +118,7 @@ func (w *witness) swap(ctx context.Context, found *corev1.ConfigMap, next identi
 	return written, nil
 }
 
-// MarkKeeper tells the witness how far the store has come.
+// MarkKeeper records the store's high-water mark in the witness.
 type MarkKeeper struct {
 	store   *identity.Store
 	witness *witness
@@ -175,8 +175,7 @@ type pace struct {
 	// raised is the mark, at when it was raised or tried last.
 	raised int64
 	at     time.Time
-	// seen is the revision of the store at the last look, and since the time at which it stopped
-	// changing.
+	// seen is the last seen revision of the store. since is the time at which it last changed.
 	seen  int64
 	since time.Time
 	// failing is true after a failure, complained when it was told.

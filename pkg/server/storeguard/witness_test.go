@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// TestMarkCosts: raising the mark is one request when nobody else has changed the witness, and
-// what somebody has changed is read again.
+// TestMarkCosts: raising the mark takes one request if no other writer has changed the witness. A
+// changed witness is read again.
 func TestMarkCosts(t *testing.T) {
 	host := fake.NewClientset()
 	compareAndSwap(host)

@@ -24,41 +24,37 @@ import (
 )
 
 const (
-	// spaceLook is the interval of asking etcd whether it is full. A member answers that from
-	// memory; a list of alarms would write to its log.
+	// spaceLook is the interval of checks whether etcd is full. A member answers a status request
+	// from memory; listing alarms would write to its log.
 	spaceLook = 2 * time.Second
-	// spaceAgain is the wait before a question without an answer is repeated.
+	// spaceAgain is the pause after a status request without an answer.
 	spaceAgain = time.Second
 	// spaceTimeout bounds one question, spaceReclaim the making of room.
 	spaceTimeout = 2 * time.Second
 	spaceReclaim = 5 * time.Minute
-	// spaceRetry is the wait after space was reclaimed, but not enough. spentRetry is the shorter
-	// one, for the time of deletions.
+	// spaceRetry is the shortest pause between two reclamations while etcd takes no writes.
+	// spentRetry is the pause while etcd has reached its quota but still takes deletions.
 	spaceRetry = time.Minute
 	spentRetry = 15 * time.Second
-	// tidyLeast is the number of free bytes of the file from which a defragmentation is worth it;
-	// at least half of the file must be free too. tidyMost bounds the bytes in use, which etcd
-	// copies without answering anybody. tidyAgain is the shortest time between two
-	// defragmentations.
+	// tidyLeast is the least free space in etcd's file for a defragmentation, in bytes; half of the
+	// file must be free, too. tidyMost bounds the used bytes, because etcd copies them and answers
+	// no request meanwhile. tidyAgain is the shortest interval.
 	tidyLeast = 32 << 20
 	tidyMost  = 256 << 20
 	tidyAgain = 10 * time.Minute
 
-	// CheckName is the name of the readiness check that fails while the store is
-	// full. As with that of the store's identity, a kubelet's probe should leave it out: reads
-	// and discovery go on.
+	// CheckName is the name of the readiness check that fails while the store is full. A kubelet's
+	// probe should exclude it, because reads and discovery still work.
 	CheckName = "store-space"
 )
 
-// Health knows whether etcd takes writes. A full etcd raises an alarm, and refuses every
-// put until the alarm is disarmed. It never disarms the alarm itself, even when there is
-// room again or a larger quota. The administrator of an external etcd disarms it. Health
-// does so for the embedded etcd: it compacts, defragments, and disarms the alarm if that
-// was enough.
+// Health knows whether etcd takes writes. A full etcd raises an alarm, and refuses every put until
+// the alarm is disarmed. etcd never disarms the alarm itself, even when there is room again or a
+// larger quota. The administrator of an external etcd disarms it. For the embedded etcd, Health
+// compacts and defragments, and disarms the alarm if that was enough.
 //
-// Before it comes to that, ours takes nothing that adds to it once it is as large as its
-// quota (see Reserved). Deletions, and what collects behind them, go on in the reserve, so
-// that it gets smaller again by them.
+// To avoid the alarm, the embedded etcd refuses additions as soon as it reaches its quota (see
+// Reserved). Deletions and the collector still work in the reserve, so the database can shrink.
 type Health struct {
 	client *clientv3.Client
 	// ours is true for the embedded etcd.
@@ -69,8 +65,8 @@ type Health struct {
 	// quota is the database size at which the embedded etcd refuses additions; 0 for an
 	// external etcd.
 	quota int64
-	// free is the number of free bytes below the quota. scarce is true if that is less than half of
-	// the quota.
+	// free is the number of free bytes below the quota. scarce is true while less than half of the
+	// quota is free.
 	free   atomic.Int64
 	scarce atomic.Bool
 	// answer is the answer to writes while etcd is full.
@@ -87,13 +83,13 @@ type Health struct {
 type Options struct {
 	// Client asks etcd.
 	Client *clientv3.Client
-	// Down says why the embedded etcd does not run, nil while it does; nil for an etcd
-	// elsewhere.
+	// Down returns the reason why the embedded etcd does not run, nil while it runs; nil for an
+	// external etcd.
 	Down func() error
-	// Volume is the volume of the embedded etcd's data; nil for an external etcd.
+	// Volume is the volume of the embedded etcd, nil for an external etcd.
 	Volume Volume
-	// Quota is the size in bytes of its database from which on nothing is added to the
-	// embedded etcd, which takes Reserved of it; 0 for an etcd elsewhere.
+	// Quota is the size of the embedded etcd's database, in bytes, at which nothing is added any
+	// more. etcd itself runs with the quota Reserved(Quota). It is 0 for an external etcd.
 	Quota int64
 	// Full answers a write that etcd has no room for.
 	Full func() *apierrors.StatusError
@@ -106,11 +102,11 @@ const (
 	reserveLeast = 32 << 20
 )
 
-// Reserved is the quota that the embedded etcd itself has to have, so that deletions go on
-// when it is as large as the quota that people have set.
+// Reserved returns the quota for the embedded etcd itself. It exceeds the user's quota, so that
+// deletions still work at the user's quota.
 func Reserved(quota int64) int64 { return quota + max(quota/reservePart, reserveLeast) }
 
-// New returns the health of a store about which nothing is known yet. Run finds it out.
+// New returns the health of a store whose state is not known yet. Run reads the state.
 func New(o Options) *Health {
 	h := &Health{client: o.Client, ours: o.Down != nil, down: o.Down, answer: o.Full, woken: make(chan struct{}, 1)}
 	if o.Volume != nil {
@@ -128,11 +124,11 @@ func (h *Health) CutOff() bool { return h.reach.unreachable() }
 // Full is true while etcd takes no writes.
 func (h *Health) Full() bool { return h.full.Load() }
 
-// OverQuota is true while etcd takes no writes, or ours nothing that adds to it.
+// OverQuota reports whether etcd takes no writes, or the embedded etcd takes no additions.
 func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 
-// Room returns the number of free bytes below the quota, as of the last look, and whether it is
-// less than half of the quota. Without a known quota, space is not scarce.
+// Room returns the free bytes below the quota at the last check. scarce is true if less than half
+// of the quota is free, and false without a known quota.
 func (h *Health) Room() (free int64, scarce bool) { return h.free.Load(), h.scarce.Load() }
 
 // noteRoom notes what Room says.
@@ -142,8 +138,8 @@ func (h *Health) noteRoom(status *pb.StatusResponse) {
 	h.scarce.Store(quota > 0 && status.DbSizeInUse > quota/2)
 }
 
-// Volume says how many bytes are free where the embedded etcd has its data, and how many
-// must be before anything is added; ok is false where nobody knows.
+// Volume returns the free bytes on the volume of the embedded etcd, and the bytes that must stay
+// free. ok is false if they are unknown.
 func (h *Health) Volume() (free, reserve uint64, ok bool) { return h.space.sizes() }
 
 // refused notes that a write was refused for want of space.
@@ -155,7 +151,7 @@ func (h *Health) refused() {
 	}
 }
 
-// Run finds out how the store is, and keeps room in it, until ctx ends.
+// Run monitors the store and reclaims space until ctx ends.
 func (h *Health) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { h.space.run(ctx) })
@@ -166,7 +162,7 @@ func (h *Health) Run(ctx context.Context) {
 func (h *Health) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("store")
 	ctx = klog.NewContext(ctx, log)
-	// made has the last times at which space was reclaimed, with and without an alarm to lift.
+	// made is the time of the last reclamation, by whether etcd was full.
 	made := map[bool]time.Time{}
 	var tidied time.Time
 	var revision int64
@@ -231,7 +227,7 @@ func (h *Health) look(ctx context.Context) (*pb.StatusResponse, error) {
 	return status, nil
 }
 
-// Status asks any member that is connected how it is.
+// Status asks a connected member for its status.
 func Status(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, error) {
 	// The client's own way would make a connection for each question.
 	return pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
@@ -290,7 +286,7 @@ func (h *Health) spent(status *pb.StatusResponse) bool {
 	return h.quota > 0 && status.DbSize >= h.quota
 }
 
-// retryOf returns the wait after space was reclaimed, but not enough.
+// retryOf returns the shortest pause between two reclamations.
 func retryOf(full bool) time.Duration {
 	if full {
 		return spaceRetry

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// unreachableAfter is the number of consecutive questions without an answer after which this
-	// replica counts as cut off from an external etcd: 1 to 7 s after the loss.
+	// unreachableAfter is the number of consecutive failed status requests after which this replica
+	// counts as cut off from an external etcd. That is 1 to 7 s after the outage begins.
 	unreachableAfter = 2
-	// reachLook is the interval of checks by requests that wait for etcd.
+	// reachLook is the interval of checks while a request waits for etcd.
 	reachLook = 200 * time.Millisecond
-	// retrySeconds is the value of Retry-After for requests that this replica cannot answer: other
-	// replicas may reach etcd.
+	// retrySeconds is the value of Retry-After for requests that this failed: another replica may
+	// reach etcd.
 	retrySeconds = 1
 )
 
@@ -48,11 +48,11 @@ func (r *reach) answered(err error) (changed bool) {
 // unreachable is true while this replica is cut off.
 func (r *reach) unreachable() bool { return r.gone.Load() }
 
-// WithReachable answers requests of the groups with 503 while this replica is cut off from
-// etcd, and asks the client to connect anew. Requests would wait for etcd until their
-// time is over; and kube-apiserver sends all of its requests over one connection, which
-// would keep it from the replicas that are well. Nothing was done for the request, so
-// it may be sent again. Watches go on, and so does what is read from the cache.
+// WithReachable answers requests of the groups with 503 while this replica is cut off from etcd,
+// and closes the connection. Otherwise requests would wait for etcd until they time out.
+// kube-apiserver sends all requests over one connection, so closing it moves them to a replica that
+// works. The requests were not executed, so clients may repeat them. Watches, and reads from the
+// cache, continue.
 func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	refusing := filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
 		if info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
@@ -78,8 +78,8 @@ func cutOff() error {
 	return err
 }
 
-// WhileReachable runs something as long as etcd answers, again and again until ctx ends:
-// a replica that cannot read what there is to do must not lead.
+// WhileReachable calls run while etcd answers, repeatedly until ctx ends. A replica that cannot
+// read the store must not lead.
 func WhileReachable(ctx context.Context, unreachable func() bool, run func(context.Context)) {
 	ticker := time.NewTicker(reachLook)
 	defer ticker.Stop()

@@ -33,8 +33,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// A replica that is cut off refuses at once what it cannot answer, and lets go of
-// connections.
+// TestWithReachable: a cut-off replica refuses at once the requests that it cannot answer, and
+// closes their connections.
 func TestWithReachable(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
@@ -70,7 +70,7 @@ func TestWithReachable(t *testing.T) {
 	}
 }
 
-// A replica that is cut off stops what it does, and begins again behind that.
+// TestWhileReachable: a cut-off replica stops run, and starts it again when etcd answers.
 func TestWhileReachable(t *testing.T) {
 	var unreachable atomic.Bool
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// RecordsCheckName is the name of the readiness check that fails while a record of the
-// store cannot be read, and names it. A kubelet's probe should leave it out, as the
-// others of the store: everything that the record does not belong to goes on.
+// RecordsCheckName is the name of the readiness check that fails, and names the record, while a
+// record of the store is unreadable. A kubelet's probe should exclude it like the store's other
+// checks: only the extension of the record is affected.
 const RecordsCheckName = "store-records"
 
 // recordsPatience bounds how long etcd is asked whether such records are still there.
@@ -27,8 +27,8 @@ func RecordsCheck(unreadable *store.Unreadable) healthz.HealthChecker {
 	})
 }
 
-// UnreadableByKind are the numbers of records that cannot be read, by kind; prefix is where
-// the store is in etcd.
+// UnreadableByKind returns the numbers of unreadable records by kind. prefix is the store's prefix
+// in etcd.
 func UnreadableByKind(unreadable *store.Unreadable, prefix string) map[string]int {
 	ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)
 	defer cancel()

@@ -23,12 +23,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
-// volumeLook is the interval of checks of the data directory's volume. No event tells when other
-// programs fill it.
+// volumeLook is the interval of checks of the data directory's volume for the ballast. No event
+// reports that another process fills the volume.
 const volumeLook = 2 * time.Second
 
-// bytesPerByte is the number of bytes on the volume for one byte of a request: in the write-ahead
-// log, and in the database.
+// bytesPerByte is the number of bytes on the volume that one byte of a request may take, in the
+// write-ahead log and in the database.
 const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil one, of an
@@ -45,7 +45,7 @@ func (s *space) overQuota() bool { return s != nil && s.over.Load() }
 // setOverQuota says so, and tells whether that is new.
 func (s *space) setOverQuota(over bool) bool { return s != nil && s.over.Swap(over) != over }
 
-// Volume is that of a directory, as a *volume.Volume is.
+// Volume measures the volume of a directory. *volume.Volume implements it.
 type Volume interface {
 	Dir() string
 	Look() (volume.Usage, error)
@@ -108,8 +108,7 @@ func quantity(bytes uint64) string {
 	return resource.NewQuantity(int64(bytes/mib*mib), resource.BinarySI).String()
 }
 
-// sizes returns the numbers of bytes that are free and that must be free. ok is false if they are
-// unknown.
+// sizes returns the free bytes and the bytes that must stay free; ok is false if they are unknown.
 func (s *space) sizes() (free, reserve uint64, ok bool) {
 	if s == nil {
 		return 0, 0, false

@@ -71,8 +71,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestOverQuota: a database as large as its quota gets nothing added, whatever the volume
-// has; what leads to there being more room goes on.
+// TestOverQuota: a database that has reached its quota gets no additions, even with room on the
+// volume. Writes that free space still work.
 func TestOverQuota(t *testing.T) {
 	room := roomOf(900)
 	if !room.setOverQuota(true) || room.setOverQuota(true) {
@@ -112,9 +112,9 @@ func TestWorthTidying(t *testing.T) {
 	}
 }
 
-// TestReclaim: an alarm is lifted when deletions can go on then, also with more in use than
-// the quota that people have set; without an alarm the file is copied only when that brings
-// it well below the quota.
+// TestReclaim: an alarm is disarmed if deletions work afterwards, even with more bytes in use than
+// the user's quota. Without an alarm, the file is copied only if that brings it well below the
+// quota.
 func TestReclaim(t *testing.T) {
 	h := &Health{quota: 1000 * testMiB}
 	reserved := Reserved(h.quota)
@@ -141,7 +141,7 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// TestGuarded: without room an update is refused unless it leads to there being more.
+// TestGuarded: without room an update is refused unless it frees space.
 func TestGuarded(t *testing.T) {
 	revision := func(state olm.LifecycleState) *olm.ClusterExtensionRevision {
 		return &olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{LifecycleState: state}}

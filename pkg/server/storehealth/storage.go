@@ -20,9 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// WithRoom answers writes of the groups with 507 while the store is known to be full, and
-// creates while its volume has too little room.
-// Dry-runs need no room.
+// WithRoom answers writes of the groups with 507 while the store is full, and creates while its
+// volume lacks room. Dry-runs pass.
 func WithRoom(next http.Handler, health *Health, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
 	return filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
@@ -54,7 +53,8 @@ func (h *Health) Refusal() error {
 	}
 }
 
-// Limited makes endpoints over storage that says so when it is full. The library passes on what etcd says, as an internal error.
+// Limited wraps endpoints so that writes to a full store return the store's own error. The library
+// would turn etcd's error into an internal error.
 func (h *Health) Limited(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return limitedStorage{getter, h}
 }

@@ -20,21 +20,22 @@ import (
 
 // Move takes a store from a data directory into a cluster.
 type Move struct {
-	// Config is that of an administrator of the cluster, whose namespace has the witness.
+	// Config is an administrator's client configuration for the cluster. Namespace contains the
+	// witness.
 	Config    *rest.Config
 	Namespace string
-	// DataDir is that of the process, which has ended.
+	// DataDir is the data directory of the ended process.
 	DataDir string
 	// Report is called with each step that is done.
 	Report func(what string)
 }
 
-// Begin makes the store ready for an installation in the cluster. It can be repeated:
+// Begin prepares the store for an installation in the cluster. It can be repeated:
 //
 //  1. Read the store and its witness. Only the store that the witness expects is moved.
 //  2. Put a snapshot into Secrets.
-//  3. Remove the registration, so that nothing waits for an installation that does not start.
-//  4. Have the witness expect the copy. From here the copy is the store.
+//  3. Remove the registration, so that no request waits for an installation that does not start.
+//  4. Make the witness expect the copy. From here the copy is the store.
 //
 // The data directory is locked meanwhile, and is not changed.
 func (m Move) Begin(ctx context.Context) error {

@@ -41,7 +41,8 @@ const (
 
 // parcel is a compressed snapshot in Secrets, each of which has all of this in its annotations.
 type parcel struct {
-	// StoreID is that of the store, Epoch the one that begins when the snapshot is restored.
+	// StoreID identifies the store. Epoch is the epoch that begins with the restore of the
+	// snapshot.
 	StoreID string
 	Epoch   int
 	Parts   int

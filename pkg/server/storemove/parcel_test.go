@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// TestParcel: a snapshot in several parts arrives as it was; parts that are not all of one move
-// do not.
+// TestParcel: a snapshot in several parts is read back unchanged. Parts of different moves are
+// refused.
 func TestParcel(t *testing.T) {
 	content := make([]byte, 10_000) // random, so that compression does not make it one part
 	random := rand.NewChaCha8([32]byte{})

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// lookInterval is the interval of reading the kubeconfig. retryFirst is the wait before the
-	// second attempt to reach the cluster; each further wait is twice as long, up to retryMax.
+	// lookInterval is the interval at which the kubeconfig is read. retryFirst is the first pause
+	// between tries to reach the cluster; it doubles up to retryMax.
 	lookInterval = 2 * time.Second
 	retryFirst   = time.Second
 	retryMax     = 10 * time.Second
@@ -45,11 +45,11 @@ type Cluster struct {
 	// checkTarget records which cluster the inventories are about.
 	checkTarget func(ctx context.Context, cluster string, forget bool) error
 	link        *kubeconfig.Link
-	// interval is the interval of reading the file.
+	// interval is the interval at which the file is read.
 	interval time.Duration
 }
 
-// Options say where it is.
+// Options of a Cluster.
 type Options struct {
 	// File has the kubeconfig.
 	File string
@@ -91,7 +91,7 @@ func (t *Cluster) read() ([]byte, *rest.Config, error) {
 	return raw, config, nil
 }
 
-// Run leads the link to where the file says, and follows the file, until ctx ends.
+// Run watches the file and connects the link to its cluster, until ctx ends.
 func (t *Cluster) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("target")
 	ctx = klog.NewContext(ctx, log)
@@ -162,9 +162,8 @@ func (t *Cluster) lead(ctx context.Context, config *rest.Config) error {
 	return t.link.Lead(config)
 }
 
-// ConfigFor is for a job that is done in the cluster that revisions are rolled out into: in
-// a name of its own in the host, which a nil Cluster is, and as the kubeconfig says
-// elsewhere.
+// ConfigFor returns the client configuration for a job in the target cluster. In the host (a nil
+// Cluster) the job has its own identity; elsewhere it uses the kubeconfig.
 func (t *Cluster) ConfigFor(j serviceaccounts.Job, accounts *serviceaccounts.Accounts) *rest.Config {
 	if t == nil {
 		return accounts.ConfigFor(j)
@@ -172,8 +171,8 @@ func (t *Cluster) ConfigFor(j serviceaccounts.Job, accounts *serviceaccounts.Acc
 	return t.Config(j.Name)
 }
 
-// HostJobs are those that are done in the host: nobody needs the rights there to write
-// what revisions say somewhere else.
+// HostJobs returns the jobs that run in the host. With another target cluster, the engine needs no
+// rights in the host.
 func (t *Cluster) HostJobs() []serviceaccounts.Job {
 	if t == nil {
 		return serviceaccounts.Jobs()
@@ -189,8 +188,8 @@ func (t *Cluster) Name() string {
 	return v1alpha1.DefaultTarget
 }
 
-// CheckHost makes sure that what was rolled out into another cluster is not made anew in
-// the host because a flag is missing. Accept is a person's decision, as in Options.
+// CheckHost returns an error if chains have objects in another cluster, so that a missing flag does
+// not create the objects again in the host. accept is the value of Options.Accept.
 func CheckHost(ctx context.Context, inventories *chain.Inventories, accept string) error {
 	err := inventories.CheckTarget(ctx, "", accept == acceptHost)
 	var elsewhere *chain.OtherTargetError

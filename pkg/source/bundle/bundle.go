@@ -33,21 +33,20 @@ var _ source.Renderer = Renderer{}
 
 // Options say where and how an operator is installed.
 type Options struct {
-	// InstallNamespace is where the operator runs. It is not made here.
+	// InstallNamespace is the namespace in which the operator runs. The bundle does not create it.
 	InstallNamespace string
 	// Config is the user's configuration, one JSON object by the schema of the bundle (see Schema).
 	// Empty configures nothing.
 	Config []byte
-	// Certificates says who makes the certificates of webhooks. Empty refuses bundles with
+	// Certificates selects the provider of certificates for webhooks. Empty refuses bundles with
 	// webhooks.
 	Certificates CertificateProvider
-	// KubeVersion is the version of the cluster, such as v1.36.3; empty is not known.
+	// KubeVersion is the version of the cluster, such as v1.36.3; empty is unknown.
 	KubeVersion string
-	// AcceptRequirements renders a bundle that requires what others provide: a warning
-	// names it. Without it the bundle is refused.
+	// AcceptRequirements renders a bundle that requires other packages, with a warning for each.
+	// Without it the bundle is refused.
 	AcceptRequirements bool
-	// Providers names the packages that would provide what is required, for the error.
-	// Nil names none.
+	// Providers returns the packages that provide a requirement, for the error; nil returns none.
 	Providers func(source.Requirement) []string
 }
 

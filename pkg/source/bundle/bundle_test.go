@@ -233,7 +233,7 @@ func wantRefusal(t *testing.T, reason string, files fs.FS, options Options, want
 	}
 }
 
-// TestRequirementPlaces: a requirement is told with the file that says so.
+// TestRequirementPlaces: a requirement names the file that states it.
 func TestRequirementPlaces(t *testing.T) {
 	annotated := func(properties string) fstest.MapFS {
 		return bundle(t, "annotations: {capabilities: Full}", "annotations:\n    olm.properties: '"+properties+"'")
@@ -365,8 +365,8 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
-// TestOwnObjects: an object of the bundle takes the place of what the ClusterServiceVersion only names, and its
-// own Service that of the one for webhooks.
+// TestOwnObjects: an object of the bundle replaces the object that would be generated, such as a
+// ServiceAccount or the webhooks' Service.
 func TestOwnObjects(t *testing.T) {
 	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: beam, annotations: {a: b}}\nimagePullSecrets: [{name: pull}]\n"
 	rendered, err := render(t, with(bundle(t), "manifests/account.yaml", account), Options{})
@@ -422,7 +422,7 @@ func TestFieldCases(t *testing.T) {
 		t.Skip("no field cases beside the repository")
 	}
 	for name, want := range map[string]struct {
-		// accounts is how many ServiceAccounts there are, and warning a part of the only warning.
+		// accounts is the number of ServiceAccounts, and warning a part of the only warning.
 		accounts int
 		warning  string
 	}{
@@ -454,7 +454,7 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// TestFieldCasesRender renders every other bundle that was reported: what is wrong with most of them is known
+// TestFieldCasesRender: all other reported bundles are rendered, because most of their defects show
 // only in a cluster.
 func TestFieldCasesRender(t *testing.T) {
 	refused := map[string]string{
@@ -508,7 +508,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestValidatorsAreDocumented: the list of docs/reference/bundles.md is that of the code.
+// TestValidatorsAreDocumented: the table in docs/reference/bundles.md equals the code's.
 func TestValidatorsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "bundles.md"))
 	if err != nil {

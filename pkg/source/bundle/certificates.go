@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CertificateProvider says who makes the certificates of webhooks.
+// CertificateProvider is a provider of certificates for webhooks.
 type CertificateProvider string
 
 const (
-	// CertManager makes a certificate with an issuer of its own, and gives its CA to
-	// the caller.
+	// CertManager uses cert-manager with an own issuer. cert-manager injects the CA into the
+	// webhook configurations.
 	CertManager CertificateProvider = "cert-manager"
-	// ServiceCA is that of OpenShift: annotations ask for everything.
+	// ServiceCA uses OpenShift's service CA, requested by annotations.
 	ServiceCA CertificateProvider = "service-ca"
 	// ByOperator leaves everything to the operator: it makes its certificates, mounts
 	// them, and gives its CA to the caller.

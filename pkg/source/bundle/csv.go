@@ -40,7 +40,7 @@ type strategy struct {
 type deployment struct {
 	Name  string            `json:"name"`
 	Label map[string]string `json:"label"`
-	// Spec is that of a Deployment, as it was written.
+	// Spec is the spec of the Deployment, as written.
 	Spec map[string]any `json:"spec"`
 }
 

@@ -25,8 +25,8 @@ func renderCase(t *testing.T, name string, options Options) (warnings int, err e
 	return len(rendered.Warnings), err
 }
 
-// TestRequirementsAreNoDeadEnd: a user who installs a bundle that requires another package is told how
-// to accept that, and it is installed then.
+// TestRequirementsAreNoDeadEnd: the error for a bundle that requires another package names the
+// option that accepts it. With the option the bundle is rendered.
 func TestRequirementsAreNoDeadEnd(t *testing.T) {
 	for _, name := range []string{"24-dependency/v1", "24-dependency/gvk"} {
 		if _, err := renderCase(t, name, Options{}); err == nil || !strings.HasSuffix(err.Error(), ": --accept-requirements") {
@@ -38,8 +38,8 @@ func TestRequirementsAreNoDeadEnd(t *testing.T) {
 	}
 }
 
-// TestOwnNamespaceOnly: the error says which namespaces the operator can watch, and the namespace
-// that it is installed in is one.
+// TestOwnNamespaceOnly: the error lists the namespaces that the operator can watch, including its
+// own.
 func TestOwnNamespaceOnly(t *testing.T) {
 	_, err := renderCase(t, "22-ownnamespace-only/v1", Options{})
 	var wrong *config.Errors

@@ -25,7 +25,7 @@ func goldenDir(t *testing.T) string {
 	return dir
 }
 
-// TestGolden compares what is rendered with what OLM v1 renders, object by object.
+// TestGolden compares rendered objects with those of OLM v1.
 func TestGolden(t *testing.T) {
 	dir := goldenDir(t)
 	lines, err := os.ReadFile(filepath.Join(dir, "inputs.jsonl"))

@@ -46,7 +46,7 @@ type contents struct {
 	extras      []directory.Located
 	// properties of the ClusterServiceVersion and of properties.yaml, in this order.
 	properties []source.Property
-	// annotated is how many of them are those of the ClusterServiceVersion.
+	// annotated is the number of properties from the ClusterServiceVersion.
 	annotated    int
 	requirements []source.Requirement
 	// warnings are in the order in which they were found.

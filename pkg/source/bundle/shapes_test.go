@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestShapes: a bundle whose fields are of other types than expected is rendered or refused;
-// it never ends the program.
+// TestShapes: a bundle with fields of unexpected types is rendered or refused, and never causes a
+// panic.
 func TestShapes(t *testing.T) {
 	full := strings.Replace(beam, "  - {type: OwnNamespace, supported: true}\n  - {type: SingleNamespace, supported: true}\n", "", 1) + webhooks + conversion + "    targetPort: 9443\n"
 	configured := []byte(`{"deploymentConfig": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}], "resources": {}, "env": [{"name": "A", "value": "2"}], "envFrom": [{"prefix": "a"}],

@@ -19,7 +19,7 @@ import (
 // beginning of a name, without the dash at its end.
 func (w webhook) objectName() string { return strings.TrimSuffix(w.GenerateName, "-") }
 
-// service is where the API server calls the webhook.
+// service returns the reference by which the API server calls a webhook.
 func (in *installation) service(w webhook) admissionv1.ServiceReference {
 	port := w.port()
 	return admissionv1.ServiceReference{

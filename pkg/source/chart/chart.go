@@ -33,27 +33,27 @@ var _ source.Renderer = Renderer{}
 type Options struct {
 	// Release is the name of the release, as templates see it.
 	Release string
-	// Namespace is that of the release. Objects of namespaced kinds that name none are put
-	// into it. It is not made here.
+	// Namespace is the namespace of the release. Namespaced objects without a namespace get it. It
+	// is not created.
 	Namespace string
-	// Values override those of the chart.
+	// Values override the chart's values.
 	Values map[string]any
-	// Integers makes whole numbers of Values integers, as operators give them to Helm; otherwise
-	// they are floating point, as from a file of values.
+	// Integers keeps whole numbers in Values as integers, as operators pass them to Helm. Otherwise
+	// they are floating point, as in a values file.
 	Integers bool
-	// Cluster has the facts of the cluster that templates see. With nil they see those of
-	// Helm's libraries.
+	// Cluster has the capabilities of the cluster for templates; nil uses the defaults of Helm's
+	// libraries.
 	Cluster *template.Capabilities
-	// KubeVersion replaces the version of the cluster, and APIVersions (example.com/v1,
-	// example.com/v1/Lamp) are added to what it serves.
+	// KubeVersion replaces the version of the cluster. APIVersions (example.com/v1,
+	// example.com/v1/Lamp) are added to its served versions.
 	KubeVersion string
 	APIVersions []string
-	// Generated are the Secrets whose values templates may make by chance.
+	// Generated are the Secrets whose values templates may generate randomly.
 	Generated []GeneratedSecret
-	// Limits of the process that renders. Zero ones are the defaults.
+	// Limits bound the rendering process. Zero values are the defaults.
 	Limits template.Limits
-	// Program is the program that renders, and calls template.RunProcess. Empty is the one that
-	// runs now.
+	// Program is the program that renders, by calling template.RunProcess; empty is the running
+	// program.
 	Program string
 }
 
@@ -88,7 +88,7 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	return r.render(ctx, template.Request{Files: files})
 }
 
-// RenderArchive renders a chart as `helm package` makes it.
+// RenderArchive renders an archive in the format of `helm package`.
 func (r Renderer) RenderArchive(ctx context.Context, archive []byte) (source.Rendered, error) {
 	if len(archive) > maxChartBytes {
 		return source.Rendered{}, fmt.Errorf("the archive is larger than %d MiB", maxChartBytes>>20)
@@ -141,8 +141,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// UnknownError says that a template asked for something that the cluster could not say: the same
-// chart may be rendered later.
+// UnknownError reports that a template needed a fact that the cluster could not answer. Rendering
+// may succeed later.
 type UnknownError struct{ err error }
 
 // Error implements error.
@@ -151,8 +151,8 @@ func (e *UnknownError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the template.
 func (e *UnknownError) Unwrap() error { return e.err }
 
-// VersionError says that a chart needs another version of Kubernetes than its cluster has: the same
-// chart may be rendered when the cluster was upgraded.
+// VersionError reports that a chart needs another version of Kubernetes than its cluster has.
+// Rendering may succeed after an upgrade of the cluster.
 type VersionError struct {
 	err error
 	// Wanted is the range of versions that the chart states.

@@ -249,8 +249,8 @@ func TestCapabilitiesOfTheField(t *testing.T) {
 	}
 }
 
-// TestCapabilities: templates see the cluster that is given, the version of a flag replaces that of the
-// cluster, and kinds of a flag are added.
+// TestCapabilities: templates see the given cluster. A flag replaces its version, and kinds of a
+// flag are added.
 func TestCapabilities(t *testing.T) {
 	text := configMap("'{{ .Capabilities.KubeVersion.Version }} {{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has \"policy/v1/PodDisruptionBudget\" }} {{ .Capabilities.APIVersions.Has \"policy/v1beta1\" }}'")
 	cluster := &template.Capabilities{Version: "v1.36.3-gke.1", Major: "1", Minor: "36+", APIVersions: []string{"policy/v1", "policy/v1/PodDisruptionBudget"}, Unknown: []string{"metrics.k8s.io/v1beta1"}}

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// GeneratedSecret is a Secret with values that templates make by chance. They are made once:
-// a user who renders again gives the Secret as it was.
+// GeneratedSecret is a Secret with randomly generated values. They are generated once: to keep
+// them, pass the previous Secret when rendering again.
 type GeneratedSecret struct {
 	Namespace, Name string
 	// Previous is the Secret with the values that are carried on, as decoded JSON; nil is

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// maxComplaint is how much of what a process says on standard error is kept.
+// maxComplaint bounds the kept output of a process on standard error, in bytes.
 const maxComplaint = 64 << 10
 
 // run has a process render, and ends it when it takes too long or answers too much.
@@ -106,7 +106,7 @@ func (b *bounded) Write(data []byte) (int, error) {
 	return b.buffer.Write(data)
 }
 
-// templatePlace is how Helm names the line of a template.
+// templatePlace matches Helm's notation for a line of a template.
 var templatePlace = regexp.MustCompile(`([^\s():]+/(?:templates|charts)/[^\s():]+):(\d+)(?::\d+)?`)
 
 // located gives an error of Helm's engine its file and line: the last that it names, as the

@@ -9,13 +9,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// WarnInto is Options.Warn that adds to the warnings of what is rendered.
+// WarnInto returns a function for Options.Warn that adds to the warnings of out.
 func WarnInto(out *source.Rendered) func(Error) {
 	return func(one Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }
 }
 
-// Check judges objects that were made of others, as Render judges what it read, and
-// returns them mended. Of options it takes MaxErrors and Warn.
+// Check checks generated objects as Render checks read ones, and returns the repaired objects. It
+// uses MaxErrors and Warn of options.
 func Check(objects []Located, options Options) ([]Located, error) {
 	c := options.collector()
 	c.objects = objects

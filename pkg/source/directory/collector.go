@@ -22,13 +22,13 @@ const maxListDepth = 8
 
 // document is one document of a file.
 type document struct {
-	// line is where the text begins in its file.
+	// line is the first line of the text in its file.
 	line int
 	text []byte
 	json bool
 }
 
-// place is where an object was read.
+// place is the file and line of an object.
 type place struct {
 	file string
 	line int
@@ -104,8 +104,8 @@ func (c *collector) withoutNamespaces() error {
 	return c.problems.err()
 }
 
-// Scopes says of the kinds that CustomResourceDefinitions among some objects define whether they are in a
-// namespace.
+// Scopes returns whether kinds are namespaced, for kinds whose CustomResourceDefinition is among
+// the objects.
 func Scopes(objects []Located) map[schema.GroupKind]bool {
 	scopes := map[schema.GroupKind]bool{}
 	for _, one := range objects {

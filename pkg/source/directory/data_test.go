@@ -18,8 +18,7 @@ import (
 // sharedData has manifests of real operators, beside the repository.
 const sharedData = "../../../../shared/data"
 
-// Manifests of real operators are taken as they are: nothing is mended, warned of or
-// refused.
+// TestRealManifests: manifests of real operators are read unchanged, without warnings or errors.
 func TestRealManifests(t *testing.T) {
 	tried := 0
 	for _, kind := range []string{"manifests", "bundles"} {
@@ -85,7 +84,7 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// TestFieldCases: files of users that kubectl takes are taken, but for keys that are there twice.
+// TestFieldCases: users' files that kubectl accepts are accepted, except files with duplicate keys.
 func TestFieldCases(t *testing.T) {
 	cases := filepath.Join(sharedData, "field-cases", "apply", "14-bytes")
 	if _, err := os.Stat(cases); err != nil {

@@ -36,21 +36,19 @@ const (
 
 // Options of Render and RenderStream.
 type Options struct {
-	// MaxErrors bounds the errors that are returned; what is left out is
-	// counted. 0 is 50.
+	// MaxErrors bounds the returned errors; further ones are counted. 0 is 50.
 	MaxErrors int
-	// Keep says of each object whether it is wanted, before it is compared with
-	// the others: what is left out may be there twice. An error is told with the
-	// place of the object. Nil keeps all.
+	// Keep reports whether an object is wanted. It is called before the search for duplicates, so
+	// unwanted objects may be duplicates. Its error is reported with the object's place. Nil keeps
+	// all.
 	Keep func(Located) (bool, error)
-	// Warn is told what was changed so that server-side apply takes it, and what a
-	// cluster may refuse, by file and line. Nil is told nothing.
+	// Warn is called, with file and line, for each change that server-side apply needs, and for
+	// content that a cluster may refuse; it may be nil.
 	Warn func(Error)
-	// AnyName reads files of every name but hidden ones, as manifests: what they are
-	// is known by their folder.
+	// AnyName reads files with any name except hidden ones as manifests.
 	AnyName bool
-	// Unchecked leaves out whether server-side apply can take the objects: they are
-	// made into others, which Check judges.
+	// Unchecked skips the check for server-side apply. It is for objects that are converted to
+	// others, which Check checks.
 	Unchecked bool
 	// AsHelm accepts input that Helm has accepted: a rendered chart, or a stored release. Duplicate keys,
 	// and keys whose value differs from their text, are warnings, and the last value counts. Container
@@ -58,7 +56,7 @@ type Options struct {
 	AsHelm bool
 }
 
-// Located is an object and where it was read.
+// Located is an object with its place in a file.
 type Located struct {
 	manifest.Object
 	// File is the slash-separated path below the directory.
@@ -75,8 +73,8 @@ func (l Located) LineAt(path ...any) int {
 	return l.part(path).line
 }
 
-// Made returns an object that was made of this one: its field key has what stands here at
-// path, and everything else is where this object begins.
+// Made returns an object that was generated from this one. Its field key has the line of this
+// object's field at path; everything else has the line of this object.
 func (l Located) Made(object manifest.Object, key string, path ...any) Located {
 	at := &position{line: l.Line, keys: map[string]*position{key: l.part(path)}}
 	return Located{Object: object, File: l.File, Line: l.Line, at: at}

@@ -172,8 +172,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestJoinedMarker: a template that trims too much joins a line to the marker before it, as that of
-// cert-manager 1.21 does.
+// TestJoinedMarker: a template that trims too much joins a line to the document marker, as in
+// cert-manager 1.21.
 func TestJoinedMarker(t *testing.T) {
 	for _, joined := range []string{"---# of the second\napiVersion: v1", "---apiVersion: v1"} {
 		data := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n" + joined + "\nkind: ConfigMap\nmetadata:\n  name: second\n"

@@ -14,7 +14,7 @@ type Error struct {
 	File string
 	// Line counts from 1; 0 is the file as a whole.
 	Line int
-	// Message says what was found and what to do.
+	// Message says what was found and how to correct it.
 	Message string
 }
 
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 // Errors is everything that is wrong, sorted by file and line.
 type Errors struct {
 	List []*Error
-	// Omitted is how many more there are.
+	// Omitted is the number of further errors that are not listed.
 	Omitted int
 }
 

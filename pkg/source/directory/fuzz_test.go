@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzRenderStream: no input panics, lines of errors are inside of the input,
-// and what is read once is read the same way again.
+// FuzzRenderStream: no input panics, lines of errors exist in the input, and repeated reading gives
+// the same result.
 func FuzzRenderStream(f *testing.F) {
 	for _, seed := range []string{
 		"\r0", configMap("a"), configMap("a") + "---\n" + configMap("a"), "a: [", "a: &a [*a]", "? [a]\n: b", "<<: {a: b}",

@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestCheckMade: an error in an object that was made of another is told with the line in the file
-// of that one.
+// TestCheckMade: an error in a generated object names the line of its source in the file.
 func TestCheckMade(t *testing.T) {
 	files := fstest.MapFS{"README": {Data: []byte("kind: Plan\napiVersion: example.com/v1\nmetadata:\n  name: p\nspec:\n  deployments:\n  - name: a\n    spec:\n      replicas: many\n")}}
 	read, err := Read(context.Background(), files, Options{AnyName: true, Unchecked: true})

@@ -2,9 +2,9 @@ package directory
 
 import "github.com/penstock-project/penstock/pkg/applycheck"
 
-// position is where a value stands in its file, and its children by key and by
-// index. YAML and JSON both are read into it, so that an error about a field can
-// name a line whatever the format.
+// position holds the line of a value in its file, and the positions of its children by key and by
+// index. YAML and JSON are both read into positions, so that an error about a field can name its
+// line.
 type position struct {
 	line int
 	// keys hold the value of each key, with the line of the key.

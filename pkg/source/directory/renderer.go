@@ -10,12 +10,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// Renderer renders plain manifests in one folder of a file system, such as what is in an
-// image. They say neither package nor version.
+// Renderer renders plain manifests in a folder of a file system, such as an image's content. The
+// result has neither package nor version.
 type Renderer struct {
 	// Folder is the slash-separated path of the manifests; empty is the root.
 	Folder string
-	// MaxErrors is that of Options.
+	// MaxErrors is the same as in Options.
 	MaxErrors int
 }
 

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// stored is what Helm stores: base64 of JSON, compressed or as Helm 2 had it.
+// stored returns the text as Helm stores it: base64 of JSON, compressed or, as by Helm 2,
+// uncompressed.
 func stored(t *testing.T, text string, compressed bool) []byte {
 	t.Helper()
 	raw := []byte(text)

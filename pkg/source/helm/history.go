@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kept is how many revisions of a release are adopted.
+// Kept bounds the adopted revisions of a release.
 const Kept = 5
 
 // History has the adopted revisions of a release.
@@ -16,15 +16,15 @@ type History struct {
 	Deployed Release
 	// Older are up to four revisions before it, the newest first.
 	Older []Release
-	// Failed is the newest revision that was tried after the deployed one and did not
-	// succeed: what it changed may be in the cluster. Nil for none.
+	// Failed is the newest revision after the deployed one that failed; its changes may be in the
+	// cluster. It is nil if there is none.
 	Failed *Release
 	// Highest is the newest number that Helm has used.
 	Highest int
 }
 
-// Choose selects the revisions of one release that are adopted. The error for a release that
-// cannot be adopted says why, and how that changes.
+// Choose selects the revisions of a release to adopt. The error says why a release cannot be
+// adopted, and what to do.
 func Choose(all []Release) (History, error) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b Release) int { return cmp.Compare(b.Version, a.Version) })
 	if len(sorted) == 0 {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// SecretType is that of the Secrets that hold a release.
+	// SecretType is the type of Secrets that hold a release.
 	SecretType = "helm.sh/release.v1"
-	// DataKey is where such a Secret has it.
+	// DataKey is the key of the Secret's data that holds the release.
 	DataKey = "release"
 	// maxReleaseBytes bounds what a release unpacks to.
 	maxReleaseBytes = 128 << 20
@@ -43,11 +43,11 @@ type Release struct {
 	Chart    Chart  `json:"chart"`
 	// ApplyMethod is "ssa" for server-side apply, and else client-side.
 	ApplyMethod string `json:"apply_method"`
-	// Labels are those that the user who installed it gave it, none for most.
+	// Labels are the user's labels of the release, usually none.
 	Labels map[string]string `json:"labels"`
 }
 
-// Info says what became of a revision.
+// Info is the state of a revision.
 type Info struct {
 	LastDeployed time.Time `json:"last_deployed"`
 	Status       string    `json:"status"`
@@ -84,8 +84,8 @@ type Chart struct {
 	} `json:"files"`
 }
 
-// Decode reads what a Secret has at DataKey: base64 of JSON, compressed with gzip since
-// Helm 3. Keys of JSON that are not known are left out.
+// Decode decodes the value at DataKey of a Secret: base64 of JSON, compressed with gzip since Helm
+// 3. It ignores unknown JSON keys.
 func Decode(data []byte) (Release, error) {
 	raw, err := base64.StdEncoding.AppendDecode(nil, data)
 	if err != nil {
@@ -94,8 +94,8 @@ func Decode(data []byte) (Release, error) {
 	return DecodeJSON(raw)
 }
 
-// DecodeJSON reads the JSON of a release, which may be compressed with gzip. It is what is
-// left of a Secret of Helm's without base64.
+// DecodeJSON decodes the JSON of a release, which may be compressed with gzip. It is the content of
+// a Helm Secret after base64 decoding.
 func DecodeJSON(raw []byte) (Release, error) {
 	var err error
 	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {

@@ -60,7 +60,7 @@ func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered
 	return out, err
 }
 
-// file is how messages name the manifest.
+// file returns the name of the manifest in messages.
 func (r Release) file() string { return fmt.Sprintf("%s.v%d", r.Name, r.Version) }
 
 func (r Release) warnOfHooks(out *source.Rendered) {

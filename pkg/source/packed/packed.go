@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Format is how the content of an image becomes manifests.
+// Format is the kind of content of an image.
 type Format string
 
 // The formats.
@@ -29,7 +29,8 @@ const (
 // annotations is the file that a bundle has also when its image has no labels.
 const annotations = "metadata/annotations.yaml"
 
-// FormatOf tells what is in an image. A catalog is an error: it has no manifests.
+// FormatOf returns the format of an image's content. A catalog is an error, because it has no
+// manifests.
 func FormatOf(kind image.Kind, fsys fs.FS) (Format, error) {
 	switch kind {
 	case image.Bundle:
@@ -45,7 +46,7 @@ func FormatOf(kind image.Kind, fsys fs.FS) (Format, error) {
 	return Manifests, nil
 }
 
-// Renderer renders an image of a format; the options of the others do nothing.
+// Renderer renders an image of a format. It ignores the options of other formats.
 type Renderer struct {
 	Format Format
 	Bundle bundle.Options

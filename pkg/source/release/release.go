@@ -24,9 +24,9 @@ import (
 
 // Options say for which cluster the manifests are wanted.
 type Options struct {
-	// MaxErrors is that of directory.Options.
+	// MaxErrors is the same as in directory.Options.
 	MaxErrors int
-	// Warn is that of directory.Options.
+	// Warn is the same as in directory.Options.
 	Warn func(directory.Error)
 	// Profile of the cluster: manifests without
 	// include.release.openshift.io/<Profile>: "true" are left out. Empty refuses
@@ -35,8 +35,8 @@ type Options struct {
 	// Exclude are identifiers of clusters: manifests with
 	// exclude.release.openshift.io/<identifier>: "true" are left out.
 	Exclude []string
-	// Capabilities that the cluster has; "*" is all of them. Empty refuses
-	// manifests that need one.
+	// Capabilities are the capabilities of the cluster; "*" means all. Empty refuses manifests that
+	// need one.
 	Capabilities []string
 	// FeatureSet of the cluster; empty is Default.
 	FeatureSet string
@@ -46,17 +46,16 @@ type Options struct {
 
 // Result is the result of reading.
 type Result struct {
-	// Phases by run level, the lowest first, without empty ones.
+	// Phases are the run levels, the lowest first, without empty ones.
 	Phases []source.Phase
 	// LeftOut counts manifests that are not wanted, by reason.
 	LeftOut map[string]int
 }
 
-// fileName is how release manifests are named: a run level and a component.
+// fileName matches the names of release manifests: a run level and a component.
 var fileName = regexp.MustCompile(`^0000_([0-9]+)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_`)
 
-// Render reads all manifests of a file system. Errors of them are a
-// *directory.Errors.
+// Render reads all manifests of a file system. Errors in them are a *directory.Errors.
 func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 	result := Result{LeftOut: map[string]int{}}
 	located, err := directory.Read(ctx, fsys, directory.Options{

@@ -134,8 +134,8 @@ func TestAnnotationsDecide(t *testing.T) {
 	}
 }
 
-// TestVariants has one object in two files, for different profiles: only one of
-// them is in the revision. Two for the same are an error.
+// TestVariants: of an object in two files for different profiles, only one is in the revision. Two
+// files for the same profile are an error.
 func TestVariants(t *testing.T) {
 	f := files{
 		"0000_50_c_00-ha.yaml":  object("ConfigMap", "x", "include.release.openshift.io/ha", "true"),
@@ -186,8 +186,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFieldRelease: of an object that is there twice the one of the profile and of the feature set
-// is taken, files of other names are none, and what the release deletes is left out.
+// TestFieldRelease: of two variants of an object, the one for the profile and feature set is used.
+// Files with other names are ignored, and manifests that the release deletes are omitted.
 func TestFieldRelease(t *testing.T) {
 	const folder = "../../../../shared/data/field-cases/plans/13-release/release-manifests"
 	if _, err := os.Stat(folder); err != nil {

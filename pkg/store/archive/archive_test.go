@@ -32,7 +32,7 @@ func object(t testing.TB, kind, name, value string) manifest.Object {
 	return made
 }
 
-// sample is what a store with two chains has.
+// sample returns the items of a store with two chains.
 func sample(t testing.TB) []Item {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	shared := object(t, "ConfigMap", "a", "<1>")
@@ -119,8 +119,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Readers of all ages find the same in it: a change of the form needs a new
-// format.
+// TestForm: the form of an archive is fixed, because all readers must find the same content. A
+// change needs a new format.
 func TestForm(t *testing.T) {
 	var got []string
 	eachEntry(t, written(t, sample(t)...), func(header *tar.Header, data []byte) {
@@ -365,8 +365,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Reading ends with its context, also when all of the archive is here: before the next
-// entry, and before the next manifest of an entry.
+// TestEndsWithContext: reading ends with its context, before the next entry and before the next
+// manifest of an entry, even if the whole archive is in memory.
 func TestEndsWithContext(t *testing.T) {
 	r, err := NewReader(bytes.NewReader(written(t, sample(t)...)), DefaultLimits())
 	if err != nil {
@@ -388,8 +388,8 @@ func TestEndsWithContext(t *testing.T) {
 	}
 }
 
-// Zeros compress to almost nothing: whatever an archive says of its sizes, reading
-// it takes no more than is allowed.
+// TestBomb: reading a compressed bomb takes no more memory than the limits allow, whatever sizes
+// the archive claims.
 func TestBomb(t *testing.T) {
 	bomb := forged(t, true, func(files []file) []file {
 		find(t, files, "chains/argocd/4/manifests.jsonl").data = make([]byte, 256<<20)
@@ -486,7 +486,8 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// A read archive is written as it was, for any bytes; and nothing panics or grows.
+// FuzzRead: an archive that can be read is written again with the same bytes. No input panics or
+// takes unbounded memory.
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, sample(f)...))
 	f.Add(written(f))

@@ -34,8 +34,7 @@ type Chain struct {
 type Hold struct {
 	// Revision is the number of the revision that the rollback created.
 	Revision int64 `json:"revision"`
-	// OwnerGeneration is that of the chain's owner at the time, 0 when it is not
-	// known.
+	// OwnerGeneration is the generation of the chain's owner at the time of the hold; 0 if unknown.
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 
@@ -61,8 +60,7 @@ type Counts struct {
 	Removed int `json:"removed"`
 }
 
-// Revision is one revision. A value that a server generates, such as the uid, is not
-// part of it.
+// Revision is one revision without server-generated values such as the uid.
 type Revision struct {
 	// Number of the revision in its chain.
 	Number int64 `json:"number"`
@@ -71,13 +69,13 @@ type Revision struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Owners of the revision, with the uids that they had.
 	Owners []Owner `json:"owners,omitempty"`
-	// CreatedAt is when it was created, in UTC, to the second.
+	// CreatedAt is the creation time in UTC, to the second.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	// Succeeded is true if its rollout was complete once.
 	Succeeded bool `json:"succeeded,omitempty"`
-	// CompletedAt is when that was for the first time.
+	// CompletedAt is the time at which the rollout first completed.
 	CompletedAt time.Time `json:"completedAt,omitzero"`
-	// RequestedBy is the name of the user who created it.
+	// RequestedBy is the name of the user who created the revision.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Spec is JSON as the API spells it, with objects by identity and digest. It
 	// is for the API to understand.
@@ -151,8 +149,8 @@ type line struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// check reports whether a manifest is what its line says. The digest of a Secret is keyed by the
-// store it comes from; of it only the spelling can be checked, and the checksums have to do.
+// check compares a manifest with the identity and digest of its line. The digest of a Secret is
+// keyed by its store: check only validates its format, and the checksums protect the content.
 func (l line) check() (manifest.Object, error) {
 	if err := l.Digest.Validate(); err != nil {
 		return manifest.Object{}, err

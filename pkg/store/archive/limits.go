@@ -1,6 +1,6 @@
 package archive
 
-// Limits bound what reading an archive may take, whatever it says of itself.
+// Limits bound the cost of reading an archive.
 type Limits struct {
 	// Bytes of all entries together, decompressed.
 	Bytes int64
@@ -12,11 +12,12 @@ type Limits struct {
 	Rows int
 	// RecordBytes is for a chain or a revision without its manifests.
 	RecordBytes int64
-	// ManifestBytes is for all manifests of a revision, with what is around them.
+	// ManifestBytes bounds the manifests file of a revision.
 	ManifestBytes int64
 }
 
-// DefaultLimits are far above what a store has, and far below what hurts.
+// DefaultLimits returns limits far above the content of real stores, and far below the memory of a
+// process.
 func DefaultLimits() Limits {
 	return Limits{
 		Bytes:         64 << 30,

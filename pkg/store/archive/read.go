@@ -17,8 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// FormatError says that an archive is in a version that this Penstock does not
-// know.
+// FormatError reports an archive in a version that this Penstock does not support.
 type FormatError struct{ Found int }
 
 func (e *FormatError) Error() string {
@@ -32,13 +31,13 @@ var errNone = errors.New("this is not a Penstock archive")
 type Item struct {
 	// Chain is set where a chain begins.
 	Chain *Chain
-	// Revision is set for a revision, with its manifests in rollout order, each
-	// content once. Digests of Secrets are those of the store that it comes from.
+	// Revision is set for a revision. Objects are its manifests in rollout order, each content
+	// once. Digests of Secrets are keyed by the original store.
 	Revision *Revision
 	Objects  []manifest.Object
 }
 
-// Reader reads an archive that nobody vouches for.
+// Reader reads an untrusted archive.
 type Reader struct {
 	decompressor *zstd.Decoder
 	tar          *tar.Reader
@@ -66,12 +65,12 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	return in, nil
 }
 
-// Close frees what reading took.
+// Close frees the memory of reading.
 func (r *Reader) Close() { r.decompressor.Close() }
 
-// Next returns what comes next, and io.EOF when the archive was complete and all
-// of it had the checksums that it should have. After an error there is no more. It ends
-// with its context, also when the archive is here and only has to be parsed.
+// Next returns the next item, or io.EOF when the archive is complete and all checksums match. After
+// an error all further calls fail. Next ends with its context, even while it only parses data in
+// memory.
 func (r *Reader) Next(ctx context.Context) (Item, error) {
 	if r.err != nil {
 		return Item{}, r.err

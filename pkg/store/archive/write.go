@@ -61,7 +61,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return out, out.record(headerName, header{Format: Format})
 }
 
-// Chain writes what a chain knows beyond its revisions, which have to follow.
+// Chain writes the record of a chain. The chain's revisions must follow.
 func (w *Writer) Chain(chain Chain) error {
 	if err := chain.validate(w.limits); err != nil {
 		return fmt.Errorf("writing an archive: %w", err)

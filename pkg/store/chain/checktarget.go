@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// OtherTargetError says that the inventories are about another cluster than the
-// one that is at hand: in this one nothing of what they list is known, and all of it
-// would be made anew.
+// OtherTargetError reports that the inventories belong to another cluster than the present target.
+// In the present target, the engine would create all objects again.
 type OtherTargetError struct {
 	// Recorded and Wanted name clusters; empty is the host.
 	Recorded, Wanted string
@@ -36,11 +35,10 @@ func targetFormat() store.Format {
 	return store.Format{Kind: "target cluster", Magic: "PKT", Version: 1, Limit: maxTargetBytes}
 }
 
-// CheckTarget says which cluster the inventories are about from now on; empty is the host.
-// While any of them lists objects in another cluster that is an
-// *OtherTargetError, unless they are to be forgotten: what is there stays then,
-// and nobody knows of it. Those that say themselves where their objects are (see
-// Inventory.Cluster) are left out of it.
+// CheckTarget records the cluster of the inventories; empty is the host. It returns an
+// *OtherTargetError if any inventory lists objects in another cluster, unless forget is true: then
+// these objects stay there without a record. It ignores inventories that name their own cluster
+// (see Inventory.Cluster).
 func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bool) error {
 	key := s.keys.Target()
 	stored, err := store.Get(ctx, s.kv, key)

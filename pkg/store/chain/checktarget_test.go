@@ -7,8 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestCheckTarget: inventories are about one cluster, and nobody takes them for those of
-// another.
+// TestCheckTarget: inventories belong to one cluster, and are not used for another.
 func TestCheckTarget(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewInventories(client, "/p")

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// chainPage is how many records of chains are read at a time at most. A third of them at most are
-// inventories, the only ones that may be large.
+// chainPage bounds the records of chains in one read. At most a third of them are inventories,
+// which alone may be large.
 const chainPage = 100
 
 // Each calls a function with the head of every chain that has one, and with its inventory, which is

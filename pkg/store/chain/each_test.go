@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestEach: every chain is read with its own inventory, also where the records of chains take many
-// pages, and where the name of a chain begins as that of another.
+// TestEach: every chain is read with its own inventory, over many pages, and if the name of a chain
+// is a prefix of another name.
 func TestEach(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	heads, inventories := NewHeads(client, "/p"), NewInventories(client, "/p")

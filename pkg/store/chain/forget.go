@@ -9,14 +9,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Seen has the state of a chain that a user has read who wants it to be forgotten: etcd's revisions
-// of the last writes, 0 for missing records.
+// Seen is the state of a chain that the user of Forget has read: etcd's revisions of the last
+// writes, 0 for missing records.
 type Seen struct {
 	// Head of the chain.
 	Head int64
 	// Version, of its revisions.
 	Version int64
-	// Inventory of what it has in the cluster.
+	// Inventory is the revision of the chain's inventory.
 	Inventory int64
 }
 
@@ -30,12 +30,12 @@ func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 	return stored.ModRevision, nil
 }
 
-// Forget deletes the head of a chain: its numbers and its history are as if it had never
-// been. It tells whether it did; it does not when anything was written since it was seen.
+// Forget deletes the head of a chain with its numbers and history, and reports whether it did. It
+// does nothing if a record was written since it was seen.
 //
-// A create that is judged meanwhile has to begin anew: the chain version is written. Neither
-// that nor the inventory is deleted: 0 would come back, and with it a writer that started from
-// it. The inventory is emptied instead, of its repairs.
+// It writes the chain version, so that a concurrent create starts over. It deletes neither the
+// version nor the inventory: they would be at revision 0 again, and a writer that started from 0
+// would succeed. It empties the inventory instead.
 func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
 	unchanged := func(key string, at int64) clientv3.Cmp {
 		return clientv3.Compare(clientv3.ModRevision(key), "=", at)

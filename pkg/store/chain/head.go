@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// MaxRows is how many rows of history a head keeps: those of the highest
-	// numbers, and of what was withdrawn only as many as fit beside the others.
+	// MaxRows bounds the rows of history in a head. Rows of the highest numbers are kept; rows of
+	// withdrawn revisions only as far as there is room.
 	MaxRows = 50
 	// maxTextBytes bounds each text in a row.
 	maxTextBytes = 1024
 	// MaxNumber is the highest number of a revision.
 	MaxNumber = 1<<31 - 1
-	// MaxGap is how many numbers a revision may leave out: without a bound one revision
-	// could use up all numbers of a name.
+	// MaxGap bounds the numbers that a revision may skip. Without the bound a single revision could
+	// use up all numbers of a name.
 	MaxGap = 1000
 )
 
-// Head is the memory of a chain: which numbers are used, and what became of its
-// revisions. Its zero value with a name is a chain without revisions.
+// Head is the record of a chain: its used numbers and the history of its revisions. A zero value
+// with a name is a chain without revisions.
 type Head struct {
 	// Name of the chain.
 	Name string `json:"name"`
-	// OwnerUID is the uid of the ClusterExtension that the chain belongs to, or
-	// empty.
+	// OwnerUID is the uid of the chain's ClusterExtension, or empty.
 	OwnerUID types.UID `json:"ownerUID,omitempty"`
 	// Highest number that was ever taken, 0 for none. It only grows.
 	Highest int64 `json:"highest,omitempty"`
@@ -46,18 +45,17 @@ type Head struct {
 	Succeeded bool `json:"succeeded,omitempty"`
 	// Rows are the history, by rising number. At most MaxRows are kept.
 	Rows []Row `json:"rows,omitempty"`
-	// Hold keeps the chain's owner from rolling forward, nil for none. It came
-	// with format 2.
+	// Hold prevents the chain's owner from creating revisions; nil for none. The field came with
+	// format 2.
 	Hold *Hold `json:"hold,omitempty"`
-	// PendingHold becomes Hold when its revision is confirmed: a rollback whose
-	// revision was never written holds nobody. It came with format 2.
+	// PendingHold becomes Hold when its revision is confirmed, so that a rollback whose revision
+	// was never written holds nothing. The field came with format 2.
 	PendingHold *Hold `json:"pendingHold,omitempty"`
-	// Importing names the import whose revisions are being written to the chain: the
-	// digest of its archive, and how they are written; empty when all of them are. It
-	// came with format 3.
+	// Importing identifies an import in progress: the digest of its archive, and its mode. It is
+	// empty when all revisions are written. The field came with format 3.
 	Importing string `json:"importing,omitempty"`
-	// ImportedFrom names the archive that the chain came from, once all of it is
-	// here; it stays. It came with format 3.
+	// ImportedFrom is the digest of the chain's archive after the import is complete. The field
+	// came with format 3.
 	ImportedFrom string `json:"importedFrom,omitempty"`
 }
 
@@ -73,7 +71,7 @@ type Hold struct {
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 
-// Row is one revision in a chain's history. It stays when the revision is gone.
+// Row is one revision in a chain's history. It stays when the revision is deleted.
 type Row struct {
 	Revision int64     `json:"revision"`
 	UID      types.UID `json:"uid"`
@@ -83,30 +81,28 @@ type Row struct {
 	// while the revision exists.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	DeletedAt time.Time `json:"deletedAt,omitzero"`
-	// RequestedBy is the name of the user who created it.
+	// RequestedBy is the name of the user who created the revision.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Result in one word, such as Succeeded.
 	Result string `json:"result,omitempty"`
-	// Cause is why it was created, for people.
+	// Cause is the user's reason for the revision.
 	Cause string `json:"cause,omitempty"`
 	// The fields below came with format 2.
 
 	// Version of the extension that it installs.
 	Version string `json:"version,omitempty"`
-	// CompletedAt is when its rollout was complete for the first time, in UTC,
-	// to the second.
+	// CompletedAt is the time at which the rollout first completed, in UTC, to the second.
 	CompletedAt time.Time `json:"completedAt,omitzero"`
-	// RollbackOf is the number of the revision whose content it brought back, 0
-	// for none.
+	// RollbackOf is the number of the revision whose content was restored; 0 for none.
 	RollbackOf int64 `json:"rollbackOf,omitempty"`
-	// Counts are those of its objects; nil when they are not known. Once they
-	// are they stay: the revision that they compare with may be gone later.
+	// Counts are the object counts, nil if unknown. Known counts never change, because the previous
+	// revision may be deleted later.
 	Counts *Counts `json:"counts,omitempty"`
 }
 
 // Counts are of the objects of a revision.
 type Counts struct {
-	// Objects is how many it has.
+	// Objects is the number of objects.
 	Objects int `json:"objects"`
 	// Added, Changed and Removed are against the revision before it in the
 	// chain.
@@ -115,7 +111,7 @@ type Counts struct {
 	Removed int `json:"removed"`
 }
 
-// NumberUsedError says that a number is not free in a chain.
+// NumberUsedError reports that a number is not free in a chain.
 type NumberUsedError struct {
 	Chain           string
 	Number, Highest int64
@@ -131,7 +127,7 @@ func (e *NumberUsedError) Error() string {
 		e.Number, e.Chain, e.Highest, e.Next)
 }
 
-// GapError says that a number leaves out too many.
+// GapError reports that a number skips too many numbers.
 type GapError struct {
 	Chain  string
 	Number int64
@@ -143,13 +139,12 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("revision number %d of extension %q leaves out too many: from %d to %d can be taken", e.Number, e.Chain, e.Lowest, e.Highest)
 }
 
-// OpenError says that no higher number can be taken yet: the revisions that the chain
-// is about to have cannot be known.
+// OpenError reports that no higher number can be taken yet, because a revision with a lower number
+// may still be written.
 type OpenError struct {
 	Chain  string
 	Number int64
-	// Open is the number that was taken for a revision that is not known to be
-	// written; 0 while the chain is imported.
+	// Open is the number whose revision may still be written; 0 during an import of the chain.
 	Open int64
 }
 
@@ -160,8 +155,7 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("revision number %d of extension %q: number %d was taken, and its revision is not known to be written", e.Number, e.Chain, e.Open)
 }
 
-// OvertakenError says that a number of the chain was taken since its revisions were
-// looked at.
+// OvertakenError reports that a number of the chain was taken after its revisions were read.
 type OvertakenError struct {
 	Chain           string
 	Number, Highest int64
@@ -171,8 +165,7 @@ func (e *OvertakenError) Error() string {
 	return fmt.Sprintf("revision number %d of extension %q: number %d was taken meanwhile", e.Number, e.Chain, e.Highest)
 }
 
-// Open returns the number that was taken for a revision that is not known to be
-// written, 0 for none.
+// Open returns the taken number whose revision may still be written; 0 for none.
 func (h Head) Open() int64 {
 	if h.Confirmed {
 		return 0
@@ -192,8 +185,8 @@ func (h Head) Next() int64 {
 	return h.Highest + 1
 }
 
-// Last returns the highest number that a new revision may take, 0 when none is left: the
-// first one of a chain takes one of MaxGap, others leave out up to MaxGap.
+// Last returns the highest number that a new revision may take, 0 if none is left. The first
+// revision of a chain may have a number up to MaxGap; later ones may skip up to MaxGap numbers.
 func (h Head) Last() int64 {
 	switch {
 	case h.Next() == 0:
@@ -204,13 +197,12 @@ func (h Head) Last() int64 {
 	return min(h.Next()+MaxGap, MaxNumber)
 }
 
-// Admits says why a number cannot be taken, nil when it can: a *NumberUsedError, a
-// *GapError, or an *OpenError.
+// Admits returns nil if a number can be taken, and otherwise a *NumberUsedError, *GapError or
+// *OpenError.
 //
-// Above a number whose revision may be written at any moment none is free. A caller who
-// takes one answers for what becomes of the revisions below it, and cannot have seen
-// that one. The open number itself can be taken: of revisions of one name one is
-// written.
+// While the revision of the highest number may still be written, no higher number can be taken: its
+// creator could not have seen that revision. The open number itself can be taken, because only one
+// revision with a name can be written.
 func (h Head) Admits(number int64) error {
 	switch {
 	case number < h.Highest || number == h.Highest && h.Confirmed:

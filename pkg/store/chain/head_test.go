@@ -159,7 +159,7 @@ func TestRecordMerges(t *testing.T) {
 	h.Rows[1].Cause = ""
 	want := []Row{{Revision: 1, UID: "a"}, {
 		Revision: 2, UID: "b", RequestedBy: "jane", Result: "Succeeded",
-		// The first counts stay: the revision that they compare with may be gone.
+		// The first counts stay, because the previous revision may be deleted.
 		Version: "v1", RollbackOf: 1, Counts: &Counts{Objects: 3, Added: 2},
 		CompletedAt: time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
 		CreatedAt:   time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
@@ -170,8 +170,8 @@ func TestRecordMerges(t *testing.T) {
 	}
 }
 
-// TestHold: a rollback holds the owner from when its revision exists, and only
-// then; whatever comes between its create and its confirmation.
+// TestHold: a rollback holds the owner exactly from the time its revision exists, whatever happens
+// between its create and its confirmation.
 func TestHold(t *testing.T) {
 	take := func(number int64, uid types.UID) func(*Head) error {
 		return func(h *Head) error { return h.advance(*h, number, uid) }
@@ -255,8 +255,8 @@ func TestWithdrawnRows(t *testing.T) {
 	}
 }
 
-// For creates and confirmations in any order, the highest number and success
-// never fall, and a number whose revision exists is never given out again.
+// TestNumbersOnlyGrow: for creates and confirmations in any order, the highest number and Succeeded
+// never fall. The number of an existing revision is never used again.
 func TestNumbersOnlyGrow(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := Head{Name: "argocd"}

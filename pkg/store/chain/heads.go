@@ -13,10 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Heads reads and changes the heads of chains. Every change is a function of the
-// head as it is, repeated when another writer was faster, so that of two
-// revisions that want one number one gets it. Heads are never deleted: a number
-// that was used stays used when all revisions are gone.
+// Heads reads and changes the heads of chains. Every change is a function of the present head,
+// repeated if another writer was faster. So of two revisions that want one number, one gets it. A
+// head is deleted only by Forget, so a used number stays used when all revisions are deleted.
 type Heads struct {
 	kv   clientv3.KV
 	keys store.Keys
@@ -26,8 +25,8 @@ type Heads struct {
 	known *store.Known
 }
 
-// knownHeads is how many heads are remembered, for writes that follow one another: those of a
-// rollout. Compressed they have some hundred bytes, and 10 KB with a long history.
+// knownHeads bounds the cached heads, which consecutive writes of a rollout use. A compressed head
+// has some hundred bytes, or 10 KB with a long history.
 const knownHeads = 256
 
 // NewHeads returns the heads below an etcd prefix.
@@ -61,11 +60,10 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 	return head, stored.Exists(), err
 }
 
-// Create is the head's part in the write of a new revision, in the same transaction: the
-// revision's number is taken and used, and history gets its row. Seen is the head that the
-// chain had before its revisions were looked at, see Advance, and the errors of the write
-// are those of Advance. A hold is that of a rollback: it holds the chain's owner from then
-// on; nil is for none.
+// Create returns the head's part of the transaction that writes a new revision: it takes the number
+// and adds the row of history. seen is the head that was read before the chain's revisions. The
+// errors of the write are the errors of Advance. hold holds the chain's owner from then on; nil is
+// none.
 func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	return s.beside(seen.Name, func(h *Head) error {
 		take := h.advance
@@ -81,9 +79,8 @@ func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	})
 }
 
-// Note is the head's part in a write that changes what history says of a revision, in the
-// same transaction. As with Confirm, the revision's number is used from then on; with
-// succeeded the chain has Succeeded, as with Succeed.
+// Note returns the head's part of a transaction that changes a revision's history. Like Confirm, it
+// marks the number as used; with succeeded it sets Succeeded, like Succeed.
 func (s *Heads) Note(name string, row Row, succeeded bool) *store.CompanionWrite {
 	return s.beside(name, func(h *Head) error {
 		h.Succeeded = h.Succeeded || succeeded
@@ -103,25 +100,23 @@ func (s *Heads) beside(name string, apply func(*Head) error) *store.CompanionWri
 	}}
 }
 
-// Advance takes a number for a revision, before the revision is written. Creates take it
-// with the revision, by Create; those of an older Penstock do not. Seen is the
-// head that the chain had before its revisions were looked at, to judge the new one:
-// when a number was taken since, it is an *OvertakenError, and there is more to look
-// at. Free are all numbers above the highest once that is confirmed, and the highest
-// itself until it is: the create that took it may have been refused, or died. Others
-// are a *NumberUsedError or an *OpenError, see Head.Admits.
+// Advance takes a number for a revision before the revision is written. An older Penstock uses it;
+// Create takes the number together with the revision. seen is the head that was read before the
+// chain's revisions: if a number was taken since, the error is an *OvertakenError, and the caller
+// must read again. Numbers above the confirmed highest are free. The unconfirmed highest is free,
+// too, because its create may have failed. Other numbers are a *NumberUsedError or *OpenError, see
+// Head.Admits.
 //
-// Between Advance and Confirm, another create may take the same number over.
-// Both then write a revision of the same name, and one of the writes fails.
+// Between Advance and Confirm, another create may take the same number. Both then write a revision
+// of the same name, and one of the writes fails.
 func (s *Heads) Advance(ctx context.Context, seen Head, number int64, uid types.UID) error {
 	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d", number), func(h *Head) error {
 		return h.advance(seen, number, uid)
 	})
 }
 
-// AdvanceHolding is Advance for a revision that is a rollback: from when it is
-// confirmed it holds the chain's owner until its generation is above the given
-// one, 0 for until somebody releases it.
+// AdvanceHolding is Advance for a rollback: from its confirmation it holds the chain's owner until
+// the owner's generation exceeds ownerGeneration; 0 holds until a release.
 func (s *Heads) AdvanceHolding(ctx context.Context, seen Head, number int64, uid types.UID, ownerGeneration int64) error {
 	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
 		return h.advanceHolding(seen, number, uid, ownerGeneration)
@@ -138,9 +133,8 @@ func (s *Heads) Release(ctx context.Context, name string, revision types.UID) er
 	})
 }
 
-// Confirm notes that the revision was written: its number is used for ever. It
-// may come late, from anyone who saw the revision, for any number, and more than
-// once. Number and uid of the row are filled in.
+// Confirm records that the revision was written, so its number stays used. Any process that saw the
+// revision may call it, late and repeatedly, for any number. It sets number and uid of the row.
 func (s *Heads) Confirm(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
 	row.Revision, row.UID = number, uid
 	return s.ensure(ctx, name, fmt.Sprintf("confirming revision number %d", number), func(h *Head) error {
@@ -148,15 +142,13 @@ func (s *Heads) Confirm(ctx context.Context, name string, number int64, uid type
 	})
 }
 
-// Record notes in the history what became of a revision. Only the filled-in
-// fields of the row change anything. As with Confirm, the revision's number is
-// used from then on.
+// Record updates the history of a revision with the set fields of row. Like Confirm, it marks the
+// number as used.
 func (s *Heads) Record(ctx context.Context, name string, row Row) error {
 	return s.Confirm(ctx, name, row.Revision, row.UID, row)
 }
 
-// Succeed is Confirm for a revision that succeeded: from then on one of the chain
-// has, whatever becomes of that revision and its row.
+// Succeed is Confirm for a revision that succeeded. It sets the head's Succeeded for ever.
 func (s *Heads) Succeed(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
 	row.Revision, row.UID = number, uid
 	return s.ensure(ctx, name, fmt.Sprintf("noting the success of revision number %d", number), func(h *Head) error {
@@ -165,7 +157,7 @@ func (s *Heads) Succeed(ctx context.Context, name string, number int64, uid type
 	})
 }
 
-// SetOwner notes which ClusterExtension the chain belongs to; empty for none.
+// SetOwner records the chain's ClusterExtension; empty for none.
 func (s *Heads) SetOwner(ctx context.Context, name string, uid types.UID) error {
 	return s.change(ctx, name, "setting the owner", func(h *Head) error {
 		h.OwnerUID = uid
@@ -286,9 +278,8 @@ func encodeHead(head Head) ([]byte, error) {
 	return headFormat().Seal(body)
 }
 
-// DecodeHead reads a head. A field that is not known is damage: new fields come
-// with a new version of the format, or an older Penstock would drop them when it
-// writes.
+// DecodeHead decodes a head. An unknown field is damage: new fields need a new version of the
+// format, since an older Penstock would drop them when it writes.
 func DecodeHead(key string, record []byte) (Head, error) {
 	body, err := headFormat().Unwrap(key, record)
 	if err != nil {

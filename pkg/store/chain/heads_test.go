@@ -84,9 +84,9 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// Of many creates that want the same new number, each takes it from the one
-// before, once it has looked again: nothing is confirmed yet. The one whose record
-// gets written keeps it.
+// TestAdvanceSameNumberConcurrently: of many creates with the same new number, each takes it over
+// from the one before after reading again, since nothing is confirmed. The create whose record is
+// written keeps it.
 func TestAdvanceSameNumberConcurrently(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")
@@ -132,8 +132,9 @@ func TestAdvanceSameNumberConcurrently(t *testing.T) {
 	}
 }
 
-// Of creates with different numbers that have seen the same chain, one takes its
-// number: what the others would have deleted of it, nobody has asked them.
+// TestAdvanceDifferentNumbersConcurrently: of creates with different numbers that have seen the
+// same chain, only one takes its number. The rights of the others were not checked against its
+// revision.
 func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")
@@ -165,7 +166,7 @@ func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
 	}
 }
 
-// create is what the API server does: take the number, write the record, confirm.
+// create does the steps of the API server: take the number, write the record, confirm.
 func create(t testing.TB, kv clientv3.KV, prefix string, number int64, uid types.UID) error {
 	t.Helper()
 	s := NewHeads(kv, prefix)
@@ -182,9 +183,8 @@ func create(t testing.TB, kv clientv3.KV, prefix string, number int64, uid types
 	return s.Confirm(t.Context(), "argocd", number, uid, Row{RequestedBy: "jane"})
 }
 
-// Killed at any write of a create, lost or done. Then the record is either there,
-// and can be confirmed by the process that finds it; or it is not, and another create gets
-// the same number.
+// TestCreateCrash: a create is killed at each write, before or after etcd executes it. Then either
+// the record exists and another process can confirm it, or another create gets the same number.
 func TestCreateCrash(t *testing.T) {
 	client := storetest.Client(t)
 	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
@@ -268,8 +268,8 @@ func TestHeadDamage(t *testing.T) {
 	}
 }
 
-// A head in format 1 is read, is left alone by what changes nothing, and becomes
-// format 4 with the first change.
+// TestHeadOfFormat1: a head in format 1 can be read. It stays unchanged until the first change,
+// which writes the newest format.
 func TestHeadOfFormat1(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")

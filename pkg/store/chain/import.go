@@ -8,14 +8,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Import makes a chain of another store known here, before any of its revisions
-// is written: its numbers are used from then on, and its rows name the uids that
-// the revisions will have. It returns the head that the chain has now: the given
-// one, or what was there already, which it does not change. Rows and texts are
-// bounded as everywhere.
+// Import creates the head of another store's chain before any of its revisions is written. Its
+// numbers are used from then on, and its rows have the uids of the revisions. It returns the
+// present head: the given one, or an existing one, which it does not change. Rows and texts have
+// the usual bounds.
 //
-// A caller who finds their own import in Importing of the returned head was
-// interrupted, and continues with the uids of its rows.
+// If the returned head has the caller's own import in Importing, the import was interrupted. The
+// caller then continues with the uids of the rows.
 func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
 		return Head{}, fmt.Errorf("importing extension %q: archive, highest number and its uid must be known", head.Name)
@@ -46,8 +45,7 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	return present, nil
 }
 
-// Imported notes that all revisions of an import have been written, which were those
-// of an archive.
+// Imported records that all revisions of an archive have been written.
 func (s *Heads) Imported(ctx context.Context, name, importing, archive string) error {
 	return s.change(ctx, name, "finishing the import", func(h *Head) error {
 		if h.Importing == importing {

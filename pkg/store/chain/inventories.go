@@ -11,10 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Inventories loads and saves the inventories of chains. An inventory has one
-// writer: the caller that saves says which state they started from, and is refused when
-// that is not the present one. So a leader that was replaced without noticing
-// cannot undo what its successor has written.
+// Inventories loads and saves the inventories of chains. A save names the state that it started
+// from, and fails if that is not the present state. So a replaced leader cannot undo the writes of
+// its successor.
 type Inventories struct {
 	kv   clientv3.KV
 	keys store.Keys
@@ -33,14 +32,13 @@ func (s *Inventories) Noting(unreadable *store.Unreadable) *Inventories {
 	return s
 }
 
-// FencedError says that another writer has changed the inventory since it was
-// loaded or saved last. The caller's state is out of date: the caller must stop
-// writing to the chain's objects, load again, and find out whether they still
-// lead.
+// FencedError reports that another writer has changed the inventory since the caller loaded or
+// saved it. The caller must stop writing the chain's objects, load again, and check whether it
+// still leads.
 type FencedError struct {
 	Chain string
-	// ModRevision that the caller started from, and the one found; 0 is an
-	// inventory that does not exist.
+	// ModRevision is the caller's revision, and Found the present one; 0 means that the inventory
+	// does not exist.
 	ModRevision, Found int64
 }
 
@@ -48,10 +46,9 @@ func (e *FencedError) Error() string {
 	return fmt.Sprintf("the inventory of extension %q was changed by another writer: it is at etcd revision %d, not %d", e.Chain, e.Found, e.ModRevision)
 }
 
-// Load returns the inventory of a chain and the etcd revision of its last write,
-// to be handed to Save. One that was never saved is empty, at 0. Inventories are
-// not deleted when they get empty: 0 would come back, and with it a writer who
-// started from it.
+// Load returns the inventory of a chain and the etcd revision of its last write, for Save. An
+// inventory that was never saved is empty, at revision 0. Empty inventories are not deleted,
+// because a writer that started from revision 0 would succeed then.
 func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64, error) {
 	if chain == "" {
 		return Inventory{}, 0, errors.New("loading an inventory: the extension has no name")
@@ -71,13 +68,11 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 	return inv, stored.ModRevision, nil
 }
 
-// Save stores the inventory in place of the one at modRevision, which came from
-// Load or from Save, and returns the new one. When the inventory has changed
-// since, nothing is written and the error is a *FencedError.
+// Save replaces the inventory at modRevision, which Load or Save returned, and returns the new
+// revision. If the inventory has changed since, it writes nothing and returns a *FencedError.
 //
-// An inventory that is stored already is not written again. That holds no matter who
-// stored it: after an error the caller does not know whether the write was done,
-// and may just save again.
+// It does not write an inventory that is already stored, whoever stored it. So after an error, when
+// the result of the write is unknown, the caller may save again.
 func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
 	if chain == "" {
 		return 0, errors.New("saving an inventory: the extension has no name")
@@ -90,9 +85,8 @@ func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, mod
 	return revision, err
 }
 
-// ForgetAll empties the inventories of all chains, also those that cannot be read,
-// and returns of how many. It is for a store that is not of the time of its
-// cluster, before anybody works with it.
+// ForgetAll empties the inventories of all chains, even unreadable ones, and returns their number.
+// It is for a store from another time than its cluster, before the store is used.
 func (s *Inventories) ForgetAll(ctx context.Context) (int, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {

@@ -74,7 +74,7 @@ func TestSaveIsFenced(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	cases := map[string]struct {
 		reason string
-		// other is what the other writer saves behind our back.
+		// other lists the inventories that another writer saves meanwhile.
 		other []Inventory
 		// fresh tells that we start from no inventory at all.
 		fresh bool
@@ -127,7 +127,7 @@ func TestSaveIsFenced(t *testing.T) {
 	}
 }
 
-// Writers that load again when they are fenced lose nothing of each other.
+// TestNoSaveIsLost: writers that load again after a FencedError lose no entry of each other.
 func TestNoSaveIsLost(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	const writers, each = 4, 5
@@ -161,8 +161,8 @@ func TestNoSaveIsLost(t *testing.T) {
 	}
 }
 
-// Killed at a save, lost or done: what is stored is the state before or after it,
-// and saving the same again from where the writer stood works in both cases.
+// TestSaveCrash: a save is killed before or after etcd executes it. The stored inventory is the old
+// or the new one, and repeating the save works in both cases.
 func TestSaveCrash(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	states := []Inventory{{}, objects("a"), objects("a", "b"), objects("b")}
@@ -262,8 +262,7 @@ func TestInventoryDamage(t *testing.T) {
 	}
 }
 
-// TestForgetAll: also what cannot be read is forgotten, and nothing but
-// inventories.
+// TestForgetAll: unreadable inventories are emptied, too, and no other records.
 func TestForgetAll(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s, heads := NewInventories(client, "/p"), NewHeads(client, "/p")

@@ -26,16 +26,16 @@ const (
 
 // Inventory lists the objects of a chain in the target cluster. Its zero value is empty.
 type Inventory struct {
-	// Entries are the objects that were written or are about to be, each
-	// identity once. Their order means nothing: they are stored sorted.
+	// Entries are the written objects, and objects that are about to be written. Each identity
+	// occurs once. They are stored sorted.
 	Entries []Entry `json:"entries,omitempty"`
 	// Reached is the number of stages that each revision, by uid, has reached.
 	// It only grows while the revision is there.
 	Reached map[string]int `json:"reached,omitempty"`
 	// Deletions are the recent charges of the deletion budget, oldest first.
 	Deletions []Deletion `json:"deletions,omitempty"`
-	// Repairs are the newest changes by others that were reverted, the last one last. They
-	// came with format 6.
+	// Repairs are the newest repairs of changes by others, the newest last. The field came with
+	// format 6.
 	Repairs []Repair `json:"repairs,omitempty"`
 	// Levels holds the revisions, by uid, whose stages are counted by install
 	// level. It came with format 2.
@@ -51,20 +51,20 @@ type Deletion struct {
 	Objects int       `json:"objects"`
 }
 
-// Repair is a change by others to an object that was reverted, once or several times.
+// Repair is a repaired change by others, with the number of its repetitions.
 type Repair struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Revision is the number of the revision whose content the object was given again.
+	// Revision is the number of the revision whose content was restored.
 	Revision int64 `json:"revision,omitempty"`
-	// Manager who had changed the object; empty when nobody can be named.
+	// Manager is the manager of the change; empty if unknown.
 	Manager string `json:"manager,omitempty"`
-	// Lost says which fields were changed, and by whom.
+	// Lost lists the changed fields and their managers.
 	Lost string `json:"lost"`
-	// Count is the number of repairs, the first and the last of them at First and Last, in UTC,
-	// to the second.
+	// Count is the number of repairs. First and Last are the times of the first and the last
+	// repair, in UTC, to the second.
 	Count int       `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -91,18 +91,19 @@ type Entry struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Rank orders teardown: from the highest to the lowest.
 	Rank int `json:"rank,omitempty"`
-	// Yielded are the fields that were left to somebody else, sorted.
+	// Yielded are the fields that are left to other managers, sorted.
 	Yielded []string `json:"yielded,omitempty"`
-	// Doomed is true for an object whose deletion the budget was charged with, or
-	// that a person acknowledged.
+	// Doomed is true for an object whose deletion was charged to the budget or acknowledged by a
+	// user.
 	Doomed bool `json:"doomed,omitempty"`
-	// Adopted is true for an object that existed before the chain, and that nobody had
-	// installed as part of an extension. It came with format 4.
+	// Adopted is true for an object that existed before the chain, outside of any installed
+	// extension. The field came with format 4.
 	Adopted bool `json:"adopted,omitempty"`
 	// Refused is the number of the newer revision whose update of the object the API server
-	// refuses, and which it would create. It came with format 5.
+	// refuses, although it would create a new object. The field came with format 5.
 	Refused int64 `json:"refused,omitempty"`
-	// Finished is how a Job finished that removes itself then. It came with format 5.
+	// Finished is the outcome of a Job that deletes itself after it finished. The field came with
+	// format 5.
 	Finished string `json:"finished,omitempty"`
 }
 
@@ -116,8 +117,7 @@ func (i Inventory) Empty() bool {
 	return len(i.Entries) == 0 && len(i.Reached) == 0 && len(i.Levels) == 0
 }
 
-// InventoryTooLargeError says that a chain has more objects than an inventory
-// can hold.
+// InventoryTooLargeError reports that a chain has more objects than an inventory can hold.
 type InventoryTooLargeError struct {
 	Chain           string
 	Objects         int

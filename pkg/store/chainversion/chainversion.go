@@ -42,8 +42,8 @@ func (s *ChainVersions) Get(ctx context.Context, chain string) (int64, error) {
 	return found.ModRevision, nil
 }
 
-// ChangedError says that the revisions of a chain changed while a change was judged by
-// them, and that nothing was written.
+// ChangedError reports that the revisions of a chain changed while a change was checked against
+// them. Nothing was written.
 type ChangedError struct{ Chain string }
 
 func (e *ChangedError) Error() string {
@@ -81,28 +81,26 @@ const (
 
 type preconditionKey struct{}
 
-// With returns a context in which revisions are written only as they were judged.
+// With returns a context in which revisions are written only if their chain is unchanged since the
+// check.
 func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{})
 }
 
-// Counting returns a context for one write to a chain that needs no precondition by what
-// else is written there, and makes the judgements of others that were made before it
-// void.
+// Counting returns a context for one unconditional write to a chain. The write changes the chain
+// version, so that concurrent checks start over.
 func Counting(ctx context.Context, chain string) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{chain: chain, state: waived})
 }
 
-// Referring returns a context for writes that belong to no chain, or by which nothing in it
-// is judged, such as those of status. They are compared with the packs that the record comes
-// to refer to (see Refers).
+// Referring returns a context for writes that belong to no chain, or that affect no check, such as
+// writes of status. They only require that the packs of the record exist (see Refers).
 func Referring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{state: apart})
 }
 
-// Accompany has a record changed in the transaction of the next write, in place of one that was
-// named before; nil changes none. Another precondition forgets it. It does nothing on a nil
-// receiver.
+// Accompany changes a record in the transaction of the next write, and replaces an earlier record;
+// nil changes none. Each new precondition forgets it. A nil receiver does nothing.
 func (p *Precondition) Accompany(record *store.CompanionWrite) {
 	if p == nil {
 		return
@@ -112,9 +110,8 @@ func (p *Precondition) Accompany(record *store.CompanionWrite) {
 	p.beside = record
 }
 
-// Refers notes the packs that the record comes to refer to by the next write, in place of
-// those that were noted before: it is written only while nothing has collected them.
-// Otherwise the error is a *store.CollectedError. It does nothing on a nil receiver.
+// Refers sets the packs to which the next write refers, and replaces earlier ones. If one of them
+// is collected, the write fails with a *store.CollectedError. A nil receiver does nothing.
 func (p *Precondition) Refers(roots ...string) {
 	if p == nil {
 		return
@@ -124,8 +121,7 @@ func (p *Precondition) Refers(roots ...string) {
 	p.packs = roots
 }
 
-// From returns what the writes of a context rest on, nil for writes that change nothing
-// that others are judged by.
+// From returns the precondition for writes with a context; nil for writes that affect no check.
 func From(ctx context.Context) *Precondition {
 	p, _ := ctx.Value(preconditionKey{}).(*Precondition)
 	return p
@@ -153,7 +149,7 @@ func (p *Precondition) begin() (basis, error) {
 // basis is the basis of one write.
 type basis struct {
 	chain string
-	// at is how the chain must stand, with compare.
+	// at is the required version of the chain, if compare is true.
 	at      int64
 	compare bool
 	// apart is true if there is no chain.

@@ -10,8 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestWrites: a record is written in a chain that stands as it was judged, and at no other
-// time.
+// TestWrites: a record is written only if its chain is unchanged since the check.
 func TestWrites(t *testing.T) {
 	etcd := storetest.Client(t)
 	stock := &kubernetes.Client{Client: etcd}

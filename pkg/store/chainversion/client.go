@@ -21,18 +21,16 @@ type Client struct {
 
 var _ kubernetes.Interface = &Client{}
 
-// NewClient wraps what the storage writes by. The KV is of the same etcd.
+// NewClient wraps the client of the storage. kv is a client of the same etcd.
 func NewClient(client kubernetes.Interface, kv clientv3.KV, prefix string) *Client {
 	return &Client{Interface: client, kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// OptimisticPut writes a record that is as expected, in a chain that stands as it was
-// judged.
+// OptimisticPut writes a record if the record and its chain are unchanged since the check.
 //
-// When only the chain version is another one, the storage is told what it is told when the
-// record is another one, with the record as it is: it goes back to the function that
-// makes the update, and that judges once more. A create has no such way: it is a
-// *ChangedError.
+// If only the chain has changed, it reports a changed record, with the present one. The storage
+// then calls the update function again, which checks again. For a create this is not possible, so
+// the error is a *ChangedError.
 func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, options kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	p := From(ctx)
 	if p == nil {
@@ -48,8 +46,8 @@ func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, ex
 	return kubernetes.PutResponse{KV: done.found, Succeeded: done.succeeded, Revision: done.revision}, nil
 }
 
-// OptimisticDelete deletes a record that is as expected, in a chain that stands as it was
-// judged. See OptimisticPut.
+// OptimisticDelete deletes a record if the record and its chain are unchanged since the check. See
+// OptimisticPut.
 func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int64, options kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	p := From(ctx)
 	if p == nil {

@@ -11,19 +11,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestBeside: a record and the one beside it are written together or not at all, also when
-// others write to either of them meanwhile.
+// TestBeside: a record and its companion are written together or not at all, even if other clients
+// write to either meanwhile.
 func TestBeside(t *testing.T) {
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {
-		// meanwhile is what others write before the first try: "beside", "record" or "chain".
+		// meanwhile is the record that another client writes before the first try: "beside",
+		// "record" or "chain".
 		meanwhile string
-		// change is what becomes of the record beside; it says its own value and "+" by default.
+		// change returns the new value of the companion record; the default appends "+".
 		change func(found string) (string, error)
 		// apart is a write that is no change of the chain.
 		apart   bool
 		written bool
-		// beside is what is there then, tries how often it was asked about.
+		// beside is the companion record afterwards. tries is the number of calls of change.
 		beside string
 		tries  int
 		err    bool

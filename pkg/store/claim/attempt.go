@@ -16,23 +16,22 @@ const (
 	settleTimeout = 10 * time.Second
 )
 
-// Gone reads whether a holder will never act again: there is no record of it, as
-// read from the source and from no cache, or the record says that it has ended. An
-// error means that it is not known; nothing is taken from who may be there.
+// Gone reports whether a holder will never act again: its record does not exist, read from the
+// source without a cache, or the record says that it has ended. After an error the answer is
+// unknown, and the claim stays with its holder.
 type Gone func(ctx context.Context, holder string) (bool, error)
 
-// Attempt is one request that writes a record for which a claim must be held. The
-// claim decides, not the record: a caller that acts for a record makes sure first, by
-// Claims.Acquire, that the claim is its own.
+// Attempt is one request that writes a record for which a claim must be held. The claim decides,
+// not the record: before a caller acts for a record, it checks with Claims.Acquire that the record
+// holds the claim.
 //
 //	attempt := claims.Attempt(profile, dryRun, gone)
 //	created, err := store.Create(…, func(…) error { …; return attempt.Acquire(ctx, uid) }, …)
 //	err = attempt.Settle(ctx, err)
 //
-// Acquire is the last thing before the record is written, so that a request that is
-// refused has claimed nothing. The claim has a lease until Settle, so that of a
-// process that died in between nothing is left, and nobody takes it from one that is
-// about to write.
+// Acquire is the last step before the record is written, so a refused request claims nothing. Until
+// Settle, the claim has a lease. So a process that dies in between leaves no claim. No other process
+// can take the claim of a record that is about to be written.
 type Attempt struct {
 	claims *Claims
 	key    string
@@ -42,15 +41,14 @@ type Attempt struct {
 	holder string
 }
 
-// Attempt prepares a request. A dry-run is told what would happen, and changes
-// nothing.
+// Attempt prepares a request. A dry-run returns the same errors, and changes nothing.
 func (c *Claims) Attempt(key string, dryRun bool, gone Gone) *Attempt {
 	return &Attempt{claims: c, key: key, dryRun: dryRun, gone: gone}
 }
 
-// Acquire makes holder the one that holds the key, in place of one that is gone.
-// When it is one that is not, the error is a *HeldError. A holder is one record for
-// ever, such as its uid; a name may come back. It may be called again for the same.
+// Acquire gives the key to holder, in place of a holder that is gone. If another holder exists, the
+// error is a *HeldError. A holder identifies one record for ever, like its uid; names may be used
+// again. Repeated calls for the same holder are allowed.
 func (a *Attempt) Acquire(ctx context.Context, holder string) error {
 	if err := validate(a.key, holder); err != nil {
 		return err
@@ -69,7 +67,7 @@ func (a *Attempt) Acquire(ctx context.Context, holder string) error {
 	}
 }
 
-// acquire returns whether it was done, which it is not when somebody else was
+// acquire reports whether it was done, which it is not when somebody else was
 // faster.
 func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
 	present, err := a.claims.get(ctx, a.key)
@@ -121,14 +119,14 @@ func (a *Attempt) free(ctx context.Context, present record) error {
 	}
 }
 
-// Settle is told how the write ended. The claim of a record that was written is kept
-// from now on; that of one that was not is given free. After an error such as a
-// timeout it may have been written, so this is looked at.
+// Settle completes the attempt after the write. It makes the claim of a written record permanent,
+// and releases the claim of an unwritten one. After an error such as a timeout it reads whether the
+// record was written.
 //
-// It returns the error that it was given. Without one it returns a *HeldError when
-// the lease had run out and the claim is somebody else's: the caller removes the
-// record again. Any other error means that the record is there and its claim not
-// certain; the caller that acts for it finds out.
+// It returns the given error. Without one it returns a *HeldError if the lease had expired and
+// another holder has the claim: the caller must delete the record. Any other error means that the
+// record exists, but its claim is uncertain. The next caller that acts for the record will find
+// out.
 func (a *Attempt) Settle(ctx context.Context, failed error) error {
 	if a.holder == "" {
 		return failed

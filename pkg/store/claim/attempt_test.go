@@ -146,7 +146,7 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// Whether a holder is gone is not guessed.
+// TestAttemptUnknown: without an answer of Gone, the claim stays with its holder.
 func TestAttemptUnknown(t *testing.T) {
 	r := newRegistry(storetest.Client(t), "/p")
 	if err := r.claims.Acquire(t.Context(), "key", "a"); err != nil {
@@ -166,7 +166,8 @@ func TestAttemptUnknown(t *testing.T) {
 	}
 }
 
-// A claim is not taken from one that has written its record since it was looked for.
+// TestAttemptStaleReading: a claim is not taken from a holder that has written its record after it
+// was looked for.
 func TestAttemptStaleReading(t *testing.T) {
 	for name, take := range map[string]func(*registry, Gone) error{
 		"Acquire": func(r *registry, gone Gone) error {
@@ -201,8 +202,8 @@ func TestAttemptStaleReading(t *testing.T) {
 	}
 }
 
-// Wherever a create dies: there is a record with its claim, or neither; and the next
-// create works unless the record is there.
+// TestAttemptCrash: wherever a create dies, both the record and its claim exist, or neither. The
+// next create works unless the record exists.
 func TestAttemptCrash(t *testing.T) {
 	client := storetest.Client(t)
 	// The lease, the claim, the record, the claim for good.
@@ -306,8 +307,7 @@ func TestThousandAttempts(t *testing.T) {
 	}
 }
 
-// Sweep gives free what holders that are gone have left, on all pages, and nothing
-// else.
+// TestSweep: Sweep releases exactly the claims of gone holders, on all pages.
 func TestSweep(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	c := New(client, "/p")

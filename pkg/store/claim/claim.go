@@ -46,11 +46,10 @@ func (c *Claims) Noting(unreadable *store.Unreadable) *Claims {
 	return c
 }
 
-// HeldError says that somebody else holds a claim.
+// HeldError reports that another holder has a claim.
 type HeldError struct {
 	Key, Holder string
-	// Pending is true while the holder's record is being written: it might not come
-	// to be.
+	// Pending is true while the holder's record is being written, which may fail.
 	Pending bool
 }
 
@@ -79,8 +78,8 @@ func (h record) by(key string) error {
 	return &HeldError{Key: key, Holder: h.holder, Pending: h.pending}
 }
 
-// Acquire gives the key to holder for good; holder may have it already.
-// When it is somebody else, the error is a *HeldError.
+// Acquire gives the key to holder permanently; holder may already have it. If another holder has
+// it, the error is a *HeldError.
 func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
@@ -93,10 +92,9 @@ func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	})
 }
 
-// TakeOver makes to the holder in place of from, whom the caller has read to be
-// gone, or to be someone whom the requester may put aside. It is done already when to
-// holds the key; when that is somebody else, or nobody, nothing changes, and the
-// error is a *HeldError, or says so.
+// TakeOver gives the key to to in place of from. The caller has read that from is gone, or that the
+// requester may replace it. If to already holds the key, it succeeds. If another holder has it, the
+// error is a *HeldError; a free key is an error, too.
 func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	if err := errors.Join(validate(key, from), validate(key, to)); err != nil {
 		return err
@@ -113,8 +111,8 @@ func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	})
 }
 
-// Release gives the key free if holder holds it. When nobody does, that is done
-// already; when it is somebody else, the error is a *HeldError.
+// Release frees the key if holder has it. A free key is no error; with another holder the error is
+// a *HeldError.
 func (c *Claims) Release(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
@@ -127,7 +125,7 @@ func (c *Claims) Release(ctx context.Context, key, holder string) error {
 	})
 }
 
-// Holder returns who holds the key; empty for nobody.
+// Holder returns the holder of the key; empty for none.
 func (c *Claims) Holder(ctx context.Context, key string) (string, error) {
 	present, err := c.get(ctx, key)
 	if err != nil {
@@ -216,7 +214,7 @@ func (c *Claims) decode(stored *mvccpb.KeyValue) (record, error) {
 	return found, c.unreadable.Told(string(stored.Key), stored.Value, err)
 }
 
-// Verify says what is wrong with a record of a claim.
+// Verify returns the error of a damaged record of a claim.
 func Verify(key string, record []byte) error {
 	_, err := decode(&mvccpb.KeyValue{Key: []byte(key), Value: record})
 	return err

@@ -10,12 +10,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// sweepPage is how many claims are read at a time at most.
+// sweepPage bounds the claims in one read.
 const sweepPage = 500
 
-// Sweep gives the claims free whose holders are gone, and returns how many. It goes
-// on after what it cannot find out or read, and returns that as its error. Records
-// that are being written keep theirs.
+// Sweep releases the claims of gone holders, and returns their number. It continues after errors,
+// and returns them joined. Claims of records that are being written stay.
 func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 	var errs []error
 	claims := store.Below(c.keys.Claims())

@@ -20,15 +20,14 @@ const (
 	keepalive        = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 	dialTimeout      = 20 * time.Second
-	// retryMost is how long a client waits at most before it looks again for an etcd
-	// that is gone. By itself it would wait up to two minutes when etcd is back, and
-	// clients outlive an outage (see AfterOutage of pkg/server/database).
+	// retryMost bounds the pause before a client reconnects to etcd. By default a client would wait
+	// up to two minutes after etcd is back, and clients outlive an outage (see AfterOutage of
+	// pkg/server/database).
 	retryMost = 3 * time.Second
 )
 
-// New connects. Errors go to the caller, who knows what they mean, and not to
-// the log. MaxMessage bounds what etcd may answer with in one message, in
-// bytes; there is no bound when it is 0.
+// New connects to etcd. Errors go to the caller and not to the log. maxMessage bounds an answer of
+// etcd in bytes; 0 sets no bound.
 func New(to storagebackend.TransportConfig, maxMessage int) (*clientv3.Client, error) {
 	again := backoff.DefaultConfig
 	again.MaxDelay = retryMost

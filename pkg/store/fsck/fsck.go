@@ -42,7 +42,7 @@ const (
 	LeftOver Kind = "LeftOver"
 )
 
-// Kinds lists all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Unreadable, Corrupt, Missing, Stray, LeftOver} }
 
 // Problem is one thing that is wrong.
@@ -50,9 +50,9 @@ type Problem struct {
 	Kind Kind `json:"kind"`
 	// Key of the record in etcd.
 	Key string `json:"key"`
-	// Message says what was found, and what is concerned.
+	// Message describes the finding and the affected object.
 	Message string `json:"message"`
-	// Repair says what to do.
+	// Repair says how to repair it.
 	Repair string `json:"repair"`
 }
 
@@ -63,16 +63,16 @@ const maxProblems = 1000
 type Report struct {
 	// Revision of etcd at which the check began.
 	Revision int64 `json:"revision"`
-	// Records is how many there are besides packs, Packs how many packs, and Deltas how
-	// many of these are compressed against another one.
+	// Records is the number of records that are no packs, and Packs the number of packs. Deltas is
+	// the number of packs that are compressed against another pack.
 	Records int `json:"records"`
 	Packs   int `json:"packs"`
 	Deltas  int `json:"deltas"`
 	// PackBytes is the size of packs.
 	PackBytes int64 `json:"packBytes"`
-	// Extensions are those with records, the largest first.
+	// Extensions are the extensions with records, the largest first.
 	Extensions []Extension `json:"extensions"`
-	// Problems, by kind and key; Omitted is how many more there are.
+	// Problems are sorted by kind and key. Omitted is the number of further problems.
 	Problems []Problem `json:"problems"`
 	Omitted  int       `json:"omitted,omitempty"`
 }
@@ -114,23 +114,22 @@ const (
 type Options struct {
 	// Source reads the store.
 	Source *references.Source
-	// KV and Prefix are those of the source.
+	// KV and Prefix are the client and the prefix of the source.
 	KV     clientv3.KV
 	Prefix string
-	// Digester has the key of the store; without it, Secrets are not checked.
+	// Digester has the key of the store; without the key, Secrets are not checked.
 	Digester manifest.Digester
-	// Pace is called after some bytes were read, and may wait; nil does not. An error of
-	// it ends the check. The read of one moment counts an eighth: etcd forgets that
-	// moment after minutes.
+	// Pace is called after reads with the number of bytes, and may wait; nil never waits. Its error
+	// ends the check. The reads at one revision count only an eighth, because etcd compacts that
+	// revision after minutes.
 	Pace func(ctx context.Context, bytes int) error
 }
 
-// Check checks a store. The error is for what could not be found out.
+// Check checks a store. The error means that the check is incomplete.
 //
-//  1. All records but packs decode. They are read as they were at one moment.
-//  2. All that they refer to is there, and all that is there is referred to, at that moment.
-//  3. Each pack is read, with its base, and every digest in it is compared. That may take
-//     as long as it likes: a pack that was collected meanwhile is none that is missing.
+//  1. All records except packs must decode. They are read at one revision of etcd.
+//  2. At that revision, all referenced packs must exist, and all existing packs must be referenced.
+//  3. Each pack is read with its base, and every digest in it is compared. This may take long: a pack that was collected meanwhile is not missing.
 func Check(ctx context.Context, o Options) (Report, error) {
 	if o.Pace == nil {
 		o.Pace = func(context.Context, int) error { return nil }

@@ -15,10 +15,10 @@ import (
 // Extension has the space of one extension in the store.
 type Extension struct {
 	Name string `json:"name"`
-	// Revisions is how many revisions it has.
+	// Revisions is the number of revisions.
 	Revisions int `json:"revisions"`
-	// Bytes of all its records, keys included, without the history that etcd keeps. A pack
-	// that several extensions have counts for one of them.
+	// Bytes is the size of all its records with their keys, without etcd's history. A pack of
+	// several extensions counts for one of them.
 	Bytes int64 `json:"bytes"`
 }
 

@@ -35,8 +35,8 @@ func (c *compactingKV) Get(ctx context.Context, key string, opts ...clientv3.OpO
 	return c.KV.Get(ctx, key, append(opts, clientv3.WithLimit(min(1, op.Limit())))...)
 }
 
-// TestCompacted: a collection of which etcd forgets what was at each of its pages ends, and
-// deletes what nothing refers to. There is no end to wait for at which etcd forgets nothing.
+// TestCompacted: a collection ends and deletes unreferenced packs, even if etcd compacts the
+// revision of each page while it is read.
 func TestCompacted(t *testing.T) {
 	etcd := storetest.Client(t)
 	s, ctx := on(t, etcd), t.Context()

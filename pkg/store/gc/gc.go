@@ -33,18 +33,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// batch is how many packs one transaction is about. etcd allows 128 operations, and does
-// nothing else meanwhile.
+// batch is the number of packs per transaction. etcd allows 128 operations, and does nothing else
+// during a transaction.
 const batch = 25
 
 // collectorRecord is the record that a collector writes when it begins.
 const collectorRecord = "PKG\x01"
 
-// ErrSuperseded says that another collector has begun since. Nothing was written.
+// ErrSuperseded reports that another collector has begun since. Nothing was written.
 var ErrSuperseded = errors.New("another collector has begun")
 
-// HeldError says that nothing is collected, because a record cannot be read: it may refer
-// to any pack.
+// HeldError reports that nothing is collected because a record cannot be read: it may refer to any
+// pack.
 type HeldError struct{ Err error }
 
 func (e *HeldError) Error() string {
@@ -54,7 +54,7 @@ func (e *HeldError) Error() string {
 // Unwrap returns which record, and why.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// Rebaser makes packs need another one no more that they are compressed against.
+// Rebaser makes packs independent of the packs against which they are compressed.
 type Rebaser interface {
 	Rebase(ctx context.Context, root string) (bool, error)
 	// RebaseOnto compresses it against another one instead, when that pays.
@@ -73,7 +73,7 @@ type Collector struct {
 	// read has the records of packs that this collection has read, by root.
 	read   map[string]said
 	limits limits
-	// mayName and mayRebase are how many packs, and bytes, are left of what it may.
+	// mayName and mayRebase are the packs and bytes that this collection may still write.
 	mayName, mayRebase int
 	// term is etcd's revision of the write of the collector's key by this one, 0 before.
 	term int64
@@ -90,20 +90,21 @@ func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
 
 // Result has the effects of a collection.
 type Result struct {
-	// Packs and Chunks that were deleted; chunks are those that belonged to no pack.
+	// Packs and Chunks are the numbers of deleted records; chunks count if they belonged to no
+	// pack.
 	Packs, Chunks int
 	// Rebased packs do not need another one any more that nothing else needed.
 	Rebased int
 	// PutOff are packs that are to be deleted, or rebased, by another collection: this one
 	// has written as much as it may.
 	PutOff int
-	// Raced are packs that somebody stored again, or came to refer to, meanwhile.
+	// Raced is the number of packs that were stored again, or referenced, meanwhile.
 	Raced int
-	// Present is how many packs are left.
+	// Present is the number of remaining packs.
 	Present int
 }
 
-// Begin makes this the collector of the store: all that began before write nothing any
+// Begin makes this the collector of the store. Collectors that began earlier can write nothing any
 // more.
 func (c *Collector) Begin(ctx context.Context) error {
 	done, err := c.kv.Put(ctx, c.keys.Collector(), collectorRecord)
@@ -114,23 +115,22 @@ func (c *Collector) Begin(ctx context.Context) error {
 	return nil
 }
 
-// maxRounds is how often Collect looks at everything: what keeps a pack may go with the
-// round before.
+// maxRounds bounds the rounds of Collect, since the deletions of a round may release further packs.
 const maxRounds = 4
 
 // The writes of one collection have to fit into the room that a store at its quota has left for
 // deletions, which is 32 MiB at least (storehealth.Reserved): etcd counts what it overwrites
 // and deletes until its history is compacted. With more it would refuse the deletions, too.
 const (
-	// maxRebased is how many bytes of packs one collection rebases, about.
+	// maxRebased bounds the bytes of packs that one collection rebases, approximately.
 	maxRebased = 4 << 20
-	// maxNamed is how many packs one collection names: their keys take up to 600 bytes each
-	// to write and to delete.
+	// maxNamed bounds the packs that one collection names. Each key takes up to 600 bytes to write
+	// and to delete.
 	maxNamed = 8000
 )
 
-// Collect deletes what nothing refers to. It may be called again and again; after an error
-// too, unless that is ErrSuperseded.
+// Collect deletes unreferenced packs. It may be called repeatedly, also after an error other than
+// ErrSuperseded.
 func (c *Collector) Collect(ctx context.Context) (Result, error) {
 	if c.term == 0 {
 		return Result{}, errors.New("the collector has not begun")
@@ -221,7 +221,7 @@ func (s state) unneeded() []string {
 	return roots
 }
 
-// present is how many packs there are.
+// present returns the number of packs.
 func (s state) present() int {
 	n := 0
 	for _, one := range s.packs {

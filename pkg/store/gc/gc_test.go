@@ -48,8 +48,8 @@ func (s *bench) collector(kv clientv3.KV) *Collector {
 	return New(kv, references.NewSource(kv, prefix, decoders()), pack.New(kv, prefix, manifest.Digester{}))
 }
 
-// common is what all contents have in common, and does not compress: a pack of it is
-// worth a delta.
+// common returns the text that all contents share. It does not compress, so a pack of it is worth a
+// delta.
 func common() string {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 2000)
@@ -228,9 +228,8 @@ func TestBases(t *testing.T) {
 	}
 }
 
-// TestRebaseOnto: a base that is no revision any more goes as soon as its chain has a newer
-// pack that is whole, and its deltas are deltas against that one. A pack that another chain
-// has too is no such delta.
+// TestRebaseOnto: a base without a revision is deleted as soon as its chain has a newer whole pack.
+// Its deltas become deltas against the newer pack, except a pack that another chain has, too.
 func TestRebaseOnto(t *testing.T) {
 	s := on(t, storetest.Client(t))
 	ctx := t.Context()
@@ -253,8 +252,8 @@ func TestRebaseOnto(t *testing.T) {
 	}
 }
 
-// TestPutOff: one collection writes so much, and says that there is more to do; the next ones
-// do it, and what cannot be done is not put off for ever.
+// TestPutOff: one collection writes a bounded amount, and reports that there is more to do. Later
+// collections do the rest. Work that is impossible is not put off for ever.
 func TestPutOff(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := on(t, memory)
@@ -317,7 +316,7 @@ func TestReserved(t *testing.T) {
 	s.holds("at the end", true)
 }
 
-// TestHeld: while it is not known what a record refers to, nothing is deleted.
+// TestHeld: while the references of a record are unknown, nothing is deleted.
 func TestHeld(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := on(t, memory)
@@ -341,8 +340,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a collector that begins takes over what another one has named, and that
-// one writes nothing any more, wherever it was.
+// TestSuperseded: a new collector takes over the candidates of an earlier one. The earlier one
+// writes nothing any more, wherever it was.
 func TestSuperseded(t *testing.T) {
 	for k := 0; ; k++ {
 		memory := storetest.NewMemory()
@@ -388,8 +387,8 @@ func collects(s *bench) error {
 	return err
 }
 
-// others is what others do beside a collector, on a store with the record "kept" and its
-// pack, and a pack "gone" that nothing refers to and that is compressed against it.
+// others returns the writes of other processes beside a collector. The store has the record "kept"
+// with its pack, and an unreferenced pack "gone" that is compressed against that pack.
 func others(t *testing.T) map[string]func(*bench) error {
 	return map[string]func(*bench) error{
 		"create of what is collected": func(s *bench) error { return s.create(t.Context(), "new", "gone") },
@@ -450,10 +449,10 @@ func (p *pagesKV) step() {
 	}
 }
 
-// TestPages puts what others do in front of every page that a collection reads: it sees
-// some records as they were before and some as they are behind it, and deletes nothing that
-// a record needs. Every two of them come one after the other, too, at any two pages; of these
-// it samples every 149th, and FULL=1 makes it every one.
+// TestPages executes writes of other processes before each page that a collection reads. So the
+// collection sees some records before and some after the write. It must not delete a pack that a
+// record needs. It also executes pairs of writes before any two pages, and samples every 149th
+// pair; FULL=1 runs all.
 func TestPages(t *testing.T) {
 	points := 0
 	run := func(first, second func(*bench) error, at string, k, l int) (ended bool) {
@@ -498,9 +497,9 @@ func TestPages(t *testing.T) {
 	t.Logf("%d points", points)
 }
 
-// TestRaces puts what others do in front of every write of a collector, and a collection in
-// front of every write of what others do, and both with a process that dies there: every
-// record has its pack, and after one more collection there is no other.
+// TestRaces executes writes of other processes before each write of a collector, and a collection
+// before each of their writes. Either process may die at that point. Afterwards every record has
+// its pack, and one more collection leaves no other pack.
 func TestRaces(t *testing.T) {
 	points := 0
 	run := func(name string, how storetest.Crash, outer, inner func(*bench) error) {

@@ -18,13 +18,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Format is the layout of the store that this Penstock writes, and the newest
-// that it reads:
+// Format is the layout of the store that this Penstock writes, and the newest that it reads:
 //
-//   - 1: every pack is whole, and none is ever deleted.
-//   - 2: packs may be deltas, and what nothing refers to is collected. A Penstock that knows
-//     format 1 only must not write to such a store: what it has just found there may be
-//     collected before it refers to it.
+//   - 1: every pack is whole, and never deleted.
+//   - 2: packs may be deltas, and unreferenced packs are collected. A Penstock that knows only
+//     format 1 must not write to such a store: a pack that it found may be collected before it
+//     refers to it.
 const Format = 2
 
 // maxBytes bounds the record of an identity, which has 200.
@@ -56,8 +55,7 @@ type Identity struct {
 	Format int
 	// CreatedAt is kept to the second, in UTC.
 	CreatedAt time.Time
-	// Epoch counts how often the store was restored from a snapshot. The rest but for
-	// Format never changes.
+	// Epoch is the number of restores from a snapshot. All other fields except Format never change.
 	Epoch int
 }
 
@@ -121,7 +119,7 @@ func decode(key string, record []byte) (Identity, error) {
 	return identity, nil
 }
 
-// Verify says what is wrong with a record of an identity.
+// Verify returns the error of a damaged record of an identity.
 func Verify(key string, record []byte) error {
 	_, err := decode(key, record)
 	return err
@@ -137,7 +135,7 @@ type Store struct {
 	looked look
 }
 
-// look is how far the store had come when etcd was at a revision.
+// look is a high-water mark of the store at a revision of etcd.
 type look struct{ revision, highWater int64 }
 
 // NewStore returns the identity of the store below an etcd prefix.
@@ -156,10 +154,9 @@ func (s *Store) Read(ctx context.Context) (Identity, bool, error) {
 	return identity, err == nil, err
 }
 
-// Create gives a store the identity, unless it has one, and returns the one it
-// has and whether that was created. Replicas that start together all get the
-// same. Call it only when Judge said FirstStart, or a person decided to go on
-// with an empty store.
+// Create stores the identity unless the store has one. It returns the stored identity, and whether
+// it was created. Replicas that start together all get the same. Call it only after Judge returned
+// FirstStart, or after a user accepted an empty store.
 func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, error) {
 	record, err := encode(identity)
 	if err != nil {
@@ -213,9 +210,9 @@ func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	return identity, nil
 }
 
-// Raise gives a store of an earlier format the present one, and returns its identity
-// since. A store that has it is not written. Call it only when the store may be served:
-// a Penstock that does not know the format refuses the store from then on.
+// Raise raises the format of a store to the present one, and returns its identity. A store that has
+// the format is not written. Call it only when the store may be served: a Penstock that does not
+// know the format refuses the store afterwards.
 func (s *Store) Raise(ctx context.Context) (Identity, error) {
 	for range raiseAttempts {
 		stored, err := store.Get(ctx, s.kv, s.keys.Identity())
@@ -248,12 +245,12 @@ func (s *Store) Raise(ctx context.Context) (Identity, error) {
 	return Identity{}, errors.New("raising the format of the store: others changed its identity meanwhile; try again")
 }
 
-// raiseAttempts is how often Raise starts over: replicas that start together raise the
-// format together, and one of them does.
+// raiseAttempts bounds the tries of Raise. Replicas that start together raise the format together,
+// and only one succeeds.
 const raiseAttempts = 5
 
-// Observe reads what Judge needs to know of the store, at one moment. A store in
-// a newer format is no error here: that is for Judge to say.
+// Observe reads the facts for Judge at one revision of etcd. A store in a newer format is no error;
+// Judge handles it.
 func (s *Store) Observe(ctx context.Context) (Observed, error) {
 	response, err := s.kv.Txn(ctx).Then(clientv3.OpGet(s.keys.Identity()), s.newest()).Commit()
 	if err != nil {
@@ -281,14 +278,12 @@ func (s *Store) Observe(ctx context.Context) (Observed, error) {
 	return observed, nil
 }
 
-// HighWater returns the etcd revision of the newest record in the store, 0 when
-// there is none. It does not move while the store is idle: the API server's
-// compactor writes outside of the prefix. It can fall when the newest record is
-// deleted, so a Mark only takes over a higher one.
+// HighWater returns the etcd revision of the newest record in the store, 0 without records. It does
+// not change while the store is idle: the API server's compactor writes outside of the prefix. It
+// can fall when the newest record is deleted, so a Mark takes only a higher value.
 //
-// etcd 3.7 answers from its index in memory, without reading any record; older
-// versions read all records. Both go through all keys. So etcd is only asked when
-// something was written, in the prefix or outside of it, since the last time.
+// etcd 3.7 answers from its index in memory; older versions read all records. Both visit all keys.
+// So etcd is asked only if anything was written since the last time.
 func (s *Store) HighWater(ctx context.Context) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,7 +111,7 @@ func TestFirstStartThenHealthy(t *testing.T) {
 	}
 }
 
-// While nothing is written, nobody goes through all keys once a second.
+// TestHighWaterOfAnIdleStore: while nothing is written, the keys are not visited.
 func TestHighWaterOfAnIdleStore(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	kv := &scans{KV: client}
@@ -333,8 +333,8 @@ func TestBeginEpoch(t *testing.T) {
 	}
 }
 
-// TestRaise: the format of a store is raised once, whatever happens in between, and nothing
-// else of its identity changes.
+// TestRaise: the format of a store is raised once, despite crashes, and nothing else of its
+// identity changes.
 func TestRaise(t *testing.T) {
 	client := storetest.Client(t)
 	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite, storetest.AnswerLost} {

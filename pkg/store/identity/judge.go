@@ -6,19 +6,19 @@ import "fmt"
 type State string
 
 const (
-	// FirstStart has neither store nor witness: both are to be created.
+	// FirstStart means that neither store nor witness exists: both are to be created.
 	FirstStart State = "FirstStart"
-	// Healthy is the store that is witnessed, not behind what was seen of it.
+	// Healthy means that the store matches its witness and is not behind it.
 	Healthy State = "Healthy"
 	// Empty has no store where one was witnessed.
 	Empty State = "Empty"
-	// Foreign is another store than the one witnessed, or records that no
-	// identity speaks for.
+	// Foreign means that the store has another identity than the witness, or records without an
+	// identity.
 	Foreign State = "Foreign"
 	// Older is the right store at an earlier time, such as a backup.
 	Older State = "Older"
-	// Restored is the right store at an earlier time, brought back by penstock
-	// restore: etcd's revision is higher than what was seen, its content is not.
+	// Restored means the right store at an earlier time, from penstock restore: etcd's revision is
+	// higher than the witness, but the content is older.
 	Restored State = "Restored"
 	// NewerFormat was written by a newer Penstock.
 	NewerFormat State = "NewerFormat"
@@ -42,7 +42,7 @@ type Observed struct {
 	HighWater int64
 }
 
-// Verdict says whether a store may be served, and why.
+// Verdict says whether a store may be served, with the reason.
 type Verdict struct {
 	State State
 	// Reason in one sentence for people.
@@ -61,11 +61,11 @@ type rule struct {
 	reason  func(Observed, *Mark) string
 }
 
-// Judge compares a store with its witness, nil when the host has none. Formats
-// come first: what is written in an unknown one cannot be compared.
+// Judge compares a store with its witness, nil if the host has none. It checks formats first,
+// because records in an unknown format cannot be compared.
 //
-// Older is judged by etcd's own revision and not by that of the newest record,
-// which falls when the newest record is deleted.
+// Older is decided by etcd's revision and not by the revision of the newest record, which falls
+// when that record is deleted.
 func Judge(o Observed, mark *Mark) Verdict {
 	for _, r := range rules() {
 		if r.applies(o, mark) {

@@ -14,7 +14,7 @@ const (
 	markMoved     = "moved"
 )
 
-// Mark is the host cluster's witness of a store: its identity, and how far it has come.
+// Mark is the host cluster's witness of a store: its identity and its high-water mark.
 type Mark struct {
 	// StoreID is the store's identity.
 	StoreID string
@@ -29,9 +29,8 @@ type Mark struct {
 	Moved string
 }
 
-// Raised returns the mark with a higher high-water mark, and whether it is
-// higher at all: a mark is not to be written when nothing happened, and never
-// falls.
+// Raised returns the mark with a higher high-water mark, and whether it is higher. A mark never
+// falls, and an unchanged mark is not written.
 func (m Mark) Raised(highWater int64) (Mark, bool) {
 	if highWater <= m.HighWater {
 		return m, false

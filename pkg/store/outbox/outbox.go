@@ -19,14 +19,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// MaxEntries is how many entries the log keeps. The oldest are deleted first.
+// MaxEntries bounds the entries of the log. The oldest are deleted first.
 const MaxEntries = 1000
 
-// Mark says that a fact of an object was recorded.
+// Mark records that a fact of an object was written to the log.
 type Mark struct {
 	// Key names the fact within its object, such as Halted/BudgetExceeded.
 	Key string `json:"key"`
-	// Since is when the fact became true, and At when it was recorded, in Unix seconds.
+	// Since is the time at which the fact became true, and At the time at which it was recorded, in
+	// Unix seconds.
 	Since int64 `json:"since"`
 	At    int64 `json:"at"`
 }
@@ -39,18 +40,19 @@ type Entry struct {
 	Body json.RawMessage
 }
 
-// Cursor is how far one receiver is.
+// Cursor is the position of one receiver.
 type Cursor struct {
 	// Next is the number of the first entry that the receiver has not taken.
 	Next int64 `json:"next"`
-	// Until bounds the entries of a summary that was begun: it has the same id when it is sent
-	// again. It is 0 when there is none.
+	// Until bounds the entries of a summary that was begun, so that it has the same id when it is
+	// sent again. It is 0 without such a summary.
 	Until int64 `json:"until,omitempty"`
 	// Greeted is true when the receiver has answered once.
 	Greeted bool `json:"greeted,omitempty"`
 }
 
-// ErrOvertaken says that another process began since this one did: it has to load and begin again.
+// ErrOvertaken reports that another process has begun since: this process must load and begin
+// again.
 var ErrOvertaken = errors.New("another process has begun to record notifications")
 
 // Outbox is safe for concurrent use.
@@ -131,14 +133,14 @@ func (o *Outbox) Clear(ctx context.Context) error {
 
 func (o *Outbox) fenced() string { return o.keys.Notification(kindBegun, "at") }
 
-// Marks returns what was recorded of an object.
+// Marks returns the recorded facts of an object.
 func (o *Outbox) Marks(object string) []Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.marks[object])
 }
 
-// Marked returns the objects of which something was recorded, with the time of the latest.
+// Marked returns the objects with recorded facts, and the time of the latest.
 func (o *Outbox) Marked() map[string]time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +189,7 @@ func (o *Outbox) Append(ctx context.Context, object string, marks []Mark, bodies
 	return nil
 }
 
-// Forget deletes the marks of an object that is gone. Its entries stay.
+// Forget deletes the marks of a deleted object. Its entries stay.
 func (o *Outbox) Forget(ctx context.Context, object string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,8 +203,8 @@ func (o *Outbox) Forget(ctx context.Context, object string) error {
 	return nil
 }
 
-// Receivers makes the cursors those of these receivers, by uid. A new one begins at the end of
-// the log, and the cursor of one that is not named is deleted.
+// Receivers sets the receivers, by uid. A new receiver begins at the end of the log. Cursors of
+// other receivers are deleted.
 func (o *Outbox) Receivers(ctx context.Context, uids []string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,9 +237,9 @@ func (o *Outbox) Receivers(ctx context.Context, uids []string) error {
 	return o.trim(ctx)
 }
 
-// Pending returns the cursor of a receiver and the entries that it has not taken, the oldest
-// first. Entries between the cursor and the first of these are not in the log any more. known is
-// false for a receiver that has no cursor.
+// Pending returns the cursor of a receiver and the entries that it has not taken, the oldest first.
+// Entries between the cursor and the first returned entry were deleted from the log. known is false
+// for a receiver without a cursor.
 func (o *Outbox) Pending(uid string) (cursor Cursor, entries []Entry, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -251,8 +253,8 @@ func (o *Outbox) Pending(uid string) (cursor Cursor, entries []Entry, known bool
 	return cursor, slices.Clone(o.entries[from:]), true
 }
 
-// Move writes the cursor of a receiver, and deletes the entries that all have taken. It does
-// nothing for a receiver that is gone.
+// Move writes the cursor of a receiver, and deletes the entries that all receivers have taken. It
+// does nothing for an unknown receiver.
 func (o *Outbox) Move(ctx context.Context, uid string, cursor Cursor) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

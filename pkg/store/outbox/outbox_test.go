@@ -112,7 +112,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestTrimmed: events that all receivers have taken are deleted, and others are not.
+// TestTrimmed: only entries that all receivers have taken are deleted.
 func TestTrimmed(t *testing.T) {
 	kv := storetest.NewMemory()
 	o := begin(t, kv)
@@ -155,7 +155,7 @@ func TestNothingAtRest(t *testing.T) {
 	}
 }
 
-// TestForget: the marks of an object that is gone are deleted, and its entries are kept.
+// TestForget: the marks of a deleted object are deleted, and its entries are kept.
 func TestForget(t *testing.T) {
 	kv := storetest.NewMemory()
 	o := begin(t, kv)

@@ -24,7 +24,7 @@ const (
 const (
 	// maxRecordBytes bounds a record: a body has 64 KiB at most.
 	maxRecordBytes = 128 << 10
-	// page is how many records are read at a time.
+	// page bounds the records in one read.
 	page = 500
 )
 
@@ -106,7 +106,7 @@ func (o *Outbox) take(kv *mvccpb.KeyValue) error {
 
 var errNotJSON = fmt.Errorf("it is not JSON")
 
-// Verify says what is wrong with a record of notifications.
+// Verify returns the error of a damaged record of notifications.
 func Verify(key string, record []byte) error {
 	raw, err := format().Unwrap(key, record)
 	if err == nil && !json.Valid(raw) {

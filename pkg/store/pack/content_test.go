@@ -93,8 +93,8 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// For any bytes of a pack: no panic, no memory beyond the limit, and never bodies that are
-// not those of the root.
+// FuzzOpen: no bytes of a pack cause a panic, take memory beyond the limit, or return bodies that
+// do not match the root.
 func FuzzOpen(f *testing.F) {
 	s := New(nil, "/p", digester(), MaxBytes(1<<16))
 	objects := []manifest.Object{object(f, "ConfigMap", "a", "1"), object(f, "Secret", "b", "2")}

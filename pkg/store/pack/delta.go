@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// maxDeltaContent is how much content a delta and its base may have, in bytes each.
-	// Both fit into one window of the compressor, and a read needs less memory than
-	// that of the largest whole pack.
+	// maxDeltaContent bounds the content of a delta, and of its base, in bytes. Both fit into one
+	// window of the compressor, and reading them takes less memory than the largest whole pack.
 	maxDeltaContent = 4 << 20
 	// maxDistance is the number of consecutive deltas against one base. Deltas grow with
 	// the distance from their base. The number equals that of the archived revisions that a
 	// chain keeps, so an old base is deleted soon after the next one is stored.
 	maxDistance = 5
-	// maxLooked is how many packs of a chain are looked at to find a base.
+	// maxLooked bounds the packs of a chain that are examined to find a base.
 	maxLooked = 3
 )
 
@@ -162,11 +161,11 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	return record, nil
 }
 
-// Rebase makes a delta whole, so that it needs its base no more. It returns whether it
-// wrote: a pack that is whole is left as it is. The bytes that it is read as stay the same. A
-// pack that is written by somebody else meanwhile is read again.
+// Rebase makes a delta whole, so that it no longer needs its base. It reports whether it wrote; a
+// whole pack stays unchanged. The content stays the same. It reads again if another process writes
+// the pack meanwhile.
 //
-// The errors are those of Objects: without its base, a delta cannot be made whole.
+// The errors are the same as of Objects: without its base, a delta cannot be made whole.
 func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
 		whole, err := seal(read.content, s.chunkBytes)

@@ -25,7 +25,7 @@ func version(t testing.TB, operator string, n int) []manifest.Object {
 	return append(objects, object(t, "ConfigMap", operator, fmt.Sprint("version ", n)), object(t, "Secret", operator, fmt.Sprint("key ", n)))
 }
 
-// recordOf is what the store has of a pack.
+// recordOf returns the stored record of a pack.
 func recordOf(t testing.TB, s *Store, root string) Record {
 	t.Helper()
 	stored, err := store.Get(t.Context(), s.kv, s.keys.Pack(root))
@@ -60,8 +60,8 @@ func (c *countingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 	return c.KV.Get(ctx, key, opts...)
 }
 
-// The revisions of a chain are small deltas against a pack that is whole, which comes
-// again at a bounded distance; and a read has two records at most.
+// TestDelta: the revisions of a chain are small deltas against a whole pack, with a new whole pack
+// at a bounded distance. A read needs at most two records.
 func TestDelta(t *testing.T) {
 	kv := &countingKV{KV: storetest.NewMemory()}
 	s := New(kv, "/p", digester())
@@ -130,8 +130,8 @@ func TestChunkedIsNoBase(t *testing.T) {
 	}
 }
 
-// A pack depends on no pack of another chain: one that two chains have is whole, unless
-// both have its base.
+// TestSharedPack: a pack never depends on a pack of another chain. A pack that two chains have is
+// whole, unless both have its base.
 func TestSharedPack(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	one, two := version(t, "argocd", 1), version(t, "argocd", 2)
@@ -227,8 +227,8 @@ func baseDamages() map[string]struct {
 	}
 }
 
-// Damage of a base is one error of each delta, which names both; it is never another
-// pack's bytes, and never a pack that is not there.
+// TestDamagedBase: a damaged base is an error of each delta, which names both. A read never returns
+// another pack's bytes, or reports a missing pack.
 func TestDamagedBase(t *testing.T) {
 	for name, tc := range baseDamages() {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +309,8 @@ func TestRebase(t *testing.T) {
 	}
 }
 
-// A base is freed when its deltas become deltas against a newer one, where that pays.
+// TestRebaseOnto: a base is freed when its deltas become deltas against a newer base, where that
+// pays.
 func TestRebaseOnto(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	base := mustPut(t, s, version(t, "argocd", 0))
@@ -334,8 +335,8 @@ func TestRebaseOnto(t *testing.T) {
 	mustHave(t, s, objects)
 }
 
-// A whole pack may need chunks, although its delta did not; and a crash after any write
-// leaves the one or the other.
+// TestRebaseCrash: a whole pack may need chunks although its delta did not. A crash after any write
+// leaves the delta or the whole pack.
 func TestRebaseCrash(t *testing.T) {
 	client := storetest.Client(t)
 	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
@@ -377,8 +378,8 @@ func (d *disturbedKV) Txn(ctx context.Context) clientv3.Txn {
 	return d.KV.Txn(ctx)
 }
 
-// A base that goes between its reading and the write gets no delta, and one that is
-// written again gets one after another look.
+// TestBaseChanges: a base that is deleted between its read and the write gets no delta. A base that
+// is written again is read again, and gets one.
 func TestBaseChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disturb func(t *testing.T, s *Store, base string)
@@ -407,8 +408,8 @@ func TestBaseChanges(t *testing.T) {
 	}
 }
 
-// Two creates with the same content, by chains with other bases, end with a pack that
-// both can read, and so can one that was made whole meanwhile.
+// TestSameContentTwice: two creates with the same content, by chains with different bases, leave a
+// pack that both can read. So does a pack that was made whole meanwhile.
 func TestSameContentTwice(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := New(memory, "/p", digester())
@@ -429,8 +430,8 @@ func TestSameContentTwice(t *testing.T) {
 	mustHave(t, s, third)
 }
 
-// For all that chains put, share and make whole, every pack is read as it was put, and no
-// delta has a base that is a delta, or is of another chain alone.
+// TestDeltasAreRead: for random writes of chains, every pack is read as it was put. No base is a
+// delta, or belongs only to another chain.
 func TestDeltasAreRead(t *testing.T) {
 	versions := make([][]manifest.Object, 8)
 	for n := range versions {
@@ -468,8 +469,8 @@ func TestDeltasAreRead(t *testing.T) {
 	})
 }
 
-// The largest delta against the largest base is read, and finds what both have in common
-// although it is 4 MiB back.
+// TestLargestDelta: the largest delta against the largest base can be read. The compressor finds
+// the common content 4 MiB back.
 func TestLargestDelta(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	large := func(n int) []manifest.Object {
@@ -485,8 +486,8 @@ func TestLargestDelta(t *testing.T) {
 	}
 }
 
-// TestReadBesideCollector: a pack that is rebased, and whose base is collected, between the
-// two reads that a delta needs is read, and not said to be damaged.
+// TestReadBesideCollector: a delta that is rebased between the two reads of a delta, and whose base
+// is collected, is read without an error.
 func TestReadBesideCollector(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := New(memory, "/p", digester())

@@ -8,17 +8,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// CorruptError says that a pack has bytes that do not match their digests. They
-// are not returned, and nothing is put in their place.
+// CorruptError reports a pack whose bytes do not match their digests. The bytes are not returned.
 type CorruptError struct {
 	// Root names the pack.
 	Root string
-	// Digest of the manifest whose bytes are wrong; empty when it is the pack
-	// as a whole.
+	// Digest is the digest of the damaged manifest; empty for the pack as a whole.
 	Digest manifest.Digest
 	// Base names the base of this delta, when the bytes of the base are wrong.
 	Base string
-	// Err says what was found.
+	// Err is the underlying error.
 	Err error
 }
 
@@ -32,18 +30,17 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("pack %s is corrupt: %v", e.Root, e.Err)
 }
 
-// Unwrap returns what was found.
+// Unwrap returns the underlying error.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// MissingError says that a pack, or a part of it, is not in the store. It says
-// nothing about the revision that names the pack.
+// MissingError reports that a pack, or a part of it, is not in the store. The revision of the pack
+// may exist.
 type MissingError struct {
 	// Root names the pack.
 	Root string
-	// Key of the part that is missing; empty when it is the whole pack.
+	// Key is the key of the missing part; empty for the whole pack.
 	Key string
-	// Base names the pack that this one is a delta against, when it is that one
-	// that is missing.
+	// Base is the base of this delta, if the base is missing.
 	Base string
 }
 
@@ -57,7 +54,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("the store has no pack %s", e.Root)
 }
 
-// TooLargeError says that objects do not fit into a pack.
+// TooLargeError reports that objects do not fit into a pack.
 type TooLargeError struct {
 	// What names the part that is too large: "manifests", "identities" or "compressed
 	// manifests".

@@ -35,8 +35,8 @@ func TestPackIsRead(t *testing.T) {
 	})
 }
 
-// TestLargestIndex: a pack whose index is as large as it may be, and its bodies too,
-// is read: its content is a little more than the two together.
+// TestLargestIndex: a pack with the largest allowed index and bodies can be read. Its content is
+// slightly larger than both together.
 func TestLargestIndex(t *testing.T) {
 	var objects []manifest.Object
 	total := 0

@@ -37,8 +37,8 @@ const (
 	// maxChunks keeps the transaction that completes a pack, which names every
 	// chunk, below the 128 operations that etcd allows.
 	maxChunks = 120
-	// putAttempts is how often Put starts over because another writer of the
-	// same pack came in between. Each of them makes progress.
+	// putAttempts bounds the tries of Put when other writers change the same pack. Each of these
+	// writes makes progress.
 	putAttempts = 5
 )
 
@@ -76,24 +76,22 @@ func New(kv clientv3.KV, prefix string, digester manifest.Digester, options ...O
 	return s
 }
 
-// Put stores the objects and returns the root of their pack (see Root). When it
-// returns without an error, Read returns exactly their bytes. The pack is whole.
+// Put stores the objects and returns the root of their pack (see Root). After success, Read returns
+// exactly their bytes. The pack is whole.
 //
-// The same objects again write nothing. A pack that lacks a part is completed. A
-// pack whose bytes do not match their digests is refused with a *CorruptError
-// and left as it is, for somebody to see what happened to it.
+// Putting the same objects again writes nothing. A pack that lacks a part is completed. A pack
+// whose bytes do not match their digests is refused with a *CorruptError, and left unchanged for an
+// investigation.
 //
-// The pack may be collected until something refers to it: the record that does is to be
-// written as store.Referable says, and when it cannot be the objects are Put again.
+// The pack may be collected until a record refers to it. Write that record with the conditions of
+// store.Referable, and Put the objects again if they fail.
 func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, error) {
 	return s.PutInChain(ctx, objects, nil)
 }
 
-// PutInChain is Put for a revision of a chain. The pack may depend on packs of the chain,
-// which are those of its other revisions, newest first: a new one may become a delta
-// against one of them. One that is there already is made whole, when it is a delta against
-// none of them and the chain does not have it yet, because its writer is another
-// chain.
+// PutInChain is Put for a revision of a chain. The pack may become a delta against one of the packs
+// in chain, which are the packs of the chain's other revisions, newest first. An existing pack of
+// another chain that is a delta against none of them is made whole.
 func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	root, content, err := s.encode(objects)
 	if err != nil {
@@ -181,7 +179,7 @@ func (s *Store) putChunk(ctx context.Context, root, key string, data []byte) err
 	return nil
 }
 
-// Size is how many bytes a pack takes in the store, without its base: 0 for one that is not there.
+// Size returns the stored bytes of a pack, without its base; 0 for a pack that does not exist.
 func (s *Store) Size(ctx context.Context, root string) (int64, error) {
 	key := s.keys.Pack(root)
 	found, err := store.Get(ctx, s.kv, key)

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// Read returns what Put acknowledged, byte for byte, in order, however the pack is cut; and
-// putting it again writes nothing.
+// TestPutThenRead: Read returns exactly the bytes that Put acknowledged, in order, for any size of
+// chunks. Putting them again writes nothing.
 func TestPutThenRead(t *testing.T) {
 	client := storetest.Client(t)
 	var packs int
@@ -97,8 +97,8 @@ func TestPutLarge(t *testing.T) {
 	}
 }
 
-// Digests of Secrets depend on the key: with another one nothing of the pack is
-// handed out, and without one the pack is not called corrupt.
+// TestReadWithOtherKey: digests of Secrets depend on the key. With another key nothing of the pack
+// is returned. Without a key the pack is not reported as corrupt.
 func TestReadWithOtherKey(t *testing.T) {
 	client := storetest.Client(t)
 	root, err := New(client, "/p", digester()).Put(t.Context(), []manifest.Object{object(t, "Secret", "s", "hunter2")})
@@ -186,8 +186,8 @@ func (s *sweepingKV) Txn(ctx context.Context) clientv3.Txn {
 	return s.KV.Txn(ctx)
 }
 
-// A sweeper of chunks that belong to no pack cannot make a pack exist that lacks some: Put
-// starts over, and gives up with an error in the end.
+// TestPutAgainstSweeper: a sweeper of unreferenced chunks cannot make a pack that lacks chunks. Put
+// starts over, and finally returns an error.
 func TestPutAgainstSweeper(t *testing.T) {
 	client := storetest.Client(t)
 	objects := noise(t, 3, 900)

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// A real operator comes back as it was, and is one small record.
+// TestRealManifests: the manifests of a real operator are stored as one small record, and read back
+// unchanged.
 func TestRealManifests(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "shared", "data", "manifests", "cert-manager", "1.20.3")
 	if _, err := os.Stat(dir); err != nil {

@@ -78,23 +78,22 @@ func wholeFormat() store.Format {
 type Record struct {
 	// Format is 1 for a whole pack and 2 for a delta.
 	Format int
-	// Base is the root of the pack that a delta is against; it is empty for a
-	// whole one. Without its base, a delta cannot be read.
+	// Base is the root of the delta's base; empty for a whole pack. Without its base, a delta
+	// cannot be read.
 	Base string
-	// Distance counts the deltas since the base was written, this one included; it
-	// is 0 for a whole pack.
+	// Distance is the number of deltas since the base was written, including this one; 0 for a
+	// whole pack.
 	Distance int
 	// Chunks are the digests of the parts that a whole pack has besides its record,
 	// as in store.Keys.Chunk.
 	Chunks []string
-	// ContentBytes is how large the content is, and StoredBytes what it takes in the
-	// record or the chunks.
+	// ContentBytes is the size of the content. StoredBytes is its size in the record or the chunks.
 	ContentBytes, StoredBytes int
 }
 
-// ParseRecord says what a record of a pack refers to. It reads nothing else and verifies
-// no content. The key is for errors: a *store.FormatError for a newer format, a
-// *store.DamagedError for bytes that are no record of a pack.
+// ParseRecord returns the references of a pack's record. It reads no other record and verifies no
+// content. Errors name the key: a *store.FormatError for a newer format, a *store.DamagedError for
+// bytes that are no record of a pack.
 func ParseRecord(key string, record []byte) (Record, error) {
 	h, _, err := parseRecord(key, record)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	releaseTimeout = 2 * time.Second
 )
 
-// Leases are those of etcd, as a clientv3.Lease has them.
+// Leases grants leases of etcd. clientv3.Lease implements it.
 type Leases interface {
 	Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error)
 	KeepAlive(ctx context.Context, lease clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error)
@@ -25,10 +25,10 @@ type Leases interface {
 
 type reservationKey struct{}
 
-// Reserve returns a context in which every pack that is stored is kept, although nothing
-// refers to it yet, until release is called. It is for what takes longer than it may have
-// to start over, such as an import: others are told when a pack was collected meanwhile
-// (see store.Referable), and so is a process whose reservation ended because it slept.
+// Reserve returns a context in which every stored pack is kept until release, even without a
+// reference. It is for operations that are too long to start over, such as an import. Other writers
+// get an error if a pack was collected meanwhile (see store.Referable). So does a process whose
+// reservation expired while it was suspended.
 func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Context, release func(), err error) {
 	lease, err := leases.Grant(ctx, reservationSeconds)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// packPage is how many records of packs are read at a time at most, as those of a store.Range.
+	// packPage bounds the records of packs in one read, like that of a store.Range.
 	packPage = 40
-	// keyPage is how many keys are read at a time at most.
+	// keyPage bounds the keys in one read.
 	keyPage = 5000
 )
 
-// Source reads the records of a store, as they were at one of etcd's revisions. At revision
-// 0 each page is as it is when it is read: then a record is seen when it was there all the
-// time, whatever etcd forgets meanwhile.
+// Source reads the records of a store at one revision of etcd. At revision 0 each page is read at
+// the present revision. Then it includes every record that exists during the whole read, even if
+// etcd compacts meanwhile.
 type Source struct {
 	kv       clientv3.KV
 	keys     store.Keys
@@ -43,8 +43,8 @@ func (s *Source) Revision(ctx context.Context) (int64, error) {
 	return found.Header.Revision, nil
 }
 
-// Referred returns what all records refer to, at a revision. A record that cannot be read
-// is an error: what it refers to is not known.
+// Referred returns the packs to which all records refer, at a revision. An unreadable record is an
+// error, because its references are unknown.
 func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 	referred := Set{}
 	err := s.Each(ctx, revision, func(kv *mvccpb.KeyValue) error {
@@ -58,13 +58,13 @@ func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 	return referred, err
 }
 
-// Decode returns what one record refers to.
+// Decode returns the references of one record.
 func (s *Source) Decode(key string, record []byte) ([]string, error) {
 	return s.decoders.Of(s.keys, key, record)
 }
 
-// Each calls a function with every record but those of packs, at a revision, in the order
-// of their keys. It ends at the first error.
+// Each calls a function with every record except packs, at a revision, in the order of keys. It
+// ends at the first error.
 func (s *Source) Each(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
 	all, packs := store.Below(s.keys.All()), store.Below(s.keys.Packs())
 	if err := (store.Range{From: all.From, End: packs.From, Revision: revision}).Each(ctx, s.kv, do); err != nil {
@@ -88,9 +88,8 @@ func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccp
 	return packs.Each(ctx, s.kv, do)
 }
 
-// EachPack calls a function with the records of packs, as they are now, in the order of the
-// roots. It reads no other parts of them, and leaves out what is not there. It ends at the
-// first error.
+// EachPack calls a function with the present records of packs, in the order of the roots. It does
+// not read their chunks, and skips missing packs. It ends at the first error.
 func (s *Source) EachPack(ctx context.Context, roots []string, do func(root string, kv *mvccpb.KeyValue) error) error {
 	limit := store.FirstPage
 	for len(roots) > 0 {

@@ -33,8 +33,8 @@ func (b *boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpti
 	return found, err
 }
 
-// TestLargeRecords: one read fits into what a client of the database takes, also behind many small
-// records, which are read with few requests.
+// TestLargeRecords: each read fits into one message, even after many small records, which are read
+// with few requests.
 func TestLargeRecords(t *testing.T) {
 	kv, ctx := &boundedKV{KV: storetest.NewMemory()}, t.Context()
 	source := NewSource(kv, "/p", nil)

@@ -17,7 +17,7 @@ import (
 // Set has, for each root that is referred to, the keys of records that do.
 type Set map[string][]string
 
-// MaxNamed is how many records are remembered of each root.
+// MaxNamed bounds the remembered records of each root.
 const MaxNamed = 3
 
 // Add notes that a record refers to packs. Empty roots are none.
@@ -39,7 +39,7 @@ type Decode func(key string, record []byte) (roots []string, err error)
 // Decoders are by kind, as Keys.KindOf has it. Records of other kinds refer to no pack.
 type Decoders map[string]Decode
 
-// Of returns what a record refers to.
+// Of returns the references of a record.
 func (d Decoders) Of(keys store.Keys, key string, record []byte) ([]string, error) {
 	decode := d[keys.KindOf(key)]
 	if decode == nil {
@@ -48,18 +48,18 @@ func (d Decoders) Of(keys store.Keys, key string, record []byte) ([]string, erro
 	return decode(key, record)
 }
 
-// Pack has the known facts of one pack.
+// Pack is a pack with its base and reservation.
 type Pack struct {
 	Root string
-	// Base is the root of the pack that it is compressed against; empty for none.
+	// Base is the root of the pack's base; empty for none.
 	Base string
-	// Reserved is true if something is written that will refer to it.
+	// Reserved is true if a record that refers to it is being written.
 	Reserved bool
 }
 
-// Kept returns the roots that stay: those that are referred to or reserved, and the base of
-// every pack that is there. A pack that nothing refers to may be about to be referred to, so
-// it goes before its base does.
+// Kept returns the roots to keep: referenced or reserved packs, and the base of every existing
+// pack. A new record may still refer to an unreferenced delta, so a base is deleted only after its
+// deltas.
 func Kept(packs []Pack, referred Set) map[string]bool {
 	there, kept := make(map[string]bool, len(packs)), make(map[string]bool, len(packs))
 	for _, pack := range packs {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestRowsAreRead: any rows that are encoded are decoded, the newest ones unchanged; of one that is
-// too large by itself nothing is written.
+// TestRowsAreRead: all encoded rows can be decoded, and the newest are unchanged. A row that is too
+// large by itself is not written.
 func TestRowsAreRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var rows []Row

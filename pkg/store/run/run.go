@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// MaxRows is how many executions are kept of a name; the oldest go first.
+	// MaxRows bounds the kept executions of a name; the oldest are deleted first.
 	MaxRows = 50
 	// maxBytes bounds a record; beyond it the oldest rows go, but for one.
 	maxBytes = 1 << 20
 	// maxRecordBytes bounds a record of one row, below the 1.5 MiB of one request to
 	// etcd.
 	maxRecordBytes = 1400 << 10
-	// namesPage is how many names are read at a time.
+	// namesPage bounds the names in one read.
 	namesPage = 500
 )
 
@@ -83,12 +83,11 @@ func (r *Runs) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Put stores a row, in place of the one with the same plan and number. Other rows
-// stay, no matter who else writes. A row that is too large by itself is a
-// *store.TooLargeError.
+// Put stores a row, in place of a row with the same plan and number. Other rows stay, even with
+// concurrent writers. A row that is too large by itself is a *store.TooLargeError.
 //
-// A new row comes to refer to the packs of these roots: when one of them was collected
-// the row is not written, and the error is a *store.CollectedError.
+// A new row refers to the given packs. If one of them was collected, the row is not written, and
+// the error is a *store.CollectedError.
 func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) error {
 	if name == "" || row.Plan == "" || row.Number <= 0 {
 		return errors.New("a run needs a plan's name and uid, and a number from 1")

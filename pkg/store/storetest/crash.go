@@ -11,7 +11,7 @@ import (
 // ErrCrash is the answer of a crashed KV.
 var ErrCrash = errors.New("crashed by the test")
 
-// Crash is how a write fails.
+// Crash is a kind of failure of a write.
 type Crash string
 
 const (
@@ -19,8 +19,8 @@ const (
 	BeforeWrite Crash = "before the write"
 	// AfterWrite loses the answer: etcd has done it.
 	AfterWrite Crash = "after the write"
-	// WriteLost and AnswerLost are the same two, once, for a process that lives on: it does
-	// not know which of them it was.
+	// WriteLost and AnswerLost are the same failures, once, for a process that survives. It cannot
+	// distinguish them.
 	WriteLost  Crash = "the write is lost"
 	AnswerLost Crash = "the answer is lost"
 	// Disturbed calls Disturb before that write, once, and passes it on.
@@ -52,7 +52,7 @@ func NewCrashingKV(client *clientv3.Client, n int, how Crash) *CrashingKV {
 	return &CrashingKV{KV: client, lease: client, left: n, how: how}
 }
 
-// Crashed reports whether it came to that.
+// Crashed reports whether the failure happened.
 func (c *CrashingKV) Crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

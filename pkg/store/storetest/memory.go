@@ -41,7 +41,7 @@ func (m *Memory) Clone() *Memory {
 	return &Memory{revision: m.revision, kvs: maps.Clone(m.kvs)}
 }
 
-// Reset makes the content that of another one.
+// Reset replaces the content with that of another Memory.
 func (m *Memory) Reset(to *Memory) {
 	other := to.Clone()
 	m.mu.Lock()
@@ -49,7 +49,7 @@ func (m *Memory) Reset(to *Memory) {
 	m.revision, m.kvs = other.revision, other.kvs
 }
 
-// Client is a client of it, for what takes no interface.
+// Client returns a client of the Memory, for code that takes no interface.
 func (m *Memory) Client(ctx context.Context) *clientv3.Client {
 	client := clientv3.NewCtxClient(ctx)
 	client.KV = m

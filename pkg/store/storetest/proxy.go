@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Proxy stands between a client and its etcd, and can keep the answers back: etcd does
-// what it is asked, and nobody is told.
+// Proxy stands between a client and its etcd, and can hold back answers: etcd executes requests,
+// but no client learns the result.
 type Proxy struct {
 	listener net.Listener
 	etcd     string
@@ -25,8 +25,8 @@ type Proxy struct {
 	connections map[net.Conn]bool
 }
 
-// NewProxy returns a proxy in front of the etcd of a client (see Client), and a client that
-// uses it. Both are gone when the test ends.
+// NewProxy returns a proxy in front of a client's etcd (see Client), and a client that uses it.
+// Both end with the test.
 func NewProxy(t testing.TB, of *clientv3.Client) (*Proxy, *clientv3.Client) {
 	t.Helper()
 	socket := strings.TrimPrefix(of.Endpoints()[0], "unix://")

@@ -15,8 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 )
 
-// Client starts an etcd for one test and returns a client of it. Both are gone
-// when the test ends.
+// Client starts an etcd for one test and returns a client. Both end with the test.
 func Client(t testing.TB) *clientv3.Client {
 	t.Helper()
 	return Clients(t, 1)[0]

@@ -94,8 +94,7 @@ func (w *readsPlane) pause(d time.Duration) {
 	}
 }
 
-// connect returns a client for Penstock's own port, which is where the aggregator
-// finds it too.
+// connect returns a client for Penstock's own port, which the aggregator uses, too.
 func (w *readsPlane) connect() (*client, error) {
 	var service struct {
 		Spec struct {

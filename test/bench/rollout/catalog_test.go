@@ -218,7 +218,7 @@ func (c *extensions) apply(ctx context.Context, releases []release) (time.Durati
 	if err := group.Wait(); err != nil {
 		return 0, fmt.Errorf("writing ClusterExtensions: %w", err)
 	}
-	// By the engine that is when all is available; Helm does not look.
+	// The engine's time ends when all objects are available; Helm does not check that.
 	err := c.until(ctx, extension.Resource.Resource, status.Installed, wanted)
 	return time.Since(began), err
 }

@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	// shareOfRequests and shareOfProcessor are what Penstock may take of what the operator loop
-	// takes, in percent: 20 times fewer, 10 times less.
+	// shareOfRequests and shareOfProcessor are Penstock's limits in percent of the operator loop's
+	// use: 20 times fewer requests, 10 times less processor time.
 	shareOfRequests, shareOfProcessor = 5, 10
 	// flapEvery is the shortest time between the changes of two workloads.
 	flapEvery = 250 * time.Millisecond

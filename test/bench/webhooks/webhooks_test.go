@@ -25,7 +25,7 @@ const (
 	rate = 200
 	// turn is the time for which one webhook is called before the next one.
 	turn = 5 * time.Second
-	// patience bounds one review: it is what a registration gives.
+	// patience bounds one review, like the timeout of a registration.
 	patience = 3 * time.Second
 )
 

@@ -355,8 +355,8 @@ func adoptsWithWhatCannotGo(t *testing.T, c *chain) {
 	}
 }
 
-// survivesWipedManagedFields: nobody knows any more whose fields are whose, and yet
-// a later revision removes what it has not.
+// survivesWipedManagedFields: managedFields were deleted, and yet a later revision removes the
+// fields that it lacks.
 func survivesWipedManagedFields(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")

@@ -1,5 +1,5 @@
-// Package hostile is what somebody could send to keep Penstock busy. Tests say that each
-// of it is bounded, benchmarks what it costs.
+// Package hostile has inputs that an attacker could send to keep Penstock busy. Tests prove that
+// their cost is bounded; benchmarks measure it.
 package hostile
 
 import (

@@ -37,7 +37,7 @@ type Host interface{ Kubeconfig() string }
 // Server is a running `penstock serve`.
 type Server struct {
 	cmd *exec.Cmd
-	// ended is closed when the process has ended; failure is how.
+	// ended is closed when the process has ended; failure is its error.
 	ended   chan struct{}
 	failure error
 

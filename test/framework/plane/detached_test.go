@@ -78,7 +78,7 @@ func TestUpIsIdempotent(t *testing.T) {
 
 func TestUpSurvivesStaleState(t *testing.T) {
 	t.Parallel()
-	// Each folder is what some accident left.
+	// Each case is the folder after a kind of accident.
 	for name, content := range map[string]map[string]string{
 		"Rebooted":       {stateFile: `{"port":1,"tools":"/gone"}`, "kubeconfig": "", "etcd/member/wal/0.wal": "x"},
 		"CorruptedState": {stateFile: `{"port":`, "pki/ca.crt": "x"},

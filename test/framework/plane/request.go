@@ -101,7 +101,7 @@ type auditEvent struct {
 	RequestURI string `json:"requestURI"`
 	Verb       string `json:"verb"`
 	UserAgent  string `json:"userAgent"`
-	// The first is who spoke; a proxy would be the last.
+	// SourceIPs begins with the client; a proxy would be last.
 	SourceIPs []string `json:"sourceIPs"`
 	User      struct {
 		Username string `json:"username"`

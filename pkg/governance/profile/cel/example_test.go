@@ -115,8 +115,8 @@ func emptied(of profile.Definition) profile.Definition {
 	return of
 }
 
-// TestSameAsGo: the profile that is shipped as a definition makes what the one in Go makes,
-// item by item, with all that a reviewer is told, for every cluster and all options.
+// TestSameAsGo: the published definition of a profile gives the same items and reviews as the
+// profile in Go, for every cluster and all options.
 func TestSameAsGo(t *testing.T) {
 	ours := example(t, "load-aware-rebalancing.yaml")
 	all := []string{"devEnableEvictionsInBackground", "devEnableSoftTainter", "devDeviationThresholds"}

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Forbidden returns why no profile may declare a kind, given by the plural name and the group of
-// its definition; empty when it may.
+// Forbidden returns the reason why no profile may declare a kind, or "". The kind is given by the
+// plural name and the group of its definition.
 //
-// A definition gives rights to an identity that acts for the user who approves a plan. So kinds are
-// forbidden by which that identity could gain more rights, or hide its actions, even if the author
-// has the rights: kinds that Kubernetes serves (Secrets, roles, webhooks, policies, definitions,
-// APIServices and workloads), similar kinds of others, and our own.
+// A definition gives rights to an identity that acts for the user who approves a plan. Kinds are
+// forbidden if the identity could use them to gain more rights or to hide its actions, even if the
+// author has these rights. They are the kinds of Kubernetes (Secrets, roles, webhooks, policies,
+// definitions, APIServices and workloads), similar kinds of other projects, and our own.
 func Forbidden(plural, group string) string {
 	if !strings.Contains(group, ".") || slices.Contains(kubernetesGroups(), group) {
 		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are not allowed in profiles"

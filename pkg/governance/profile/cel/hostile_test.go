@@ -46,7 +46,7 @@ func makes(expression string) change {
 	return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) { spec.Items[0].Object = expression }
 }
 
-// TestRefused: a bad definition is refused when it is written, with the field.
+// TestRefused: an invalid definition is refused on write, with the field.
 func TestRefused(t *testing.T) {
 	requires := func(definition string, access v1alpha1.DefinitionAccess) change {
 		return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
@@ -123,8 +123,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestForbidden: no definition declares the kinds by which its identity could come to have
-// more than what it declares, or to hide what is done.
+// TestForbidden: a definition cannot declare kinds by which its identity could gain more rights or
+// hide its actions.
 func TestForbidden(t *testing.T) {
 	for _, name := range []string{
 		"secrets.", "roles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -166,8 +166,8 @@ func widgets(n int) profile.Facts {
 	return facts
 }
 
-// TestMadeThings: objects that expressions make are checked. Kinds and names that the definition
-// does not declare are refused, and so is what is no object, and what is too much.
+// TestMadeThings: objects that expressions create are checked. Undeclared kinds and names, values
+// that are no objects, and too large results are refused.
 func TestMadeThings(t *testing.T) {
 	doubled := func(spec *v1alpha1.ConfigurationProfileDefinitionSpec, first, next string) {
 		spec.Variables = []v1alpha1.DefinitionVariable{{Name: "v0", Expression: first}}
@@ -259,7 +259,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestWarnings: where a cluster's schemas do not have what expressions read, that is told.
+// TestWarnings: expressions that read fields missing in the cluster's schemas return warnings.
 func TestWarnings(t *testing.T) {
 	spec := simple(t, func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 		spec.Requirements[0].Fields = []v1alpha1.DefinitionField{{Path: "spec.size"}, {Path: "spec.weight"}}

@@ -39,7 +39,7 @@ func (p *Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileName(p.na
 // Digest of the definition.
 func (p *Profile) Digest() string { return p.digest }
 
-// Spec that it was compiled from.
+// Spec returns the spec from which the profile was compiled.
 func (p *Profile) Spec() *v1alpha1.ConfigurationProfileDefinitionSpec { return p.spec }
 
 // Description in one sentence.
@@ -57,7 +57,7 @@ func (p *Profile) Requires() []profile.Requirement {
 	return requires
 }
 
-// Items are the targets as the definition says.
+// Items returns the targets of the definition.
 func (p *Profile) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	if err := p.lacks(facts); err != nil {
 		return nil, err

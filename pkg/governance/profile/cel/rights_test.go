@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// TestRules: the identity of a profile gets exactly the verbs on the kinds that are declared;
-// those that cannot be declared give nothing, should they have been stored.
+// TestRules: the identity of a profile gets exactly the verbs on its declared kinds. Stored
+// declarations of forbidden kinds give no rights.
 func TestRules(t *testing.T) {
 	rules := cel.Rules([]v1alpha1.DeclaredAccess{
 		{Definition: "widgets.example.com", Access: v1alpha1.AccessRead}, {Definition: "gadgets.example.com", Access: v1alpha1.AccessSchema},

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// Warnings say where expressions do not fit the schemas that a cluster has: fields that it
-// does not know, or values of other types. Kinds that are not served are not checked. They are no
-// errors, because the schemas may be others when a plan is computed.
+// Warnings returns expressions that do not fit the schemas of a cluster: unknown fields, or values
+// of other types. It does not check kinds that are not served. They are no errors, because the
+// schemas may have changed when a plan is computed.
 func (d *Definition) Warnings(facts profile.Facts) []string {
 	var warnings []string
 	for _, err := range d.checkTypes(&facts) {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Waits returns the conditions that an item waits for, with the facts as they are now, whatever the
-// item would be now: the approved item counts.
+// Waits returns the conditions that an item waits for, with the present facts. The approved item
+// counts, even if the item would differ now.
 func (p *Profile) Waits(item string, facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Wait, error) {
 	for i, one := range p.spec.Items {
 		if one.Name != item || len(one.Waits) == 0 {

@@ -40,7 +40,7 @@ func parsed(t *testing.T, text string) map[string][]string {
 	return out
 }
 
-// Ignition takes what is generated, without a word.
+// TestIgnition: Ignition accepts the generated configuration without warnings.
 func TestIgnition(t *testing.T) {
 	for name, options := range sources() {
 		for _, dropIns := range []bool{true, false} {
@@ -64,8 +64,8 @@ func TestIgnition(t *testing.T) {
 	}
 }
 
-// A node boots whatever becomes of swap: nothing requires the unit, nothing that it waits for
-// lasts without a limit, and what it runs may fail.
+// TestNodesBootWithoutSwap: a node boots even if swap fails. No unit requires the swap unit, each
+// of its waits has a limit, and its commands may fail.
 func TestNodesBootWithoutSwap(t *testing.T) {
 	for name, options := range sources() {
 		u := parsed(t, unitOf(options))

@@ -53,13 +53,14 @@ var _ profile.Profile = Profile{}
 // Name is HighDensitySwap.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileHighDensitySwap }
 
-// Description says what it is for.
+// Description describes the purpose of the profile.
 func (Profile) Description() string {
 	return "Worker nodes have swap, and virtual machines more memory than is requested for them, so that more of them fit."
 }
 
-// Requires lists what it looks at. Plans without swap, as in a hosted cluster, need no Machine
-// Config Operator, which Items says of the others.
+// Requires returns the definitions that the profile reads. The Machine Config Operator is optional
+// here, because plans without swap, as in a hosted cluster, do not need it. Items checks it for
+// other plans.
 func (Profile) Requires() []profile.Requirement {
 	const mco = "the Machine Config Operator, which is part of OpenShift"
 	return []profile.Requirement{
@@ -71,8 +72,8 @@ func (Profile) Requires() []profile.Requirement {
 	}
 }
 
-// Items are the swap first: until nodes have it, more memory than they have must not be
-// promised. Before that, kubelets that would not start beside swap are told to.
+// Items returns the swap items first: overcommitted memory needs swap on the nodes. Before swap,
+// kubelets that would not start with swap are reconfigured.
 func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	options := defaulted(all)
 	var items []profile.Item
@@ -119,7 +120,7 @@ func defaulted(all *v1alpha1.PlanOptions) v1alpha1.HighDensitySwapOptions {
 	return options
 }
 
-// way is how kubelets are told to work beside swap.
+// way says how the plan configures kubelets for swap.
 type way struct {
 	// dropIns: by a file that they read besides their configuration.
 	dropIns bool

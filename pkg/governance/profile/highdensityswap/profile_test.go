@@ -40,7 +40,7 @@ func add(f profile.Facts, group, kind, name string, content map[string]any) {
 	f.Objects[of] = append(f.Objects[of], object)
 }
 
-// kubelet is how the nodes of a cluster are configured.
+// kubelet is the kubelet configuration of a cluster's nodes.
 type kubelet struct {
 	dropIns, tolerates bool
 }
@@ -119,9 +119,9 @@ func namesOf(items []profile.Item) string {
 	return strings.Join(names, " ")
 }
 
-// How kubelets are told is read from what is rendered for the nodes, never from a version: a
-// KubeletConfig is made only where they neither read drop-ins nor tolerate swap, because the
-// versions that refuse its field set it themselves.
+// TestCapabilities: the rendered configuration of nodes decides how kubelets are configured, never
+// a version. A KubeletConfig is created only if kubelets neither read drop-ins nor tolerate swap.
+// Versions that refuse its field set the field themselves.
 func TestCapabilities(t *testing.T) {
 	for name, c := range map[string]struct {
 		kubelet kubelet
@@ -155,7 +155,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// Items that cannot be known, or would undo the work of others, are named and not tried.
+// TestRefusals: an item that cannot be computed, or would undo another owner's work, is named and
+// not tried.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(f profile.Facts)
@@ -188,7 +189,7 @@ func TestRefusals(t *testing.T) {
 	itemsOf(t, f, v1alpha1.HighDensitySwapOptions{})
 }
 
-// The review says what it costs of memory, disk and time.
+// TestReview: the review states the cost in memory, disk and time.
 func TestReview(t *testing.T) {
 	file := v1alpha1.HighDensitySwapOptions{SwapSource: v1alpha1.SwapSourceFile, FileSizeMiB: ptr.To[int32](4096)}
 	for name, c := range map[string]struct {
@@ -303,7 +304,7 @@ func TestRealDefinitions(t *testing.T) {
 	}
 }
 
-// A summary says what the whole says, whatever form the files have.
+// TestSummaries: a summary gives the same result as the whole object, for all forms of files.
 func TestSummaries(t *testing.T) {
 	config := func(source string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "MachineConfig", "spec": map[string]any{"config": map[string]any{
@@ -320,8 +321,8 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// A plan that is in effect is the same when it is computed again: kubelets tolerate swap by its own
-// KubeletConfig then.
+// TestSameOnceInEffect: a plan in effect is computed again without a difference, although kubelets
+// now tolerate swap by its own KubeletConfig.
 func TestSameOnceInEffect(t *testing.T) {
 	before := itemsOf(t, cluster(kubelet{}), v1alpha1.HighDensitySwapOptions{})
 	f := cluster(kubelet{tolerates: true})

@@ -54,13 +54,14 @@ var _ profile.Profile = Profile{}
 // Name is LoadAwareRebalancing.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileLoadAwareRebalancing }
 
-// Description says what it is for.
+// Description describes the purpose of the profile.
 func (Profile) Description() string {
 	return "The descheduler live-migrates virtual machines away from nodes under pressure (PSI)."
 }
 
-// Requires lists what it looks at. Plans that leave nodes alone, as in a hosted cluster, need no
-// Machine Config Operator, which Items says of the others.
+// Requires returns the definitions that the profile reads. The Machine Config Operator is optional
+// here, because plans that do not change nodes, as in a hosted cluster, do not need it. Items
+// checks it for other plans.
 func (Profile) Requires() []profile.Requirement {
 	const mco = "the Machine Config Operator, which is part of OpenShift"
 	return []profile.Requirement{
@@ -71,7 +72,8 @@ func (Profile) Requires() []profile.Requirement {
 	}
 }
 
-// Items are the MachineConfig first: the descheduler judges by what nodes report.
+// Items returns the MachineConfig first, because the descheduler uses the pressure that nodes
+// report.
 func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	var options v1alpha1.LoadAwareRebalancingOptions
 	if all != nil && all.LoadAwareRebalancing != nil {

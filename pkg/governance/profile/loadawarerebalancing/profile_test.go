@@ -95,7 +95,7 @@ func items(t *testing.T, facts profile.Facts, options *v1alpha1.LoadAwareRebalan
 
 const current = "operator.openshift.io_kubedeschedulers.yaml"
 
-// Each generation of the descheduler gets all fields that its schema has, and no others.
+// TestGenerations: each generation of the descheduler gets exactly the fields that its schema has.
 func TestGenerations(t *testing.T) {
 	full := map[string]any{"devEnableEvictionsInBackground": true, "devEnableSoftTainter": true, "devDeviationThresholds": "AsymmetricLow"}
 	for file, c := range map[string]struct {
@@ -133,8 +133,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// Defect 16: a descheduler without a limit for nodes is not sent one, and what is
-// sent does not depend on what the live object lacks.
+// TestDefect16NoNodeLimitWhereThereIsNone: a descheduler without a node limit in its schema gets
+// none. The items do not depend on missing fields of the live object.
 func TestDefect16NoNodeLimitWhereThereIsNone(t *testing.T) {
 	item := items(t, cluster(t, "kubedescheduler-ocp-4-19.yaml"), &v1alpha1.LoadAwareRebalancingOptions{EvictionLimitNode: ptr.To[int32](3)})[loadawarerebalancing.ItemDescheduler]
 	limits, _, _ := unstructured.NestedMap(item.Object, "spec", "evictionLimits")
@@ -234,7 +234,8 @@ func rendered(t *testing.T, arguments ...string) *unstructured.Unstructured {
 	return parse(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: rendered-worker-1}, spec: {kernelArguments: ["+strings.Join(arguments, ", ")+"]}}")
 }
 
-// The impact is what the merged configuration of the pools becomes: package profile tests it.
+// TestImpactOfPSI: the impact depends on the change of a pool's merged configuration, which package
+// profile tests.
 func TestImpactOfPSI(t *testing.T) {
 	for name, c := range map[string]struct {
 		ours, arguments []string
@@ -279,8 +280,8 @@ func TestImpactOfPSI(t *testing.T) {
 	}
 }
 
-// Fields that the descheduler's operator refuses beside those of the plan are emptied, or
-// the plan says what stands in the way.
+// TestThresholdsExclude: fields that the descheduler's operator refuses together with the plan's
+// fields are emptied, or reported as an obstacle.
 func TestThresholdsExclude(t *testing.T) {
 	live := parse(t, "{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}, spec: {profileCustomizations: {devLowNodeUtilizationThresholds: Medium, podLifetime: 24h}}}")
 	item := items(t, cluster(t, current, live), nil)[loadawarerebalancing.ItemDescheduler]
@@ -309,8 +310,8 @@ func TestThresholdsExclude(t *testing.T) {
 	}
 }
 
-// TestFieldThresholds: in the KubeDescheduler of the field, without pressure, the plan empties the
-// thresholds and keeps the rest of the customizations.
+// TestFieldThresholds: for a KubeDescheduler of a user, without pressure, the plan empties the
+// thresholds and keeps the other customizations.
 func TestFieldThresholds(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(data, "..", "field-cases", "plans", "03-thresholds", "descheduler.yaml"))
 	if err != nil {
@@ -358,7 +359,8 @@ func TestFieldExport(t *testing.T) {
 	}
 }
 
-// The MachineConfig comes first: the descheduler judges by what nodes report.
+// TestOrder: the MachineConfig comes first, because the descheduler uses the pressure that nodes
+// report.
 func TestOrder(t *testing.T) {
 	made, err := loadawarerebalancing.Profile{}.Items(cluster(t, current), nil)
 	if err != nil {

@@ -64,13 +64,13 @@ var _ profile.Profile = Profile{}
 // Name is NodeHealthRemediation.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileNodeHealthRemediation }
 
-// Description says what it is for.
+// Description describes the purpose of the profile.
 func (Profile) Description() string {
 	return "Nodes that stay unhealthy are rebooted or power-cycled, and their virtual machines start elsewhere."
 }
 
-// Requires lists what it looks at. Of the two remediators one has to be there, which
-// Items says.
+// Requires returns the definitions that the profile reads. One of two remediators is required;
+// Items checks that.
 func (Profile) Requires() []profile.Requirement {
 	const mco = "the Machine Config Operator, which is part of OpenShift"
 	return []profile.Requirement{
@@ -133,8 +133,8 @@ func conflicts(facts profile.Facts) error {
 	return fmt.Errorf("MachineHealthCheck %s remediates machines, and the Node Health Check Operator disables itself while one exists: delete one or the other", strings.Join(names, ", "))
 }
 
-// counted is how many nodes there are, by the pools: each node is in one of them, and a
-// control plane in that of masters, whatever else it is.
+// counted holds the numbers of selected nodes, summed over the MachineConfigPools. Each node is in
+// exactly one pool. Nodes of pool master count as control plane, even if they are workers too.
 type counted struct {
 	known                 bool
 	workers, controlPlane int64

@@ -26,7 +26,7 @@ const (
 	fenceAgents  = "fenceagentsremediationtemplates.fence-agents-remediation.medik8s.io"
 )
 
-// nodes are what a test says of a cluster.
+// nodes is the cluster of a test.
 type nodes struct {
 	facts profile.Facts
 }
@@ -130,7 +130,7 @@ spec:
 	}
 }
 
-// Every option gets to where it belongs, and control planes are never among the workers.
+// TestOptions: every option reaches its field, and control planes never count as workers.
 func TestOptions(t *testing.T) {
 	items := usual().items(t, v1alpha1.NodeHealthRemediationOptions{
 		NodeSelector: map[string]string{"rack": "a"}, MinHealthy: ptr.To(intstr.FromInt32(2)), IncludeControlPlane: ptr.To(true),
@@ -225,8 +225,8 @@ func TestRefusals(t *testing.T) {
 	usual().with("machine.openshift.io", "MachineHealthCheck", "openshift-machine-api", "machine-api-termination-handler", nil).items(t, v1alpha1.NodeHealthRemediationOptions{})
 }
 
-// For any number of nodes and threshold, what is not refused remediates somebody and never
-// more than a minority of control planes.
+// TestThresholds: for any number of nodes and threshold, an accepted plan remediates at least one
+// node, and never more than a minority of control planes.
 func TestThresholds(t *testing.T) {
 	for controlPlanes := range int64(8) {
 		for workers := range int64(8) {
@@ -334,7 +334,8 @@ func selecting(name, key, value string, nodes, unavailable int64) map[string]any
 		"status": map[string]any{"machineCount": nodes, "unavailableMachineCount": unavailable}}
 }
 
-// Counts are of the nodes that nodeSelector takes, as far as pools say; of the others all count.
+// TestSelectedNodes: the counts cover the nodes that nodeSelector selects according to the pools.
+// Nodes of undecided pools all count.
 func TestSelectedNodes(t *testing.T) {
 	pool := func(w *nodes, name, value string, nodes, unavailable int64) *nodes {
 		return w.with("machineconfiguration.openshift.io", "MachineConfigPool", "", name, selecting(name, "rack", value, nodes, unavailable))
@@ -356,7 +357,8 @@ func TestSelectedNodes(t *testing.T) {
 	}
 }
 
-// Fields of a check that exclude those of the profile stand in the way, by name.
+// TestExcludingFields: fields of a check that exclude fields of the profile are an obstacle, and
+// are named.
 func TestExcludingFields(t *testing.T) {
 	for field, value := range map[string]any{"maxUnhealthy": "40%", "escalatingRemediations": []any{map[string]any{"order": int64(1)}}} {
 		w := usual().with("remediation.medik8s.io", "NodeHealthCheck", "", "remediate-workers", map[string]any{"spec": map[string]any{field: value}})

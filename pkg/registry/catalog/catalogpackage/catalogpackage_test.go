@@ -145,7 +145,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestGet: everything that is known of a package, and who else has it.
+// TestGet: the answer has all facts about a package, and the other catalogs that have it.
 func TestGet(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, lampsInstalled("1.1.0")).Package
@@ -214,7 +214,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestVersionOfList: values of resourceVersion that may be asked for.
+// TestVersionOfList: the accepted values of resourceVersion.
 func TestVersionOfList(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, nothing).Package
@@ -254,8 +254,8 @@ func TestVersionOfList(t *testing.T) {
 	}
 }
 
-// TestNotKnownYet: until somebody has listed the catalogs, nobody says that there are none;
-// and what cannot be read is said.
+// TestNotKnownYet: before the catalogs are listed, the answer is an error and not an empty list.
+// Unreadable catalogs are named.
 func TestNotKnownYet(t *testing.T) {
 	catalogs := inventory.New(clock.RealClock{})
 	s := NewStorage(catalogs, nothing)
@@ -293,7 +293,7 @@ func TestNotKnownYet(t *testing.T) {
 	}
 }
 
-// TestInstalledUnknown: that nobody could find out is not that nothing is installed.
+// TestInstalledUnknown: an error about installed versions does not mean that nothing is installed.
 func TestInstalledUnknown(t *testing.T) {
 	var told warnings
 	packages := NewStorage(three(t), func(context.Context) (map[string][]v1alpha1.InstalledVersion, error) {
@@ -305,7 +305,7 @@ func TestInstalledUnknown(t *testing.T) {
 	}
 }
 
-// event is what a watch tells, as words.
+// event returns the next event of a watch as text.
 func event(t *testing.T, w watch.Interface) string {
 	t.Helper()
 	select {
@@ -393,7 +393,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchOfAnotherReplica: a client lists here and watches there, and misses nothing.
+// TestWatchOfAnotherReplica: a client that lists from one replica and watches another misses no
+// event.
 func TestWatchOfAnotherReplica(t *testing.T) {
 	here, there := three(t), three(t)
 	version := listed(t, NewStorage(here, nothing).Package, nil).ResourceVersion
@@ -541,7 +542,7 @@ func TestIcon(t *testing.T) {
 	}
 }
 
-// TestHostile: text of a catalog neither leaves its line nor fills the screen.
+// TestHostile: the texts of a catalog are printed on one line and cut.
 func TestHostile(t *testing.T) {
 	nasty := `x\u001b[2J\u202e\n` + strings.Repeat("y", 5000)
 	content := strings.NewReplacer("NASTY", nasty).Replace(`{"schema":"olm.package","name":"p","defaultChannel":"NASTY","description":"NASTY"}
@@ -576,7 +577,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a graph that would take minutes is refused, and a part of it is not.
+// TestTooLarge: a graph that takes minutes is refused, but one channel of it is served.
 func TestTooLarge(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"schema":"olm.channel","package":"p","name":"small","entries":[{"name":"p.v1.0.0"}]}
@@ -640,7 +641,7 @@ func TestOperatorHub(t *testing.T) {
 	t.Logf("the largest graph has %d upgrades", largest)
 }
 
-// BenchmarkTable lists 312 packages and makes a table of them.
+// BenchmarkTable lists 312 packages as a table.
 func BenchmarkTable(b *testing.B) {
 	file := "../../../../../shared/data/catalogs/operatorhub.jsonl.zst"
 	if _, err := os.Stat(file); err != nil {

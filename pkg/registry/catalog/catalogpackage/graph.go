@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// maxUpgrades is how many upgrades a graph lists.
+	// maxUpgrades bounds the upgrades in a graph.
 	maxUpgrades = 30000
 	// maxCost is the cost that a graph may have, see graph.Cost: some seconds. The largest package
 	// of OperatorHub costs a hundredth.
 	maxCost = 50_000_000
-	// maxBeginnings is from how many installed versions paths are looked for.
+	// maxBeginnings bounds the installed versions from which paths are searched.
 	maxBeginnings = 3
 )
 
-// GraphREST serves the subresource graph: what the channels of a package say of upgrades.
+// GraphREST serves the subresource graph: the upgrades in the channels of a package.
 type GraphREST struct {
 	endpoint
 	graphTable
@@ -36,7 +36,7 @@ type GraphREST struct {
 // New returns an empty graph.
 func (*GraphREST) New() runtime.Object { return &v1alpha1.CatalogPackageGraph{} }
 
-// beginning is where paths begin.
+// beginning is an installed version from which paths begin.
 type beginning struct {
 	graph.Installed
 	version string
@@ -47,9 +47,9 @@ type beginning struct {
 
 // Get returns the graph of a package:
 //
-//  1. the package is read, and must not be too large,
-//  2. its entries and upgrades are listed,
-//  3. the paths from what is installed, or from what is asked for, are looked for.
+//  1. Read the package, which must not be too large.
+//  2. List its entries and upgrades.
+//  3. Find the paths from the installed or the requested version.
 func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := optionsOf(options, "catalog", "channel", "from", "to")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// List returns the packages that are asked for, by name. Pages are of one moment.
+// List returns the selected packages, by name. All pages show the same version of the catalogs.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	at, start, err := r.page(options)
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 const (
 	longestWord    = 250
 	longestMessage = 2000
-	// longestList is how many channels, or skipped versions, one version shows.
+	// longestList bounds the channels, and the skipped versions, of one version.
 	longestList = 200
 )
 
-// maxBytes is how large a package may be that is read: the largest of OperatorHub has one
-// or two megabytes.
+// maxBytes bounds a package that is read. The largest package of OperatorHub has one or two
+// megabytes.
 const maxBytes = 32 << 20
 
 // NewGetOptions returns the query parameters; there is no path below.
@@ -128,8 +128,8 @@ func deprecationOf(node *graph.Node) *v1alpha1.Deprecation {
 	return deprecation(&message)
 }
 
-// IconREST serves the subresource icon: the picture of a package. Packages do not have it
-// in them, since it may be larger than all the rest.
+// IconREST serves the subresource icon: the picture of a package. It is not a field of the package,
+// because it may be larger than all other fields.
 type IconREST struct{ endpoint }
 
 // New returns an empty icon.

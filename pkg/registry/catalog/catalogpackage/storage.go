@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Inventory is where the catalogs are, as an *inventory.Inventory.
+// Inventory reads the catalogs. *inventory.Inventory implements it.
 type Inventory interface {
-	// Snapshot returns what is there now.
+	// Snapshot returns the present catalogs.
 	Snapshot() *inventory.Snapshot
-	// At returns what was there at a version, nil when that is not known any more.
+	// At returns the catalogs at a version, nil if that version is no longer known.
 	At(version inventory.Version) *inventory.Snapshot
 }
 
@@ -103,7 +103,7 @@ func (*REST) NamespaceScoped() bool { return false }
 // GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "catalogpackage" }
 
-// ShortNames returns the names that people type: "packages" belongs to others.
+// ShortNames returns the short names for kubectl. It avoids "packages", which another API has.
 func (*REST) ShortNames() []string { return []string{"cpkg"} }
 
 // Get returns the package of that name.
@@ -128,7 +128,7 @@ func notFound(at *inventory.Snapshot, name string) error {
 	return missing
 }
 
-// maxUnread is how many catalogs that cannot be read are named.
+// maxUnread bounds the list of unreadable catalogs.
 const maxUnread = 5
 
 // unread says which catalogs cannot be read, and why.

@@ -21,11 +21,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Asked is a ClusterExtension that asks for a package, and what it has of it: nil for nothing.
+// Asked is a ClusterExtension that asks for a package. Installed is its installed bundle of the
+// package, or nil.
 type Asked struct {
 	Extension *extension.Extension
 	Installed *resolve.Installed
-	// Cluster is the version of the cluster of the extension. Without one, NoCluster says why.
+	// Cluster is the version of the extension's cluster. If it is nil, NoCluster has the reason.
 	Cluster   *clusterversion.Kubernetes
 	NoCluster string
 }
@@ -37,8 +38,8 @@ type Asking func(ctx context.Context, name string) ([]Asked, error)
 // approvalAutomatic is the approval of an extension without the annotation.
 const approvalAutomatic = "Automatic"
 
-// UpgradesREST serves the subresource upgrades: what the extensions of a package could be
-// upgraded to. They see catalogs by their own selectors, so the package need not be in one.
+// UpgradesREST serves the subresource upgrades: the possible upgrades of a package's extensions.
+// Extensions select catalogs themselves, so no catalog needs to have the package.
 type UpgradesREST struct {
 	catalogs endpoint
 	asking   Asking
@@ -66,8 +67,8 @@ func (r *UpgradesREST) NewGetOptions() (runtime.Object, bool, string) {
 	return r.catalogs.NewGetOptions()
 }
 
-// Get returns what the extensions of a package could be upgraded to, by their own specs or by
-// the range that is asked about.
+// Get returns the possible upgrades of a package's extensions, by their own specs or by the
+// requested range.
 func (r *UpgradesREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := optionsOf(options, "version")
 	if err != nil {

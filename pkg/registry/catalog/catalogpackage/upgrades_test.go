@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// TestUpgrades: each extension of a package has a row, by what its own spec asks for; what it
-// has wrong is told in its row.
+// TestUpgrades: each extension of a package has a row, computed from its own spec. Errors of an
+// extension are in its row.
 func TestUpgrades(t *testing.T) {
 	asked := func(name, installed, version, approval string, channels ...string) Asked {
 		one := Asked{Extension: &extension.Extension{Spec: extension.Spec{Source: extension.Source{
@@ -101,8 +101,8 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// TestClusters: a row is about the cluster of its extension. It says when that cluster's version would matter
-// and is not known.
+// TestClusters: a row is about the cluster of its extension. It says so if the unknown version of
+// that cluster matters.
 func TestClusters(t *testing.T) {
 	config, err := fbc.Load(t.Context(), strings.NewReader(`{"schema":"olm.package","name":"lamp","defaultChannel":"a"}
 {"schema":"olm.channel","package":"lamp","name":"a","entries":[{"name":"lamp.v1.0.0"},{"name":"lamp.v1.1.0","replaces":"lamp.v1.0.0"}]}

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxVersions is how many are listed: the largest package of OperatorHub has some hundred.
+// maxVersions bounds the listed versions. The largest package of OperatorHub has some hundred.
 const maxVersions = 2000
 
 // VersionsREST serves the subresource versions.

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// Watch tells of packages that change because catalogs do. Such an event shows the
-// installed version at that moment; a change of the installed version sends none.
+// Watch sends the changes of packages that changes of catalogs cause. An event shows the installed
+// version at that time; a change of the installed version alone sends no event.
 func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	at, err := r.beginning(options)
 	if err != nil {

@@ -156,7 +156,7 @@ func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) er
 	return nil
 }
 
-// RetryREST serves the subresource retry: a POST has the plan computed anew.
+// RetryREST serves the subresource retry: a POST computes the plan again.
 type RetryREST struct{ store *genericregistry.Store }
 
 var _ rest.NamedCreater = &RetryREST{}
@@ -167,7 +167,7 @@ func (*RetryREST) New() runtime.Object { return &hco.PlanRetryRequest{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*RetryREST) Destroy() {}
 
-// Create has the plan computed anew.
+// Create requests that the plan is computed again.
 func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*hco.PlanRetryRequest)
 	asked.Name = name
@@ -199,8 +199,8 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 	return &hco.PlanRetryRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
-// RollbackREST serves the subresource rollback: a POST has a plan computed that
-// restores what was there before a run, to be reviewed.
+// RollbackREST serves the subresource rollback: a POST requests a plan that restores the state
+// before a run. The plan must be reviewed.
 type RollbackREST struct {
 	store *genericregistry.Store
 	runs  Runs

@@ -98,7 +98,7 @@ func requester(ctx context.Context) string {
 	return ""
 }
 
-// needed is how many people have to approve a plan.
+// needed returns the number of approvals that a plan needs.
 func needed(plan *hco.ConfigurationPlan) int {
 	return governance.Needed(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals})
 }

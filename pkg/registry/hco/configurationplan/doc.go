@@ -1,3 +1,3 @@
-// Package configurationplan serves ConfigurationPlans: the record and its subresources.
-// Nothing here writes to the cluster.
+// Package configurationplan serves ConfigurationPlans and their subresources. It never writes to
+// the cluster.
 package configurationplan

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// ExportREST serves the subresource export: the manifests that were approved, for a
-// repository from which another tool applies them.
+// ExportREST serves the subresource export: the approved manifests, for a repository from which
+// another tool applies them.
 type ExportREST struct {
 	store     *genericregistry.Store
 	manifests *ManifestsREST
@@ -35,9 +35,9 @@ func (*ExportREST) New() runtime.Object { return &hco.PlanManifestList{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*ExportREST) Destroy() {}
 
-// Get returns the manifests of the plan that is approved, each with the plan and the hash
-// that it is of, and without the marks of targets that a plan governs. A part of a plan is
-// none: who cannot read one of the targets gets nothing.
+// Get returns the manifests of the approved plan. Each names the plan and its hash, and lacks the
+// marks of governed targets. A user who cannot read all targets gets an error, because a partial
+// export would not be the approved plan.
 func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
-// ManifestsREST serves the subresource manifests: what the items make of their
-// targets, in full. It may hold values of a target, also from before a run: it
-// is for users who may read that target.
+// ManifestsREST serves the subresource manifests: the complete targets as the plan would leave
+// them. A manifest may contain values of the target, also from before a run, so it is only for
+// users who may read that target.
 type ManifestsREST struct {
 	store  *genericregistry.Store
 	packs  Packs
@@ -36,8 +36,8 @@ func (*ManifestsREST) New() runtime.Object { return &hco.PlanManifestList{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*ManifestsREST) Destroy() {}
 
-// Get returns the manifests of the plan as it was computed last. Those of targets that
-// the caller cannot read are left out, and a warning says so.
+// Get returns the manifests of the last computed plan. It leaves out targets that the caller cannot
+// read, and adds a warning.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {
@@ -67,8 +67,8 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 	return list, nil
 }
 
-// HistoryREST serves the subresource history: what plans of the name did, also
-// when there is none any more.
+// HistoryREST serves the subresource history: the runs of all plans with the name, even if none
+// exists now.
 type HistoryREST struct {
 	runs Runs
 	historyTable
@@ -102,8 +102,8 @@ func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions
 	return history, nil
 }
 
-// dropped is how many runs before those of a history there must have been. Of plans
-// before, which had the name too, nothing is known.
+// dropped returns the number of runs that precede the first row of a history. Runs of an earlier
+// plan of the same name are unknown.
 func dropped(rows []run.Row) int64 {
 	if len(rows) == 0 {
 		return 0
@@ -111,8 +111,7 @@ func dropped(rows []run.Row) int64 {
 	return rows[len(rows)-1].Number - 1
 }
 
-// Differ says what a plan would change now, as far as the caller may read and change
-// the targets.
+// Differ computes the effect of a plan now, for targets that the caller may read and change.
 type Differ interface {
 	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error)
 	// Lacks returns the right to read a target that the caller of a request does not
@@ -135,7 +134,7 @@ func (*DiffREST) New() runtime.Object { return &v1alpha1.PlanDiff{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*DiffREST) Destroy() {}
 
-// Get compares the targets as they are with the plan.
+// Get compares the present targets with the plan.
 func (r *DiffREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

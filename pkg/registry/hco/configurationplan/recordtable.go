@@ -109,8 +109,7 @@ func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Objec
 	}), nil
 }
 
-// count is how many lines of a unified diff are added and removed, without its
-// headers.
+// count returns the numbers of added and removed lines of a unified diff, without its headers.
 func count(diff string) (added, removed int) {
 	for line := range strings.Lines(diff) {
 		switch {

@@ -16,23 +16,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// maxReviewedBytes is how long a body may be in which it is looked for what was
-// reviewed. A plan has a few KB.
+// maxReviewedBytes bounds a body that is searched for the reviewed plan. A plan has a few KB.
 const maxReviewedBytes = 1 << 20
 
-// Reviewed names the plan that the author of a write has read. It is taken from the body of
-// the request, and not from the patched object: a patch that names neither hash nor
-// resourceVersion gets both from the stored plan.
+// Reviewed identifies the plan that the author of a write has read. Its values come from the body
+// of the request. The patched object would not do: it has the stored hash and resourceVersion even
+// if the patch names neither.
 type Reviewed struct {
 	// PlanHash is spec.approvedPlanHash, or a test of status.planHash in a JSON patch.
 	PlanHash string
-	// ResourceVersion is that of metadata.
+	// ResourceVersion is metadata.resourceVersion of the body.
 	ResourceVersion string
 }
 
 type reviewedKey struct{}
 
-// WithReviewed says what the author of a write has read.
+// WithReviewed returns a context with the plan that the author of a write has read.
 func WithReviewed(ctx context.Context, reviewed Reviewed) context.Context {
 	return context.WithValue(ctx, reviewedKey{}, reviewed)
 }
@@ -42,11 +41,10 @@ func reviewedFrom(ctx context.Context) Reviewed {
 	return reviewed
 }
 
-// NoteReviewed is a handler in front of the endpoints: it notes in the context of
-// writes of plans what they say that was read (see Reviewed). It refuses nothing and
-// changes no body. An unreadable body says nothing.
+// NoteReviewed is a handler that adds the reviewed plan of a write to its context (see Reviewed).
+// It refuses nothing and changes no body. An unreadable body adds nothing.
 //
-// It belongs behind what bounds bodies.
+// It must run after the handlers that bound bodies.
 func NoteReviewed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if info, ok := request.RequestInfoFrom(req.Context()); ok && updatesPlan(info) && req.Body != nil {

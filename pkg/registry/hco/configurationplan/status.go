@@ -16,9 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// StatusREST is the subresource status. Its writer has stored manifests before it: the
-// plan comes to refer to them only while they were not collected, and 409 asks the writer
-// to store them again.
+// StatusREST is the subresource status. Its writer stores manifests first. If they were collected
+// before the plan refers to them, the write fails with a 409, and the writer must store them again.
 type StatusREST struct{ *status.REST }
 
 // Update writes status.
@@ -50,7 +49,8 @@ func newPacks(updated, old *hco.ConfigurationPlan) []string {
 	return roots
 }
 
-// definitionOf is where the definition is stored that a plan was computed from.
+// definitionOf returns the reference to the stored definition from which a plan was computed, or
+// "".
 func definitionOf(plan *hco.ConfigurationPlan) string {
 	if plan.Status.Definition == nil {
 		return ""

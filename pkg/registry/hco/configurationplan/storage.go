@@ -31,7 +31,7 @@ const (
 	singularResource = "configurationplan"
 )
 
-// Packs is where the desired states are, as a *pack.Store.
+// Packs reads desired states. *pack.Store implements it.
 type Packs interface {
 	// Objects returns the objects of a pack in their order.
 	Objects(ctx context.Context, root string) ([]manifest.Object, error)
@@ -47,7 +47,7 @@ type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 }
 
-// Approvers checks who may approve a plan, as an *approver.Rights.
+// Approvers checks the rights of approvers. *approver.Rights implements it.
 type Approvers interface {
 	// Lacks returns the rights that a plan takes and the caller of a request does not
 	// have, in words.
@@ -57,9 +57,9 @@ type Approvers interface {
 // Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
-	// OptsGetter leads to etcd.
+	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
-	// Profiles are those that plans can be of; none stands for those of the API.
+	// Profiles are the allowed profiles of plans; empty allows the profiles of the API.
 	Profiles []hco.ProfileName
 	// Definitions finds the profile that users define under a name, nil when there is none.
 	Definitions func(ctx context.Context, name string) (*cel.Profile, error)
@@ -68,9 +68,9 @@ type Deps struct {
 	Runs        Runs
 	// Differ computes diffs now.
 	Differ Differ
-	// Approvers judges who approves.
+	// Approvers checks the rights of an approver.
 	Approvers Approvers
-	// Clock stamps approvals and tells ages; nil is the real one.
+	// Clock sets the time of approvals and ages; nil is the system clock.
 	Clock clock.PassiveClock
 }
 
@@ -139,7 +139,7 @@ var (
 // ShortNames returns the names that people type.
 func (*REST) ShortNames() []string { return []string{"configplan", "cfgplan"} }
 
-// Create stores a plan, and claims its profile for it before that.
+// Create claims the plan's profile, and then stores the plan.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	held := &claiming{plans: r, dryRun: dryrun.IsDryRun(options.DryRun)}
 	out, err := r.Store.Create(ctx, obj, held.create(validate), options)

@@ -214,7 +214,7 @@ func (d *desk) create(t *testing.T, name string, plan *hco.ConfigurationPlan, ap
 	}
 }
 
-// The server says who approved what, and when.
+// TestApproveStamps: the server records the approver and the time.
 func TestApproveStamps(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())
@@ -236,7 +236,8 @@ func TestApproveStamps(t *testing.T) {
 	}
 }
 
-// Nothing is approved but what waits, under its hash, and may be executed.
+// TestApproveRefuses: only a plan that waits for approval and may be executed can be approved, and
+// only with its hash.
 func TestApproveRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		status func(*hco.ConfigurationPlanStatus)
@@ -267,7 +268,7 @@ func TestApproveRefuses(t *testing.T) {
 	}
 }
 
-// answers is what the user who approves lacks.
+// answers reports the rights that the approving user lacks.
 type answers struct {
 	lacks []string
 	err   error
@@ -281,8 +282,8 @@ func (a *answers) Lacks(_ context.Context, plan *v1alpha1.ConfigurationPlan) ([]
 	return a.lacks, a.err
 }
 
-// An approver must be able to do what the plan does, and is told before that which rights
-// they lack. A plan that cannot be approved anyway is refused for that.
+// TestApproveAsksForRights: an approver needs the rights that the plan uses. An error names the
+// missing rights. If the plan cannot be approved at all, the error says that first.
 func TestApproveAsksForRights(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())
@@ -415,7 +416,8 @@ func TestHistoryOutlives(t *testing.T) {
 	}
 }
 
-// The bodies are what the pack has, in its order; a plan without one has none.
+// TestManifests: the items are the objects of the pack, in its order. A plan without a pack has no
+// items.
 func TestManifests(t *testing.T) {
 	d := newDesk(t)
 	d.has(hco.ConfigurationPlanStatus{Phase: hco.PhasePending})
@@ -500,7 +502,8 @@ func TestTableOfTerms(t *testing.T) {
 	}
 }
 
-// A watch of plans tells what goes on in its columns, from the review to the end.
+// TestTableTellsWhatGoesOn: a watch shows the progress of a plan in its columns, from the review to
+// the end.
 func TestTableTellsWhatGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase           hco.Phase
@@ -532,7 +535,8 @@ func TestTableTellsWhatGoesOn(t *testing.T) {
 	}
 }
 
-// A warning tells of a write that cannot be executed, or that approves nothing.
+// TestWarningsOfTerms: a write that cannot be executed, or that approves nothing, returns a
+// warning.
 func TestWarningsOfTerms(t *testing.T) {
 	s := &strategy{clock: testingclock.NewFakePassiveClock(noon())}
 	soon := metav1.NewTime(noon().Add(time.Hour))
@@ -607,7 +611,7 @@ func (half) Lacks(_ context.Context, target manifest.Ref) (string, error) {
 	return "", nil
 }
 
-// A part of a plan is none: who cannot read a target gets nothing of it.
+// TestExportNeedsAllTargets: a user who cannot read one target gets no export.
 func TestExportNeedsAllTargets(t *testing.T) {
 	d := newDesk(t)
 	var objects []manifest.Object
@@ -635,8 +639,8 @@ func TestExportNeedsAllTargets(t *testing.T) {
 	}
 }
 
-// TestRequestersStay: nobody who asked for a plan gets rid of that by changes of others; those who
-// are in the record can still change the plan.
+// TestRequestersStay: another user's change does not remove a requester from the record. Users in
+// the record can still change the plan.
 func TestRequestersStay(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())

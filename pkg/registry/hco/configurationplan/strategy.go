@@ -38,7 +38,7 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// GetResetFields names what writes of the main resource cannot set.
+// GetResetFields returns the fields that writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
@@ -57,8 +57,8 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}, true)
 }
 
-// PrepareForUpdate keeps status, but for the approval: what a write of spec does to
-// it is said by package governance.
+// PrepareForUpdate keeps status except the approval. Package governance decides how a write of spec
+// changes the approval.
 func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	plan.Status = *stored.Status.DeepCopy()
@@ -73,13 +73,13 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	s.judge(ctx, plan, changeOf(ctx, plan, stored), isRequest(plan, stored))
 }
 
-// Validate says what is wrong with a new plan.
+// Validate returns the errors in a new plan.
 func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	plan := obj.(*hco.ConfigurationPlan)
 	return objectmeta.Bounded(append(validation.ValidatePlan(plan, s.profiles...), s.validateValues(ctx, plan)...))
 }
 
-// ValidateUpdate says what an update must not change.
+// ValidateUpdate returns the forbidden changes of an update.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	errs := validation.ValidatePlanUpdate(plan, stored, s.profiles...)
@@ -94,8 +94,8 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(errs)
 }
 
-// WarningsOnCreate tells who creates a plan with Apply that they do not approve it, and of
-// a plan that can never be executed.
+// WarningsOnCreate warns that a create with Apply approves nothing, and about a plan that can never
+// be executed.
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	plan := obj.(*hco.ConfigurationPlan)
 	warnings := append(s.neverBegins(plan), s.unknownProfile(ctx, plan)...)
@@ -113,8 +113,7 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 // notAnApprover is said to who would approve what they have asked for.
 const notAnApprover = "spec.action: Apply approves nothing: spec.approvals requires people other than those in status.requestedBy; they approve the plan through the subresource approve"
 
-// WarningsOnUpdate tells who sets Apply while another plan is on its way that nothing
-// is approved.
+// WarningsOnUpdate warns that a write of Apply approves nothing while another plan is in progress.
 func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	var warnings []string
@@ -172,7 +171,7 @@ var (
 	_ rest.ResetFieldsStrategy = statusStrategy{}
 )
 
-// GetResetFields names what writes of status cannot set.
+// GetResetFields returns the fields that writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
@@ -184,7 +183,7 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	metav1.ResetObjectMetaForStatus(&plan.ObjectMeta, &stored.ObjectMeta)
 }
 
-// ValidateUpdate says what is wrong with a status.
+// ValidateUpdate returns the errors in a status.
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.ValidatePlanStatusUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))
 }

@@ -39,7 +39,7 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints one plan or a list of them.
+// ConvertToTable prints a plan or a list of plans.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return printing.Table("plans", object, options, columns(), t.cells)
 }
@@ -67,7 +67,7 @@ func (t table) cells(plan *hco.ConfigurationPlan) []any {
 		approvals(plan), plan.Status.PlanHash, plan.Status.Message}
 }
 
-// begins is when a plan may begin that waits for it.
+// begins describes when a waiting plan may begin.
 func (t table) begins(plan *hco.ConfigurationPlan) string {
 	window := plan.Status.Window
 	waits := plan.Status.Phase == hco.PhaseReviewRequired || plan.Status.Phase == hco.PhaseScheduled ||
@@ -84,7 +84,7 @@ func (t table) begins(plan *hco.ConfigurationPlan) string {
 	}
 }
 
-// reasonOf is why a plan is not ready.
+// reasonOf returns the reason of a plan's Ready condition, or "".
 func reasonOf(plan *hco.ConfigurationPlan) string {
 	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason

@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 )
 
-// Unreadable is the plan that lists and watches have in the place of one whose record
-// cannot be read.
+// Unreadable returns the plan that replaces an unreadable record in lists and watches.
 func Unreadable(name string, why error) runtime.Object {
 	plan := &hco.ConfigurationPlan{ObjectMeta: objectmeta.Unreadable(name, why)}
 	plan.Spec.Action = hco.ActionIgnore

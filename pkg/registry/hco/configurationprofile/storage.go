@@ -15,19 +15,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Surveyor tells how the cluster is, as a *survey.Surveyor.
+// Surveyor compares profiles with the cluster. *survey.Surveyor implements it.
 type Surveyor interface {
 	// Names of all profiles, sorted.
 	Names(ctx context.Context) ([]string, error)
-	// Survey returns the profiles whose names are selected, by name, and never nil. They say
-	// which facts of the cluster cannot be read; that is no error.
+	// Survey returns the selected profiles by name, and never nil. Facts of the cluster that cannot
+	// be read are in their status and are no error.
 	Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error)
 }
 
-// REST serves profiles: get and list. They cannot be watched, as ComponentStatus
-// cannot: nobody is told when the cluster changes. Garbage collection, quota,
-// backups and GitOps tools look at what can be created, deleted or watched, and so
-// pass them by.
+// REST serves profiles: get and list. Like ComponentStatus, they cannot be watched, because no
+// event reports changes of the cluster. Garbage collection, quota, backups and GitOps tools ignore
+// resources that cannot be created, deleted or watched.
 type REST struct {
 	surveyor Surveyor
 	table
@@ -59,7 +58,7 @@ func (*REST) NamespaceScoped() bool { return false }
 // GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "configurationprofile" }
 
-// ShortNames returns names for people who know plans as configplan.
+// ShortNames returns the short names for kubectl, like configplan for plans.
 func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofile"} }
 
 // Get returns the profile of that name.

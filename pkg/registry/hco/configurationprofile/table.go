@@ -38,7 +38,7 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints one profile or a list of them.
+// ConvertToTable prints a profile or a list of profiles.
 func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return printing.Table("profiles", object, options, columns(), cells)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// Compiled are the definitions that are stored, compiled. A compiled definition is kept while it
-// is stored: it takes longer than a request should.
+// Compiled returns the stored definitions, compiled. It keeps a compiled definition while it is
+// stored, because compiling takes longer than a request should.
 type Compiled struct {
 	rest *REST
 

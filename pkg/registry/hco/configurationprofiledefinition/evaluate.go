@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// Evaluator says what a plan of a definition would do now, for the caller of a request.
+// Evaluator computes a plan of a definition now, for the caller of a request.
 type Evaluator interface {
 	Evaluate(ctx context.Context, definition *hco.ConfigurationProfileDefinition, options *hco.JSONObject) (*hco.ProfileEvaluationStatus, error)
 }

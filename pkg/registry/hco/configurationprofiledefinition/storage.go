@@ -38,14 +38,14 @@ type Schemas func(ctx context.Context, requirements []v1alpha1.DefinitionRequire
 // Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
-	// OptsGetter leads to etcd.
+	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
 	// Schemas are for warnings.
 	Schemas Schemas
 	// Users are the active plans of a profile, by name: while there are some, the definition
 	// cannot be deleted.
 	Users func(ctx context.Context, profile string) ([]string, error)
-	// Evaluator says what a plan would do.
+	// Evaluator computes plans of a definition.
 	Evaluator Evaluator
 }
 
@@ -131,8 +131,7 @@ func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return definition.Labels, generic.ObjectMetaFieldsSet(&definition.ObjectMeta, false), nil
 }
 
-// Unreadable is the definition that lists and watches have in the place of one whose record
-// cannot be read.
+// Unreadable returns the definition that replaces an unreadable record in lists and watches.
 func Unreadable(name string, why error) runtime.Object {
 	return &hco.ConfigurationProfileDefinition{ObjectMeta: objectmeta.Unreadable(name, why)}
 }

@@ -31,7 +31,7 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// GetResetFields names what writes of the main resource cannot set.
+// GetResetFields returns the fields that writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
@@ -54,7 +54,7 @@ func (*strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	}
 }
 
-// Validate says what is wrong with a new definition.
+// Validate returns the errors in a new definition.
 func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	definition := obj.(*hco.ConfigurationProfileDefinition)
 	if errs := objectmeta.ValidateSize(&definition.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
@@ -79,8 +79,8 @@ func validateSpec(definition *hco.ConfigurationProfileDefinition) field.ErrorLis
 	return cel.Validate(spec, field.NewPath("spec"))
 }
 
-// ValidateUpdate says what an update must not change. A spec that stays is not compiled
-// again: what was stored once stays valid.
+// ValidateUpdate returns the errors in an update. An unchanged spec is not compiled again, so a
+// stored spec stays valid.
 func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
 	if errs := objectmeta.ValidateSize(&definition.ObjectMeta, &stored.ObjectMeta, field.NewPath("metadata")); len(errs) > 0 {
@@ -96,7 +96,7 @@ func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 // maxWarnings are told.
 const maxWarnings = 10
 
-// WarningsOnCreate tell where expressions do not fit the schemas of the cluster.
+// WarningsOnCreate returns the expressions that do not fit the schemas of the cluster.
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	definition := obj.(*hco.ConfigurationProfileDefinition)
 	spec, err := External(&definition.Spec)
@@ -111,7 +111,7 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 	return warnings[:min(len(warnings), maxWarnings)]
 }
 
-// WarningsOnUpdate are those of a new definition.
+// WarningsOnUpdate returns the same warnings as a create if the spec has changed.
 func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	if apiequality.Semantic.DeepEqual(obj.(*hco.ConfigurationProfileDefinition).Spec, old.(*hco.ConfigurationProfileDefinition).Spec) {
 		return nil
@@ -128,7 +128,7 @@ var (
 	_ rest.ResetFieldsStrategy = statusStrategy{}
 )
 
-// GetResetFields names what writes of status cannot set.
+// GetResetFields returns the fields that writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
@@ -140,7 +140,7 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	metav1.ResetObjectMetaForStatus(&definition.ObjectMeta, &stored.ObjectMeta)
 }
 
-// ValidateUpdate says what is wrong with a status.
+// ValidateUpdate returns the errors in a status.
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return objectmeta.ValidateSize(&obj.(*hco.ConfigurationProfileDefinition).ObjectMeta, &old.(*hco.ConfigurationProfileDefinition).ObjectMeta, field.NewPath("metadata"))
 }
@@ -150,7 +150,7 @@ func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.
 	return nil
 }
 
-// External is a spec as others see it.
+// External converts a spec to the external version.
 func External(spec *hco.ConfigurationProfileDefinitionSpec) (*v1alpha1.ConfigurationProfileDefinitionSpec, error) {
 	out := &v1alpha1.ConfigurationProfileDefinitionSpec{}
 	return out, v1alpha1.Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(spec.DeepCopy(), out, nil)

@@ -32,7 +32,7 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints one definition or a list of them.
+// ConvertToTable prints a definition or a list of definitions.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return printing.Table("definitions", object, options, columns(), t.cells)
 }

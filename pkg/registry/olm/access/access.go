@@ -18,10 +18,9 @@ import (
 )
 
 const (
-	// MaxNamespaces and MaxNames bound how many questions about Secrets one
-	// request may cost the cluster, each of which is a review by its API server:
-	// first whether the caller may get all Secrets of a namespace, then, where they
-	// cannot, one by one. A right that is not asked for is not allowed.
+	// MaxNamespaces and MaxNames bound the access reviews about Secrets for one request. The first
+	// review asks for all Secrets of a namespace. If it is refused, each Secret needs a review. A
+	// right that is not checked counts as refused.
 	MaxNamespaces = 100
 	MaxNames      = 100
 
@@ -33,8 +32,8 @@ func secrets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
 
-// Caller asks what the user of one request may do. A refusal is an error; nothing is
-// allowed because nobody answered.
+// Caller checks the rights of the user of one request. A refusal is an error. Without an answer
+// nothing is allowed.
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
@@ -45,14 +44,13 @@ type Caller struct {
 	exhausted bool
 }
 
-// New returns the caller of requests that are asked about with a context of
-// theirs. It is for one request.
+// New returns the caller of one request. The context of each check contains the user.
 func New(a authorizer.UnconditionalAuthorizer) *Caller {
 	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[authz.Right]bool{}}
 }
 
-// MayGetSecret reports whether the caller may get a Secret. Most callers may get all Secrets of a
-// namespace or none, so that is asked first, once.
+// MayGetSecret reports whether the caller may get a Secret. It first checks the right to all
+// Secrets of the namespace, once.
 func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
 	all, asked := c.secrets[namespace]
 	if !asked {
@@ -77,9 +75,9 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 	return c.mayGetSecret(ctx, namespace, name)
 }
 
-// MayKnowSecret reports whether the caller may know what is in a Secret: by the right to get it, or
-// to patch it, as kube-apiserver answers a patch, an empty one or a dry-run too, with the whole
-// object. It is asked of all Secrets first, then of those of the namespace, then of this one.
+// MayKnowSecret reports whether the caller may know the content of a Secret. The right to get or to
+// patch it suffices, because kube-apiserver answers even an empty or dry-run patch with the whole
+// object. It checks all Secrets first, then the Secrets of the namespace, then this one.
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
@@ -101,9 +99,9 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 	return false, nil
 }
 
-// MayHaveAnything reports whether the caller may have anything written by a chain, without a right
-// on what is written (see admission plugin Privilege): by the right to use the target cluster, if
-// there is one, or not to be checked at all.
+// MayHaveAnything reports whether a chain may write any object for the caller without a check of
+// rights on it (see admission plugin Privilege). The caller needs the right to use the target
+// cluster, if there is one, or to bypass the check.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
 	rights := []authz.Right{authz.Bypass(chain)}
 	if target != "" {
@@ -121,7 +119,7 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 	return false, nil
 }
 
-// Exhausted reports whether a Secret was not asked about, because there were too many.
+// Exhausted reports whether a Secret was not checked because there were too many.
 func (c *Caller) Exhausted() bool { return c.exhausted }
 
 func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
@@ -132,9 +130,8 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 	return allowed, nil
 }
 
-// NeedSubresource returns nil when the caller may get a subresource of a
-// revision, and what to answer when they cannot. It does not look whether the
-// revision exists.
+// NeedSubresource returns nil if the caller may get a subresource of a revision, and the error for
+// the caller otherwise. It does not check whether the revision exists.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
 	return c.need(ctx, authz.Right{Verb: "get", Subresource: subresource, Name: revision})
 }
@@ -144,9 +141,8 @@ func (c *Caller) NeedCreate(ctx context.Context) error {
 	return c.need(ctx, authz.Right{Verb: "create"})
 }
 
-// NeedBegin returns nil when the caller may begin an extension with nothing, as admission
-// asks for a first revision without objects: by that right, or by the one to bypass the
-// check, which stands for it.
+// NeedBegin returns nil if the caller may begin an extension without objects, like the admission of
+// an empty first revision. The right to begin or to bypass the check suffices.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 	for _, asked := range []authz.Right{authz.Bypass(extension), authz.Begin(extension)} {
 		allowed, err := c.may(ctx, asked)

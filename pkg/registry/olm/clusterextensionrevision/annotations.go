@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// ServerAnnotations belong to the server: clients read them and cannot set them.
+// ServerAnnotations returns the annotations that only the server sets.
 func ServerAnnotations() []string {
 	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.DeletedByAnnotation,
 		v1alpha1.ProposedAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ApprovedAtAnnotation, v1alpha1.ScheduledApprovalAnnotation,

@@ -20,12 +20,12 @@ import (
 // 4 KiB of them.
 const maxApplyWarnings = 8
 
-// ApplyCheck says what server-side apply would refuse.
+// ApplyCheck predicts refusals of server-side apply.
 type ApplyCheck interface {
-	// Check judges manifests that go together into the cluster that a Secret leads to,
-	// or into our own without one.
+	// Check returns the manifests that the cluster of a Secret, or the default target without one,
+	// would refuse if all are applied together.
 	Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error)
-	// Foresee says what of them certainly fails there, although server-side apply takes it.
+	// Foresee returns manifests that certainly fail there, although server-side apply accepts them.
 	Foresee(ctx context.Context, secret string, objects []manifest.Object) []applycheck.Note
 }
 
@@ -195,7 +195,7 @@ func bounded(errs field.ErrorList) field.ErrorList {
 	return append(errs[:maxManifestErrors:maxManifestErrors], field.Invalid(field.NewPath("spec", "phases"), field.OmitValueType{}, fmt.Sprintf("%d more errors in manifests", more)))
 }
 
-// pathOfEntry is where the object of an index stands, counted in rollout order.
+// pathOfEntry returns the field path of the object with the given index in rollout order.
 func pathOfEntry(revision *olm.ClusterExtensionRevision, index int) *field.Path {
 	path, n := field.NewPath("spec", "phases"), 0
 	eachObject(revision, func(p, e int, _ *olm.RevisionObject) {

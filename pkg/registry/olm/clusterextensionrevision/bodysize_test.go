@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestEncodedBytes: the count is the size after encoding, but for numbers.
+// TestEncodedBytes: the count equals the encoded size, except for numbers.
 func TestEncodedBytes(t *testing.T) {
 	if v1alpha1.MaxRecordBytes != store.MaxObjectBytes {
 		t.Errorf("the API says %d, the store takes %d", v1alpha1.MaxRecordBytes, store.MaxObjectBytes)

@@ -14,8 +14,8 @@ import (
 // maxPrevious bounds the revisions that the server writes into spec.previous.
 const maxPrevious = 10
 
-// ChainFunc returns the revisions of a chain as they are now, in no order.
-// Nobody changes what it returns: the watch cache shares it.
+// ChainFunc returns the present revisions of a chain, in no order. The result is shared with the
+// watch cache and must not be changed.
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
 // previousOf returns what a new revision of a chain follows: all of a lower

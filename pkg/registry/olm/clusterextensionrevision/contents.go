@@ -39,7 +39,7 @@ func (k entryKey) ref() manifest.Ref {
 	return references.To(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
 }
 
-// Refs returns what a revision refers to, in rollout order.
+// Refs returns the references of a revision's objects, in rollout order.
 func Refs(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 	var refs []manifest.Ref
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {

@@ -26,8 +26,8 @@ func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (
 	return "", b.err
 }
 
-// TestCollectCountsSecrets: entries do not show the size of Secrets, so only
-// a user who has the manifests can tell that they are too large together.
+// TestCollectCountsSecrets: entries do not show the size of Secrets. So only a user who has the
+// manifests gets an error about their total size.
 func TestCollectCountsSecrets(t *testing.T) {
 	revision, held := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}, newStaged()
 	revision.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}}
@@ -59,8 +59,8 @@ func (l lending) PutInChain(context.Context, []manifest.Object, []string) (strin
 	return "", &pack.TooLargeError{What: "manifests", Bytes: 4711, Max: 1}
 }
 
-// TestBorrowedSecretHidesSizes: a user who names a Secret by its digest and pads it
-// with other manifests must not be told how large they are together.
+// TestBorrowedSecretHidesSizes: a user who names a Secret by digest must not learn its size by
+// adding other manifests up to the limit.
 func TestBorrowedSecretHidesSizes(t *testing.T) {
 	for kind, hidden := range map[string]bool{"Secret": true, "ConfigMap": false} {
 		t.Run(kind, func(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 // longestUser bounds, in bytes, what is noted of the name of a user.
 const longestUser = 253
 
-// Delete deletes a revision, or marks it as being deleted while it has
-// finalizers. A delete that asks for orphans sets spec.teardownPolicy in the
-// same write. A dry-run says in warnings what would go.
+// Delete deletes a revision, or marks it as being deleted while it has finalizers. A delete with
+// propagation policy Orphan sets spec.teardownPolicy in the same write. A dry-run lists in warnings
+// the objects that would be deleted.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	orphans := false
 	validate = recordDeletion(validate, options)

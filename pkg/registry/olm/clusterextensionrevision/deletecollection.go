@@ -17,14 +17,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// deletePage is how many revisions are listed at a time, as in the library.
+// deletePage is the number of revisions per list, as in the library.
 const deletePage = 10000
 
-// DeleteCollection is Delete for all revisions that a list would return. Chains are
-// deleted side by side, the revisions of one chain one after the other, the oldest first:
-// each is judged by what the one before it left. In a chain whose revision cannot be
-// deleted the newer ones stay; the first error is returned when all other chains are
-// done.
+// DeleteCollection deletes all revisions that a list would return. It deletes chains in parallel,
+// and the revisions of one chain in order, the oldest first. Each deletion is checked against the
+// result of the previous one. If a revision cannot be deleted, newer ones of its chain stay. The
+// first error is returned when all other chains are done.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
 	listed, err := r.listed(ctx, list)
 	if err != nil {

@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	// maxGoing is how many objects that go are named. Clients are sent 4 KiB of warnings at
-	// most.
+	// maxGoing bounds the deleted objects that are named. Clients get at most 4 KiB of warnings.
 	maxGoing = 20
-	// maxStaying is how many objects that stay are named.
+	// maxStaying bounds the objects that are named as kept.
 	maxStaying = 3
 	// longestWarning and longestName bound one warning, in bytes: names may be long.
 	longestWarning = 240
 	longestName    = 120
 )
 
-// Inventories tells what chains have in the cluster, as a *chain.Inventories does.
+// Inventories reads the inventories of chains. *chain.Inventories implements it.
 type Inventories interface {
 	// Load returns the inventory of a chain and etcd's revision of its last write.
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)

@@ -23,7 +23,7 @@ import (
 
 // FilterDeps are the dependencies of WithBodies.
 type FilterDeps struct {
-	// Digester makes digests of manifests. It must be the one of NewStorage.
+	// Digester computes digests of manifests. It must be the digester of NewStorage.
 	Digester manifest.Digester
 	// Serializer writes the answer when a body takes too much memory.
 	Serializer runtime.NegotiatedSerializer
@@ -31,29 +31,27 @@ type FilterDeps struct {
 	Budget *requestbody.Budget
 	// MaxBodyBytes is the server's MaxRequestBodyBytes; 0 is no limit.
 	MaxBodyBytes int64
-	// Stored returns a revision as it is stored, as Storage.Stored does. It is
-	// called by requests only, so it may be wired after the handler.
+	// Stored returns a stored revision, like Storage.Stored. Only requests call it, so it may be
+	// set after the handler is created.
 	Stored func(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
-	// Authorizer says who may know a Secret.
+	// Authorizer checks whether callers may know a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Target names the cluster that revisions are for when it is not the host.
+	// Target names the target cluster of revisions if it is not the host.
 	Target string
 }
 
-// WithBodies is the innermost handler: behind authentication, authorization and
-// audit, before the resource's endpoint decodes the request. In writes of a
-// ClusterExtensionRevision it replaces manifests by their identity and digest.
+// WithBodies returns the innermost handler: after authentication, authorization and audit, before
+// the endpoint decodes the request. In writes of a ClusterExtensionRevision it replaces manifests
+// by their identity and digest.
 //
-// It has to be here and not only in the strategy, because server-side apply and
-// managed fields compare what the client sent with what is stored before any
-// strategy runs: two managers that apply the same manifests would be in
-// conflict, and a PUT of them would take ownership each time.
+// The strategy alone would be too late: server-side apply and managed fields compare the sent
+// object with the stored one before any strategy runs. Two managers that apply the same manifests
+// would conflict, and a PUT would take ownership each time.
 //
-// A body that it cannot read passes unchanged, so that the endpoint answers with its
-// own words about duplicate fields, syntax and size; what is wrong with a
-// manifest is left inline for the strategy to report. Only what would take too
-// much memory is refused here, in every request that has a body, before anybody
-// decodes it, and in writes of our kinds what has too many elements (see amounts).
+// An unreadable body passes unchanged, so that the endpoint reports duplicate fields, syntax and
+// size itself. An invalid manifest stays inline for the strategy to report. The handler refuses
+// only bodies that would take too much memory, in every request, and too many elements in writes of
+// our kinds (see amounts).
 func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 	f := &filter{deps: deps, inliner: inliner{digester: deps.Digester}}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -41,7 +41,7 @@ func digestOf(t *testing.T, body string) string {
 	return string(object.Digest)
 }
 
-// received is what the endpoint behind the filter gets.
+// received is the request that the handler behind the filter gets.
 type received struct {
 	body    string
 	length  int64
@@ -165,8 +165,8 @@ func TestFilterLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestFilterIncompleteBodies: a body that is too long reaches the endpoint as it came; one
-// that breaks off is answered here.
+// TestFilterIncompleteBodies: a body that is too long reaches the endpoint unchanged. The filter
+// answers a body that breaks off.
 func TestFilterIncompleteBodies(t *testing.T) {
 	body := `{"spec":{"phases":[]}}`
 	var got received
@@ -189,8 +189,7 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestFilterBudget: large bodies that come while others are held are sent away, small
-// ones never.
+// TestFilterBudget: large bodies are refused while others hold the budget, small ones never.
 func TestFilterBudget(t *testing.T) {
 	budget := requestbody.NewBudget(1 << 20)
 	large := `{"x":"` + strings.Repeat("x", 100<<10) + `"}`

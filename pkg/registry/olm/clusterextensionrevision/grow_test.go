@@ -21,8 +21,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestBodiesThatGrow: a short body that takes much memory gets no further than here, whatever it is
-// for.
+// TestBodiesThatGrow: the filter refuses a short body that takes much memory, for any resource.
 func TestBodiesThatGrow(t *testing.T) {
 	const limit = 64 << 20
 	objects := `{"x":[` + strings.Repeat(`{"a":1},`, 1<<20) + `1]}`

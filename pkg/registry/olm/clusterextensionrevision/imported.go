@@ -20,16 +20,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// Past is the part of an imported revision that no client can set: its past in the store that it
-// comes from. It gives no rights to anybody: who asks for the revision here is who imports it.
+// Past holds the facts about an imported revision that no client can set: its history in the
+// original store. It gives no rights, because the importer is the requester here.
 type Past struct {
-	// CreatedAt is when it was created there, by RequestedBy.
+	// CreatedAt is the time at which RequestedBy created the revision in the other cluster.
 	CreatedAt   time.Time
 	RequestedBy string
-	// RollbackOf is the revision whose content it brought back, or empty.
+	// RollbackOf is the revision whose content it restored, or empty.
 	RollbackOf string
-	// SucceededAt is when its rollout was complete, zero when that is to be found
-	// out here.
+	// SucceededAt is the time at which its rollout completed. If it is zero, this cluster finds out
+	// itself.
 	SucceededAt time.Time
 }
 
@@ -70,11 +70,10 @@ func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interf
 	return &Importer{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
-// Admit does all that a create of the revision by the caller does, but for writing
-// it and taking its number, and returns what there is to write. The revision has
-// its manifests inline. With dryRun not even the manifests are stored; without, a
-// revision that is never written leaves a pack that nobody names. Beside are those of
-// the chain that were admitted and are not written yet.
+// Admit does everything that a create by the caller does, except writing the revision and taking
+// its number. It returns the revision to write. The given revision has its manifests inline. With
+// dryRun the manifests are not stored. Otherwise a revision that is never written leaves an
+// unreferenced pack. beside holds admitted revisions of the chain that are not written yet.
 func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error) {
 	// Each revision has a place of its own: their manifests are not held together.
 	held := newStaged()
@@ -120,8 +119,8 @@ func (i *Importer) mayBring(ctx context.Context, revision *olm.ClusterExtensionR
 	return mayKnow(ctx, access.New(i.revisions.authorizer), revision.Name, secrets)
 }
 
-// Write stores a revision that was admitted, under the uid that the chain's head
-// has for it. One that is stored already, under that uid, is left as it is.
+// Write stores an admitted revision under the uid in the chain's head. A revision that is already
+// stored under that uid stays unchanged.
 func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error {
 	revision := admitted.DeepCopy()
 	revision.UID = uid

@@ -23,8 +23,7 @@ type inliner struct {
 	digester manifest.Digester
 }
 
-// entryKey is how an entry of a phase names its object. Two entries with equal
-// keys have the same content.
+// entryKey identifies the object of an entry. Two entries with equal keys have the same content.
 type entryKey struct {
 	apiVersion, kind, namespace, name, digest string
 }
@@ -210,7 +209,7 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 	factsOf(object).onto(entry)
 }
 
-// onlyAsOne is how manifests come with a request.
+// onlyAsOne ends the errors about inline manifests that the filter has not seen in the request.
 const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
 // strange reports whether an entry has the manifest of a Secret inline that the filter has not

@@ -19,24 +19,23 @@ import (
 // ownTimeout bounds a write of this process, as the API server library bounds a request.
 const ownTimeout = 34 * time.Second
 
-// Own writes revisions in the name of this process, for its controllers, without the way over
-// a connection: nothing is encoded, authenticated and decoded for it. Storage, strategy and
-// admission are those of requests, and judge the write. There is no event of it in the audit
-// log, which is about requests.
+// Own writes revisions for the controllers of this process without a connection, so nothing is
+// encoded, authenticated or decoded. It uses the storage, strategy and admission of requests. The
+// audit log has no event of these writes.
 type Own struct {
 	// Storage has the revisions.
 	Storage *Storage
-	// Admission is that of requests.
+	// Admission is the admission of requests.
 	Admission admission.Interface
-	// Scheme knows the group.
+	// Scheme has the types of the group.
 	Scheme *runtime.Scheme
-	// Refuse says why nothing can be written at the moment, nil when it can.
+	// Refuse returns an error while nothing can be written.
 	Refuse func() error
 }
 
-// UpdateStatus writes the status of a revision whose resourceVersion is still this one, and
-// makes it what is stored, without managedFields. Errors are those of a request. Of its memory
-// nothing may be used by somebody else.
+// UpdateStatus writes the status of a revision whose stored resourceVersion is unchanged. It then
+// updates the given revision to the stored state, without managedFields. Errors are the same as of
+// a request. The caller must not share the revision's memory.
 func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	return o.update(ctx, o.Storage.Status, "status", revision)
 }

@@ -35,7 +35,7 @@ import (
 // revision as written from when it is there, and every one that may still succeed as one
 // that is rolled back to.
 
-// ChainVersions tells how chains stand, as a *chainversion.ChainVersions does.
+// ChainVersions returns the versions of chains. *chainversion.ChainVersions implements it.
 type ChainVersions interface {
 	// Get returns etcd's revision of the last change of a chain's revisions.
 	Get(ctx context.Context, chain string) (int64, error)

@@ -25,9 +25,8 @@ func elements(n int, element string) string {
 // operations is a JSON patch of n operations.
 func operations(n int, operation string) string { return elements(n, operation) }
 
-// TestAmounts: too many elements in a list that the endpoint merges get no further, in
-// whatever form they come; the answer names the list, what was found and what is
-// allowed. As many as there may be pass.
+// TestAmounts: a list with too many elements is refused before the endpoint merges it, in every
+// encoding. The answer names the list, its size and the limit. Lists within the limit pass.
 func TestAmounts(t *testing.T) {
 	const (
 		create, merge, apply, strategic, patch = "create", "application/merge-patch+json", "application/apply-patch+yaml", "application/strategic-merge-patch+json", "application/json-patch+json"

@@ -16,14 +16,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Local has revisions within this process for its controllers: as clients see them, and
-// without the encoding. managedFields, which controllers do not need, are left out.
+// Local gives the controllers of this process revisions as clients see them, without encoding and
+// without managedFields.
 //
-// It lists and watches for their cache. Returned objects share, but for the outermost
-// structures, the memory of the server's watch cache, so that a revision is in this process
-// once. It must not be changed in place, as with anything that comes from a cache, and phases
-// are without their objects, which the watch cache has packed. Whole revisions are to be had by
-// Read and ReadAll.
+// Its lists and watches are for the controllers' cache. Returned objects share most memory with the
+// server's watch cache, so that each revision is in memory once. They must not be changed. Their
+// phases have no objects, because the watch cache packs them. Read and ReadAll return whole
+// revisions.
 type Local struct{ revisions *REST }
 
 // Local returns the revisions for controllers of this process.

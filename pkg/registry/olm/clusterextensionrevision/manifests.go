@@ -48,10 +48,9 @@ func (r *ManifestsREST) NewGetOptions() (runtime.Object, bool, string) {
 	return &v1alpha1.RevisionManifestsOptions{}, false, ""
 }
 
-// Get returns the manifests that the options select. Secrets that the caller
-// cannot read are left out, and a warning says so. Everything else is there or
-// the answer is an error: what is missing or damaged in the store is an internal
-// error, and never a shorter list.
+// Get returns the selected manifests. It leaves out Secrets that the caller cannot read, and adds a
+// warning. Manifests that are missing or damaged in the store are an internal error, never a
+// shorter list.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, ok := options.(*v1alpha1.RevisionManifestsOptions)
 	if !ok {

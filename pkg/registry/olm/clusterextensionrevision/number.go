@@ -22,18 +22,16 @@ import (
 
 // Heads keeps the numbers of chains, as a *chain.Heads does.
 type Heads interface {
-	// Create takes the number of a new revision, and notes it in history, when the revision
-	// is written, as of a head that was seen before anybody looked at the chain. That a
-	// number is not free is a *chain.NumberUsedError, that it is too high a *chain.GapError, that it
-	// cannot be had at the moment a *chain.OpenError or a *chain.OvertakenError of the write. The
-	// hold is that of a rollback, nil for none.
+	// Create takes the number of a new revision, and adds it to the history, in the same write as
+	// the revision. seen is the head that was read before the chain was checked. Errors are
+	// *chain.NumberUsedError, *chain.GapError for a too high number, and *chain.OpenError. The
+	// write may fail with a *chain.OvertakenError. hold is the hold of a rollback, nil for none.
 	Create(seen chain.Head, row chain.Row, hold *chain.Hold) *store.CompanionWrite
-	// Note changes what history says of a revision when the revision is written.
+	// Note changes the history of a revision in the same write as the revision.
 	Note(chain string, row chain.Row, succeeded bool) *store.CompanionWrite
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
-	// Confirm notes that the revision was written, and what history keeps of
-	// it.
+	// Confirm records that the revision was written, and its row of history.
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
 }
 

@@ -25,8 +25,7 @@ func (a answering) Get(context.Context, string, storage.GetOptions, runtime.Obje
 	return a.err
 }
 
-// TestNumberUsed: a used number has two reasons, and not being able to tell which
-// is neither.
+// TestNumberUsed: the error distinguishes two reasons for a used number, and an unknown reason.
 func TestNumberUsed(t *testing.T) {
 	revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}
 	for name, tc := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// ProposalSubresource is where revisions are sent that are to be compared and not stored.
+// ProposalSubresource is the subresource for revisions that are compared and not stored.
 const ProposalSubresource = "proposal"
 
 // Proposals try creates of revisions, manifests included.
@@ -25,9 +25,8 @@ func NewProposals(revisions *REST, scheme *runtime.Scheme, admit admission.Inter
 	return &Proposals{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
-// Try is a dry-run of a create by the endpoint of the resource. It returns the revision as
-// it would be stored, without a UID since nobody will see that one again, and its manifests
-// in rollout order.
+// Try is a dry-run of a create. It returns the revision that would be stored, without a UID, and
+// its manifests in rollout order.
 func (p *Proposals) Try(ctx context.Context, revision *olm.ClusterExtensionRevision, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, []manifest.Object, error) {
 	ctx, held := withStaged(ctx)
 	options = options.DeepCopy()

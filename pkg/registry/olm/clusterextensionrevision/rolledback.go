@@ -12,19 +12,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Owners knows the objects whose controllers create revisions.
+// Owners reads the owners that create revisions.
 type Owners interface {
-	// Generation returns metadata.generation of the owner of a revision as it is
-	// now. One that does not exist is an error.
+	// Generation returns the present metadata.generation of a revision's owner. A missing owner is
+	// an error.
 	Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error)
 }
 
 // Rollback makes a create a rollback.
 type Rollback struct {
-	// Of is the revision whose content comes back.
+	// Of is the revision whose content is restored.
 	Of string
-	// Holds is true if the chain's owner is to make no revision until its generation is above
-	// OwnerGeneration, or until it is released when that is 0.
+	// Holds is true if the chain's owner must create no revision until its generation is above
+	// OwnerGeneration. With OwnerGeneration 0, it must wait until it is released.
 	Holds           bool
 	OwnerGeneration int64
 }
@@ -37,7 +37,7 @@ func rollbackFrom(ctx context.Context) *Rollback {
 	return back
 }
 
-// Rollbacks creates revisions that have the manifests of others of their chain.
+// Rollbacks creates revisions with the manifests of an earlier revision.
 type Rollbacks struct {
 	revisions *REST
 	admitter  admitter
@@ -48,8 +48,8 @@ func NewRollbacks(revisions *REST, scheme *runtime.Scheme, admit admission.Inter
 	return &Rollbacks{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
-// Create stores a new revision as the endpoint of the resource would for the caller: it
-// is mutated and validated as one, and not as the rollback that it comes from.
+// Create stores a new revision like the endpoint of the resource would for the caller. It is
+// mutated and validated as a new revision, independent of the source of its content.
 func (r *Rollbacks) Create(ctx context.Context, revision *olm.ClusterExtensionRevision, back Rollback, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
 	ctx, held := withStaged(ctx)
 	// No manifest comes with a rollback, so whatever turns up inline was put in

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// ShareOfUser and ShareOfChain are whose share a revision can exceed.
+	// ShareOfUser and ShareOfChain name the share that a revision exceeds.
 	ShareOfUser  = "user"
 	ShareOfChain = "chain"
 
-	// recordBytes and entryBytes are what the record of a revision takes, and each object in it,
-	// besides its annotations.
+	// recordBytes and entryBytes estimate the stored size of a revision's record, and of each
+	// object in it, without annotations.
 	recordBytes = 1 << 10
 	entryBytes  = 128
 )
 
-// Shares keeps a user or a chain from filling the store: with what a create adds, neither has more
-// than stays free for others, as in package fairshare. Nothing is counted before half of the quota is
-// in use, since the rule cannot be broken earlier. It is safe for concurrent use.
+// Shares keeps one user or one chain from filling the store. After a create, neither may use more
+// than stays free for others, as in package fairshare. It checks nothing until half of the quota is
+// used, because the rule cannot be broken earlier. It is safe for concurrent use.
 type Shares struct {
-	// Room is how many bytes are free below the quota. Scarce is false while at least half of the
-	// quota is, and where there is no quota.
+	// Room returns the free bytes below the quota. scarce is false while at least half of the quota
+	// is free, and without a quota.
 	Room func() (free int64, scarce bool)
-	// Size is how many bytes a pack of manifests takes in the store, by its root.
+	// Size returns the stored bytes of a pack of manifests, by its root.
 	Size func(ctx context.Context, root string) (int64, error)
 
 	mu sync.Mutex
@@ -51,7 +51,7 @@ type stored struct {
 	pack, record int64
 }
 
-// Refusals is how many creates were refused, by whose share they would have exceeded.
+// Refusals returns the number of refused creates, by the share that they would have exceeded.
 func (s *Shares) Refusals() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,9 +34,8 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// However many users write whatever they may, in whatever order, none has more than stays free, so
-// that a user without anything always has room: users who do not delete leave each other less, and
-// none of them fills the store.
+// TestSharesLeaveRoom: in random writes by many users, none uses more than stays free. So a user
+// without revisions always has room, and nobody fills the store.
 func TestSharesLeaveRoom(t *testing.T) {
 	const quota = 1 << 20
 	random := rand.New(rand.NewPCG(1, 2))
@@ -59,8 +58,8 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestUsed: the share of a user and of a chain counts each pack once, is read once for each revision, and is forgotten
-// with it. A pack whose size cannot be read is not taken for none.
+// TestUsed: the share of a user and of a chain counts each pack once. Each revision is read once,
+// and forgotten when it is deleted. An unreadable size is not counted as 0.
 func TestUsed(t *testing.T) {
 	revision := func(name, user string, objects ...string) olm.ClusterExtensionRevision {
 		out := olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}

@@ -33,7 +33,7 @@ type staged struct {
 	// were read.
 	revisions []olm.ClusterExtensionRevision
 	version   int64
-	// failure is why a step that cannot return errors could not do its work.
+	// failure is the error of a step that cannot return errors.
 	failure error
 }
 
@@ -160,7 +160,7 @@ func (s *staged) setChain(revisions []olm.ClusterExtensionRevision, version int6
 	s.revisions, s.version = revisions, version
 }
 
-// stood is how the chain stood before its revisions were read.
+// stood returns the version of the chain before its revisions were read.
 func (s *staged) stood() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

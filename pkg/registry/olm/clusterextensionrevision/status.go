@@ -28,7 +28,7 @@ var (
 	_ rest.ResetFieldsStrategy = statusStrategy{}
 )
 
-// GetResetFields names what writes of status cannot set.
+// GetResetFields returns the fields that writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion,
 		fieldpath.MakePathOrDie("spec"),
@@ -63,7 +63,7 @@ func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
 	})
 }
 
-// ValidateUpdate says what is wrong with a status.
+// ValidateUpdate returns the errors in a status.
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return objectmeta.Bounded(validation.ValidateRevisionStatusUpdate(obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)))
 }

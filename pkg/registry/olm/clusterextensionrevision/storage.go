@@ -45,35 +45,35 @@ const (
 
 // Deps are the dependencies of NewStorage.
 type Deps struct {
-	// Scheme knows the group.
+	// Scheme has the types of the group.
 	Scheme *runtime.Scheme
-	// OptsGetter leads to etcd.
+	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
 	// Bodies keeps the manifests.
 	Bodies Bodies
 	// Heads keeps the numbers.
 	Heads Heads
-	// ChainVersions tells how chains stand. OptsGetter must lead to storage that compares it,
-	// see package judged.
+	// ChainVersions returns the versions of chains. OptsGetter must return storage that compares
+	// them (see package guardedstorage).
 	ChainVersions ChainVersions
-	// Inventories tell what chains have in the cluster.
+	// Inventories reads the inventories of chains.
 	Inventories Inventories
-	// Digester must be that of Bodies and of the filter.
+	// Digester must be the digester of Bodies and of the filter.
 	Digester manifest.Digester
-	// Authorizer says whether a caller may get a Secret.
+	// Authorizer checks whether callers may get a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Redactor hides fields besides the content of Secrets; nil hides no more.
+	// Redactor hides further fields besides the content of Secrets; nil hides only that.
 	Redactor *redact.Redactor
-	// ApplyCheck says which manifests server-side apply refuses.
+	// ApplyCheck predicts refusals of server-side apply.
 	ApplyCheck ApplyCheck
 	// CheckCEL compiles the expression of a probe.
 	CheckCEL func(expression string) error
-	// NameWarning says, in a warning, that kubectl shows another resource of this name, and
-	// is empty while it does not.
+	// NameWarning returns a warning while kubectl shows another resource for this name, and ""
+	// otherwise.
 	NameWarning func() string
-	// Shares bound what users and chains have in the store.
+	// Shares bounds the use of the store by users and chains.
 	Shares *Shares
-	// Clock tells ages; nil is the real one.
+	// Clock is for ages; nil is the system clock.
 	Clock clock.PassiveClock
 }
 
@@ -162,7 +162,7 @@ func (*REST) ShortNames() []string { return []string{"cer"} }
 // Categories makes `kubectl get olm` list revisions.
 func (*REST) Categories() []string { return []string{"olm"} }
 
-// Stored returns a revision as it is stored now.
+// Stored returns a stored revision.
 func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -176,8 +176,8 @@ func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRe
 	return found.(*olm.ClusterExtensionRevision), nil
 }
 
-// Chain returns the revisions of a chain as they are now. When the record of one of
-// them cannot be read, that is an error: nothing is judged by the others.
+// Chain returns the present revisions of a chain. An unreadable revision fails the whole call,
+// because a check needs all of them.
 func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error) {
 	found, err := r.Store.List(ctx, &metainternalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: chain}),
@@ -194,13 +194,13 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	return revisions, nil
 }
 
-// List implements rest.Lister. The returned list is packed, for encoders and printers.
+// List implements rest.Lister. The revisions of the list are packed, for encoders and printers.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	return r.Store.List(packed(ctx), options)
 }
 
-// All returns the revisions of all chains, by chain, without those whose record cannot
-// be read. They are packed: thousands of them are read for a few.
+// All returns the readable revisions of all chains, by chain. They are packed, because callers read
+// thousands and use few.
 func (r *REST) All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error) {
 	found, err := r.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -215,8 +215,8 @@ func (r *REST) All(ctx context.Context) (map[string][]olm.ClusterExtensionRevisi
 	return chains, nil
 }
 
-// Contents returns the manifests of a stored revision, in rollout order and
-// verified. All of them, or an internal error.
+// Contents returns all manifests of a stored revision, verified and in rollout order, or an
+// internal error.
 func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
 	var entries []entryKey
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) { entries = append(entries, keyOf(entry)) })
@@ -242,8 +242,8 @@ func notRead(ctx context.Context, revisions *genericregistry.Store, name string,
 	return apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, failed))
 }
 
-// Create stores a new revision. When its chain changes meanwhile it begins anew, with
-// what the client sent.
+// Create stores a new revision. If its chain changes meanwhile, it starts over with the object that
+// the client sent.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)

@@ -49,12 +49,12 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// GetResetFields names what writes of the main resource cannot set.
+// GetResetFields returns the fields that writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, append(serverAnnotationPaths(), fieldpath.MakePathOrDie("status"))...)
 }
 
-// PrepareForCreate brings a new revision into the form in which it is stored.
+// PrepareForCreate converts a new revision to its stored form.
 func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	held := stagedFrom(ctx)
@@ -121,8 +121,8 @@ func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterE
 	return nil
 }
 
-// PrepareForUpdate keeps what a write of the main resource cannot change, and
-// counts the generation.
+// PrepareForUpdate restores fields that a write of the main resource cannot change, and increments
+// the generation.
 func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	held := stagedFrom(ctx)
@@ -160,9 +160,8 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	}
 }
 
-// Validate says what is wrong with a new revision. Nobody has been asked yet whether
-// the requester may have it, so that what costs time comes last, and only when nothing
-// else is wrong.
+// Validate returns the errors in a new revision. The requester's rights are not checked yet, so
+// expensive checks come last, and only without other errors.
 func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	return objectmeta.Bounded(s.validate(ctx, obj.(*olm.ClusterExtensionRevision)))
 }
@@ -191,7 +190,7 @@ func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 	return others
 }
 
-// ValidateUpdate says what an update must not change.
+// ValidateUpdate returns the forbidden changes of an update.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
@@ -246,8 +245,8 @@ func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []str
 	return warnings
 }
 
-// WarningsOnUpdate warns the user who pauses what was resumed, or takes the finalizer off by
-// hand. The controllers do it when their work is done.
+// WarningsOnUpdate warns a user who pauses a resumed revision, or removes the finalizer by hand.
+// The controllers remove the finalizer when their work is done.
 func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	removed := slices.Contains(stored.Finalizers, v1alpha1.TeardownFinalizer) && !slices.Contains(revision.Finalizers, v1alpha1.TeardownFinalizer)

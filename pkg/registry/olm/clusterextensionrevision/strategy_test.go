@@ -124,7 +124,8 @@ func TestStatusManagersAreForgotten(t *testing.T) {
 	}
 }
 
-// A revision that Penstock archives is never behind: Helm's wait fails on one that is.
+// TestArchivedByPenstockIsObserved: when Penstock archives an up-to-date revision, its
+// observedGeneration rises with its generation. Helm's wait fails otherwise.
 func TestArchivedByPenstockIsObserved(t *testing.T) {
 	own := &user.DefaultInfo{Name: user.APIServerUser}
 	for name, tc := range map[string]struct {

@@ -19,10 +19,10 @@ import (
 // status, belongs to the server, and says nothing that status does not say.
 
 const (
-	// describedLine is how much of a line of an annotation kubectl describe prints, in
-	// characters.
+	// describedLine is the number of characters that kubectl describe prints of a line of an
+	// annotation.
 	describedLine = 136
-	// summaryObjects is how many objects at fault the summary names.
+	// summaryObjects bounds the failing objects that the summary names.
 	summaryObjects = 5
 )
 

@@ -39,8 +39,8 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints one revision or a list of them, those of an extension by their
-// numbers: the store has argocd-10 before argocd-2.
+// ConvertToTable prints a revision or a list of revisions. Revisions of an extension are ordered by
+// number: the store has argocd-10 before argocd-2.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	out, err := printing.TextTable("revisions", object, options, columns(), t.write)
 	// Most lists are in order already: only extensions with ten revisions are not.

@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Unreadable is the revision that lists and watches have in the place of one whose
-// record cannot be read. It has what follows from its name, so that who looks for its
-// chain finds it there.
+// Unreadable returns the revision that replaces an unreadable record in lists and watches. It has
+// the values that its name implies, so that it belongs to its chain.
 func Unreadable(name string, why error) runtime.Object {
 	revision := &olm.ClusterExtensionRevision{ObjectMeta: objectmeta.Unreadable(name, why)}
 	if chain, number, ok := olm.ChainOf(name); ok {

@@ -22,7 +22,7 @@ const (
 	// compareTimeout bounds the time one comparison takes. An object that was not compared
 	// by then is listed without details.
 	compareTimeout = 20 * time.Second
-	// queueTimeout is how long a comparison waits for others to end.
+	// queueTimeout is the time that a comparison waits for running comparisons.
 	queueTimeout = 10 * time.Second
 	// maxComparedBytes bounds the manifests that are compared at a time, in
 	// bytes of JSON: decoded they take about ten times as much. The largest two
@@ -33,9 +33,9 @@ const (
 	entryBytes = 4 << 10
 )
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// Stored returns a revision as it is now.
+	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Chain returns the revisions of a chain, in no order.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
@@ -46,12 +46,11 @@ type Revisions interface {
 // Deps are the dependencies of New.
 type Deps struct {
 	Revisions Revisions
-	// Authorizer says what callers may get.
+	// Authorizer checks the rights of callers.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Schema knows the types of fields beyond those that the revisions define
-	// themselves; nil knows none.
+	// Schema has further types of fields; with nil only the types that revisions define are known.
 	Schema diffschema.Schema
-	// Redactor hides fields besides the content of Secrets; nil hides no more.
+	// Redactor hides further fields besides the content of Secrets; nil hides only that.
 	Redactor *redact.Redactor
 	// Live compares with the cluster.
 	Live Live
@@ -69,9 +68,8 @@ func New(deps Deps) *Comparer {
 	return &Comparer{deps: deps, inFlight: semaphore.NewWeighted(maxComparedBytes)}
 }
 
-// Between returns what changes from one revision to another, as far as the caller
-// may see it; a nil from is an empty one. Whether they may see diffs of both is not
-// asked here.
+// Between returns the changes from one revision to another that the caller may see; a nil from is
+// an empty revision. It does not check the right to the diffs.
 func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error) {
 	return c.compare(ctx, from, to, options, func(ctx context.Context) (older, newer []manifest.Object, err error) {
 		return c.contents(ctx, from, to)

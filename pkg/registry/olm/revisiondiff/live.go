@@ -10,25 +10,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Live says what a rollout of a revision would change in the cluster now.
+// Live computes the changes of a rollout in the cluster now.
 type Live interface {
-	// Preview compares the cluster as it is with a revision. The user of the
-	// context is the one who asks: what that user cannot both get and patch is
-	// not shown, and is counted in Withheld. Of what would be deleted, the right
-	// to get is enough.
+	// Preview compares the present cluster with a revision, for the user of the context. Objects
+	// that the user cannot both get and patch are not shown, and are counted in Withheld. For
+	// deletions the right to get suffices.
 	//
-	// The error is what the user is answered. It holds when the context ends.
+	// The error is the answer to the user. It is valid when the context ends, too.
 	Preview(ctx context.Context, question LiveQuestion) (Preview, error)
 }
 
 // LiveQuestion names the revision and cluster to compare.
 type LiveQuestion struct {
 	Revision *olm.ClusterExtensionRevision
-	// Manifests of the revision in rollout order, those left out that the answer
-	// must not speak of.
+	// Manifests are the manifests of the revision in rollout order, without those that the answer
+	// must not mention.
 	Manifests []manifest.Object
-	// Shows tells of an object that is not in the revision whether the answer may
-	// speak of it. It does not know the user's rights.
+	// Shows reports whether the answer may mention an object that is not in the revision. It does
+	// not check the user's rights.
 	Shows func(manifest.ID) bool
 	// Options of the comparison.
 	Options diff.Options
@@ -41,7 +40,7 @@ type Preview struct {
 	Report diff.Report
 	// Withheld counts the objects that the user cannot see.
 	Withheld int
-	// Age is how long ago the cluster was asked; 0 is now.
+	// Age is the age of the answer; 0 means that the cluster was asked now.
 	Age time.Duration
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestNamePatches: a diff says of each object that changes, and that the reader is shown, which fields a patch
-// has written.
+// TestNamePatches: for each changed and shown object, the diff names the fields that a patch has
+// written.
 func TestNamePatches(t *testing.T) {
 	noted := func(annotation string, changes ...v1alpha1.ObjectChange) []v1alpha1.DiffNote {
 		out := &v1alpha1.RevisionDiff{Changes: changes}

@@ -201,9 +201,8 @@ func (anything) Authorize(context.Context, authorizer.Attributes) (authorizer.De
 	return authorizer.DecisionAllow, "", nil
 }
 
-// TestAllIsShown: for every change in every object, each output shows the word that differs, or
-// names the object and the command that shows it, and that command does. Of the values of a Secret
-// it says that they changed, and shows none.
+// TestAllIsShown: each output shows every changed word, or names the object and a command that
+// shows it. Values of Secrets are only reported as changed.
 func TestAllIsShown(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -285,8 +284,8 @@ func checkSecret(t *rapid.T, format string, p *pair, diff *v1alpha1.RevisionDiff
 	}
 }
 
-// cutIn is whether data for machines says of an object that it is cut: a program has no use for a
-// command, and asks for the object.
+// cutIn reports whether JSON output marks an object as cut. A program gets no command there: it
+// requests the object.
 func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
 	if format != "json" {
 		return false
@@ -296,8 +295,8 @@ func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
 	})
 }
 
-// commentFull is whether a comment says that it has no room for the lines of objects, names the object
-// among those that change, and the command that shows them.
+// commentFull reports whether a comment says that the lines of objects do not fit, lists the
+// changed object, and names the command that shows them.
 func commentFull(output, name string) bool {
 	return strings.Contains(output, "more left out: this comment would be too long. All of it: kubectl penstock diff argocd-1..argocd-2**") &&
 		strings.Contains(output, " space/"+name+" |")

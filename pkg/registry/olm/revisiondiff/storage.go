@@ -63,8 +63,8 @@ func (*REST) NamespaceScoped() bool { return false }
 // GetSingularName returns the name that people type.
 func (*REST) GetSingularName() string { return "revisiondiff" }
 
-// Get returns the diff that a name asks for. The caller needs the right to the
-// diffs of both revisions, and is told so before it is told whether they exist.
+// Get returns the diff with a name. The caller needs the right to the diffs of both revisions,
+// which is checked before their existence.
 func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := queryOf(options)
 	if err != nil {
@@ -131,8 +131,8 @@ func (r *REST) live(ctx context.Context, name string, query *v1alpha1.RevisionDi
 	return r.comparer.live(ctx, revision, query)
 }
 
-// Get returns what a revision changes against the one before it in its chain.
-// The right to the subresource is the right to see that.
+// Get returns the changes of a revision against the previous one in its chain. The right to the
+// subresource includes them.
 func (r *SubresourceREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := queryOf(options)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Warnings are cut only when the server would cut all of them otherwise: the end of
-// a sentence may be what it is about.
+// TestWarningsFit: warnings are cut only if the server would cut them all, because the end of a
+// sentence may be important.
 func TestWarningsFit(t *testing.T) {
 	const serverCutsBeyond = 4096
 	long := strings.Repeat("é", 3*maxWarningRunes) + " END"

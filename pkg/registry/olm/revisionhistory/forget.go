@@ -17,16 +17,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Forgetting is where chains are forgotten, as a *chain.Heads does.
+// Forgetting deletes the heads of chains. *chain.Heads implements it.
 type Forgetting interface {
 	Heads
 	// SeenHead returns etcd's revision of the last write of a head, 0 for none.
 	SeenHead(ctx context.Context, name string) (int64, error)
-	// Forget deletes the head of a chain that is as it was seen, and tells whether it did.
+	// Forget deletes the head of a chain if it is unchanged since it was seen, and reports whether
+	// it did.
 	Forget(ctx context.Context, name string, seen chain.Seen) (bool, error)
 }
 
-// ChainVersions tells how chains stand, as a *chainversion.ChainVersions does.
+// ChainVersions returns the versions of chains. *chainversion.ChainVersions implements it.
 type ChainVersions interface {
 	// Get returns etcd's revision of the last change of a chain's revisions.
 	Get(ctx context.Context, name string) (int64, error)
@@ -34,13 +35,13 @@ type ChainVersions interface {
 
 var _ rest.GracefulDeleter = &REST{}
 
-// Delete forgets an extension, its numbers included, so that it can begin again. That is for
-// administrators, and for extensions of which nothing is left:
+// Delete forgets an extension with its numbers, so that it can begin again. It is for
+// administrators and for extensions without remaining revisions and objects:
 //
-//  1. what there is of it is read, each with when it was written,
-//  2. nothing of it must be left,
-//  3. the caller's request is admitted,
-//  4. the head goes if all is as it was read.
+//  1. Read all records of the extension, with their versions.
+//  2. Check that nothing is left.
+//  3. Admit the request.
+//  4. Delete the head if no record has changed.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	seen, left, err := r.see(ctx, name)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // NewList returns an empty list.
 func (*REST) NewList() runtime.Object { return &v1alpha1.RevisionHistoryList{} }
 
-// List returns the histories of all extensions that have revisions, all at once: those
-// that are uninstalled are found by their name only.
+// List returns the histories of all extensions with revisions, in one page. The history of an
+// uninstalled extension is available only by name.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	chains, err := r.revisions.All(ctx)
 	if err != nil {

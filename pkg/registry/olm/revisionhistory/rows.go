@@ -74,7 +74,8 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	if requester := revision.Status.RequestedBy; requester != nil {
 		record.RequestedBy = requester.Username
 	}
-	// Of an imported revision the requester is who imported it.
+	// The status of an imported revision names the importer. The annotation names the original
+	// requester.
 	if first := revision.Annotations[v1alpha1.RequestedByAnnotation]; first != "" {
 		record.RequestedBy = first
 	}
@@ -91,8 +92,8 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	return record
 }
 
-// completedAt is when a revision was complete for the first time. One that was
-// imported was that elsewhere, and need not have been here.
+// completedAt returns the time at which a revision completed for the first time. An imported
+// revision completed in another cluster, perhaps never in this one.
 func completedAt(revision *olm.ClusterExtensionRevision, row chain.Row) *metav1.Time {
 	if !row.CompletedAt.IsZero() {
 		return timeOf(row.CompletedAt)
@@ -118,7 +119,7 @@ func gone(name string, row chain.Row) v1alpha1.RevisionRecord {
 	return record
 }
 
-// result is how far a revision that exists has come.
+// result returns the rollout result of a stored revision.
 func result(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) string {
 	is := func(condition string) bool {
 		return meta.IsStatusConditionTrue(revision.Status.Conditions, condition)
@@ -139,7 +140,7 @@ func result(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) 
 	return ""
 }
 
-// lastResult is how far a revision came that goes nowhere any more.
+// lastResult returns the result of a revision whose rollout has ended.
 func lastResult(row chain.Row) string {
 	switch row.Result {
 	case "", v1alpha1.ResultProgressing:

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// Stored returns a revision as it is now.
+	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Chain returns the revisions of a chain, in no order.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
@@ -23,7 +23,7 @@ type Revisions interface {
 	All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 }
 
-// Heads is where the heads of chains are, as a *chain.Heads.
+// Heads reads the heads of chains. *chain.Heads implements it.
 type Heads interface {
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
@@ -85,8 +85,7 @@ type REST struct {
 	chainVersions ChainVersions
 }
 
-// SubresourceREST serves the subresource history of a revision: that of its
-// whole extension.
+// SubresourceREST serves the subresource history of a revision: the history of its extension.
 type SubresourceREST struct{ endpoint }
 
 var (

@@ -25,7 +25,7 @@ func (in *incoming) mayBegin(ctx context.Context) error {
 	return access.New(in.deps.Authorizer).NeedBegin(ctx, in.name)
 }
 
-// largestGap is how many numbers in a row the chain does not know of.
+// largestGap returns the length of the longest run of unused revision numbers.
 func largestGap(from archive.Chain) int64 {
 	used := append([]int64{0, from.Highest}, from.Revisions...)
 	for _, row := range from.History {

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// maxWait is how long an import waits for another one.
+	// maxWait is the time that an import waits for another import.
 	maxWait = 10 * time.Second
-	// retrySeconds is when somebody who was sent away may come again.
+	// retrySeconds is the value of Retry-After, in seconds.
 	retrySeconds = 5
 )
 
@@ -37,29 +37,28 @@ func limits() archive.Limits {
 	return l
 }
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// Stored returns a revision as it is now.
+	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Chain returns the revisions of a chain, in no order.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 }
 
-// Heads is where the heads of chains are, as a *chain.Heads.
+// Heads reads and writes the heads of chains. *chain.Heads implements it.
 type Heads interface {
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
-	// Import makes a chain known, unless it is, and returns its head.
+	// Import creates the head of a chain unless it exists, and returns it.
 	Import(ctx context.Context, head chain.Head) (chain.Head, error)
-	// Imported notes that all revisions of an import have been written, which were
-	// those of an archive.
+	// Imported records that all revisions of an archive have been written.
 	Imported(ctx context.Context, name, importing, archive string) error
 }
 
 // Importer takes single revisions in, as a *clusterextensionrevision.Importer.
 type Importer interface {
-	// Admit returns what there is to write of a revision, when the caller may
-	// create it beside others that were admitted.
+	// Admit returns the revision to write, if the caller may create it beside the other admitted
+	// revisions.
 	Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *clusterextensionrevision.Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error)
 	// Write writes it.
 	Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error
@@ -77,12 +76,11 @@ type Deps struct {
 	Heads     Heads
 	Importer  Importer
 	Histories Histories
-	// Authorizer says whether the caller may create revisions.
+	// Authorizer checks whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Reserve returns a context in which manifests that are stored are kept until release
-	// is called.
+	// Reserve returns a context in which stored manifests are kept until release is called.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
-	// Owners is asked whether the owner of a revision exists here.
+	// Owners checks whether the owner of a revision exists in this cluster.
 	Owners clusterextensionrevision.Owners
 }
 
@@ -100,20 +98,19 @@ func NewREST(deps Deps) *REST {
 	return &REST{deps: deps, turns: semaphore.NewWeighted(1)}
 }
 
-// New returns what an import answers with: the history of the chain.
+// New returns the type of the answer: the history of the chain.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
 // Destroy does nothing: nothing is held.
 func (*REST) Destroy() {}
 
-// ConnectMethods are those of the only thing there is to do.
+// ConnectMethods returns the only method.
 func (*REST) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// NewConnectOptions has none: the body is a stream, and what there is to say is
-// in the query (see parseMode).
+// NewConnectOptions returns no options: the body is a stream, and parseMode reads the query.
 func (*REST) NewConnectOptions() (runtime.Object, bool, string) { return nil, false, "" }
 
-// mode is how to import.
+// mode holds the options of an import.
 type mode struct {
 	// check does everything but write.
 	check bool

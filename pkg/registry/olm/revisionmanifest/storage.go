@@ -23,17 +23,16 @@ import (
 // of RBAC do), so they come last.
 const separator = ":"
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// Stored returns a revision as it is now.
+	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Contents returns the manifests of a revision, in rollout order.
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
 }
 
-// REST serves the virtual resource revisionmanifests: manifests by name. They
-// cannot be listed or watched; the subresource manifests of a revision has all
-// of them.
+// REST serves the virtual resource revisionmanifests: single manifests by name. They cannot be
+// listed or watched; the subresource manifests of a revision returns all of them.
 type REST struct {
 	revisions  Revisions
 	authorizer authorizer.UnconditionalAuthorizer
@@ -46,7 +45,7 @@ var (
 	_ rest.TableConvertor       = &REST{}
 )
 
-// NewREST returns the resource. The authorizer says what callers may get.
+// NewREST returns the resource. authorizer checks the rights of callers.
 func NewREST(revisions Revisions, authorizer authorizer.UnconditionalAuthorizer) *REST {
 	return &REST{revisions: revisions, authorizer: authorizer}
 }
@@ -80,8 +79,8 @@ func parse(name string) (address, error) {
 	return address{revision: parts[0], kind: schema.ParseGroupKind(parts[1]), namespace: parts[2], name: parts[3]}, nil
 }
 
-// Get returns a manifest. The caller needs the right to the manifests of the
-// revision, and to get the object itself when it is a Secret.
+// Get returns a manifest. The caller needs the right to the manifests of the revision and, for a
+// Secret, the right to get the object itself.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	asked, err := parse(name)
 	if err != nil {
@@ -177,7 +176,7 @@ func manifestOf(revision *olm.ClusterExtensionRevision, index int, object manife
 	return out
 }
 
-// ConvertToTable prints where a manifest belongs; -o yaml prints it.
+// ConvertToTable prints the revision and identity of a manifest; -o yaml prints the manifest.
 func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	found, ok := object.(*v1alpha1.RevisionManifest)
 	if !ok {

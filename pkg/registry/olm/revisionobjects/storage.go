@@ -11,16 +11,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// Stored returns a revision as it is now.
+	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 }
 
-// Live says how the objects of a revision are now.
+// Live reads the present state of a revision's objects.
 type Live interface {
-	// Objects speaks only of objects that the user of the context may get, and counts the
-	// others in Withheld. The error is what the user is answered.
+	// Objects returns only objects that the user of the context may get, and counts the others in
+	// Withheld. The error is the answer to the user.
 	Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error)
 }
 
@@ -47,7 +47,7 @@ func (*SubresourceREST) New() runtime.Object { return &v1alpha1.RevisionObjects{
 // Destroy does nothing: nothing is held.
 func (*SubresourceREST) Destroy() {}
 
-// Get says how the objects of a revision are.
+// Get returns the present state of a revision's objects.
 func (r *SubresourceREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	revision, err := r.revisions.Stored(ctx, name)
 	if err != nil {

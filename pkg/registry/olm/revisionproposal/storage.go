@@ -22,7 +22,7 @@ import (
 type Differ interface {
 	// Before returns the revision that a proposed one is compared with, or nil for none.
 	Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error)
-	// Proposed returns what changes, as far as the caller may see it.
+	// Proposed returns the changes that the caller may see.
 	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error)
 }
 
@@ -30,11 +30,11 @@ type Differ interface {
 type Deps struct {
 	// Revisions is the main resource.
 	Revisions *clusterextensionrevision.REST
-	// Scheme knows the group.
+	// Scheme has the types of the group.
 	Scheme *runtime.Scheme
 	// Admission is the server's, for creates of revisions.
 	Admission admission.Interface
-	// Authorizer says what the caller may do.
+	// Authorizer checks the rights of callers.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Differ makes the diff, and Table prints it.
 	Differ Differ
@@ -59,13 +59,13 @@ func NewREST(deps Deps) *REST {
 	return &REST{deps: deps, proposals: clusterextensionrevision.NewProposals(deps.Revisions, deps.Scheme, deps.Admission)}
 }
 
-// New returns what a client sends.
+// New returns the type of the request.
 func (*REST) New() runtime.Object { return &olm.ClusterExtensionRevision{} }
 
 // Destroy does nothing: the store belongs to the main resource.
 func (*REST) Destroy() {}
 
-// ProducesMIMETypes adds nothing to those of the server.
+// ProducesMIMETypes returns no further types.
 func (*REST) ProducesMIMETypes(string) []string { return nil }
 
 // ProducesObject is the answer, for the descriptions of the API.
@@ -76,11 +76,11 @@ func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Objec
 	return r.deps.Table.ConvertToTable(ctx, object, options)
 }
 
-// Create compares:
+// Create compares a proposed revision:
 //
-//  1. the caller may create the revision, and get the diff of the one it is compared with,
-//  2. a create of it would pass, on behalf of the caller,
-//  3. the answer says what it changes.
+//  1. Check that the caller may create it, and may get the diff of the revision to compare with.
+//  2. Run a create as a dry-run for the caller.
+//  3. Return the changes.
 //
 // A mistake gets the same error as in a create.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestRollbackAcknowledgesNothing: an acknowledgement counted in its time, and the content that
-// comes back brings none.
+// TestRollbackAcknowledgesNothing: the restored revision does not get the acknowledgements of the
+// earlier one.
 func TestRollbackAcknowledgesNothing(t *testing.T) {
 	target := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1", Annotations: map[string]string{
 		"mine": "yes", v1alpha1.AllowCRDDeletionAnnotation: "x.y", v1alpha1.TakeOverFromAnnotation: "other", v1alpha1.AcknowledgeDeletionAnnotation: "2-0123456789", v1alpha1.ReleaseHoldAnnotation: "e-3",

@@ -34,17 +34,16 @@ type Heads interface {
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
 }
 
-// Differ says what changes between two revisions, as far as the caller may see
-// it, as a *revisiondiff.Comparer does.
+// Differ returns the changes between two revisions that the caller may see. *revisiondiff.Comparer
+// implements it.
 type Differ interface {
 	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error)
 }
 
-// StoredVersions knows what is in the cluster's own etcd.
+// StoredVersions reads the stored versions of definitions in a cluster.
 type StoredVersions interface {
-	// StoredVersions returns status.storedVersions of a
-	// CustomResourceDefinition; none when it does not exist. Target is the Secret that
-	// leads to its cluster, or empty.
+	// StoredVersions returns status.storedVersions of a CustomResourceDefinition; none if it does
+	// not exist. target is the Secret of its cluster, or empty.
 	StoredVersions(ctx context.Context, target, name string) ([]string, error)
 }
 
@@ -52,20 +51,20 @@ type StoredVersions interface {
 type Deps struct {
 	// Revisions is the main resource.
 	Revisions *clusterextensionrevision.REST
-	// Heads tells which numbers are used.
+	// Heads reads the used numbers.
 	Heads Heads
-	// Scheme knows the group.
+	// Scheme has the types of the group.
 	Scheme *runtime.Scheme
 	// Admission is the server's, for creates of revisions.
 	Admission admission.Interface
-	// Authorizer says whether the caller may create revisions.
+	// Authorizer checks whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Differ makes the diff that a dry-run returns.
 	Differ Differ
-	// Owners is asked from when a rollback holds the owner of its extension.
+	// Owners reads the generation of the owner that a rollback holds.
 	Owners clusterextensionrevision.Owners
-	// StoredVersions is asked whether a rollback would take away a version that
-	// custom resources are stored in.
+	// StoredVersions checks whether a rollback would remove a version in which custom resources are
+	// stored.
 	StoredVersions StoredVersions
 }
 
@@ -95,12 +94,11 @@ func (*REST) Destroy() {}
 
 // Create rolls back:
 //
-//  1. the request makes sense, and the policies for rollbacks allow it,
-//  2. the caller may create the revision,
-//  3. there is something to go back to,
-//  4. the new revision passes all that a create of it passes, on behalf of the
-//     caller, and is stored,
-//  5. the answer says what was done, or would be.
+//  1. Validate the request, and run the admission of rollbacks.
+//  2. Check that the caller may create the revision.
+//  3. Find the content to restore.
+//  4. Create the new revision for the caller, with all checks of a create.
+//  5. Return the result, or the effect of a dry-run.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	body := obj.(*v1alpha1.RevisionRollback)
 	if errs := validateRollback(body); len(errs) > 0 {
@@ -217,7 +215,7 @@ func conflict(name, detail string) error {
 	return apierrors.NewConflict(v1alpha1.Resource("clusterextensionrevisions"), name, errors.New(detail))
 }
 
-// ConvertToTable prints what was created.
+// ConvertToTable prints the created revision.
 func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	done, ok := object.(*v1alpha1.RevisionRollback)
 	if !ok {

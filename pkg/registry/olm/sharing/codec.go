@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// Codec returns a codec for the store. The revisions that it decodes are packed
-// (olm.PackedObjects), share text and the fields of managers, and have no spare memory.
+// Codec returns a codec for the store. Decoded revisions are packed (olm.PackedObjects), share
+// texts and fields of managers, and have no spare capacity.
 //
-// A server has a revision several times: in the watch cache, and in each event that a
-// watcher may still ask for. Nothing is kept for revisions that are gone.
+// A server holds a revision several times: in the watch cache and in recent events. Codec keeps
+// nothing of deleted revisions.
 func Codec(codec apiruntime.Codec) apiruntime.Codec {
 	return sharingCodec{Codec: codec, fields: &fields{seed: maphash.MakeSeed(), known: map[uint64]weak.Pointer[metav1.FieldsV1]{}}}
 }

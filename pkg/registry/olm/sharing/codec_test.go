@@ -60,8 +60,8 @@ func withObjects(name string, objects []olm.RevisionObject) *olm.ClusterExtensio
 	}
 }
 
-// Decoded revisions are packed: the next revision of an extension has digests and sizes
-// of its own, and nothing else. A reader that unpacks one changes no other.
+// TestDecodedRevisionsShare: a decoded revision has memory only for its own digests and sizes, and
+// shares all else with other revisions. Unpacking one changes no other.
 func TestDecodedRevisionsShare(t *testing.T) {
 	const n = 60
 	_, again := newCodec(t)
@@ -86,7 +86,7 @@ func TestDecodedRevisionsShare(t *testing.T) {
 	}
 }
 
-// A revision whose digests have no packed form is read as it was stored.
+// TestUnknownDigestsAreNotPacked: a revision whose digests cannot be packed is decoded unpacked.
 func TestUnknownDigestsAreNotPacked(t *testing.T) {
 	objects := listOf(3, "a")
 	objects[1].Digest = "sha512:00"
@@ -104,7 +104,7 @@ func TestSharingDecodeFails(t *testing.T) {
 	}
 }
 
-// Equal fields of managers are one piece of memory, as long as somebody has them.
+// TestShareFields: equal fields of managers share memory while they are in use.
 func TestShareFields(t *testing.T) {
 	codec, again := newCodec(t)
 	read := func(name string) *metav1.FieldsV1 {

@@ -38,8 +38,8 @@ func full(number int) *olm.ClusterExtensionRevision {
 	return revision
 }
 
-// A trimmed object says the same, has no spare capacity, and shares words and nothing that
-// can be written to.
+// TestTrim: a trimmed object is equal, and has no spare capacity. Objects share texts, but no
+// memory that can be written to.
 func TestTrim(t *testing.T) {
 	one, two := full(1), full(2)
 	trim(one)

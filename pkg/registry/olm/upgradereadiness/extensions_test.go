@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/readiness"
 )
 
-// TestRolesOf: a proposal waits while it is paused; declined, it is one that a rollback may choose.
+// TestRolesOf: a paused proposal is pending. A declined proposal is a candidate for a rollback.
 func TestRolesOf(t *testing.T) {
 	revision := func(state olm.LifecycleState, proposed string) *olm.ClusterExtensionRevision {
 		one := &olm.ClusterExtensionRevision{}

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// mostWaited is how long a plan waits for bundles that are pulled and rendered, when all else is read.
+	// mostWaited is the time that a plan waits for bundles that are pulled and rendered, after
+	// everything else is read.
 	mostWaited = 20 * time.Second
 	// answering is the time of a request that is left for the answer.
 	answering = 5 * time.Second
@@ -34,19 +35,21 @@ const (
 	mostKept, mostPlanned = 4000, 2000
 	// mostCandidates bounds the versions of one extension, the lowest first.
 	mostCandidates = 8
-	// kept is how long the contents of a bundle are kept. A failure, and the contents of an image without a
-	// digest, are kept for unusedKept after somebody asked last: a plan that is asked for again gets to its end.
+	// kept is the time for which the contents of a bundle are kept. Failures, and contents of an
+	// image without a digest, are kept for unusedKept after the last request. A repeated request
+	// for a plan therefore completes.
 	kept, unusedKept = time.Hour, time.Minute
 )
 
-// Render pulls and renders the bundle of a version. A user waits for others in the pool of images. ErrBusy
-// means that there was no place.
+// Render pulls and renders the bundle of a version. user waits for a place in the pool of images;
+// ErrBusy means that there was none.
 type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Contents, error)
 
 var (
-	// ErrBusy says that a package waits for others: a later request has it.
+	// ErrBusy reports that too many bundles wait. A later request gets the bundle.
 	ErrBusy = errors.New("too many bundles wait to be rendered: ask again")
-	// ErrNotPulled says that an image cannot be had now: those of later versions are not asked for.
+	// ErrNotPulled reports that an image cannot be pulled now. Images of later versions of the
+	// extension are then not pulled.
 	ErrNotPulled = errors.New("the bundle cannot be pulled")
 )
 
@@ -59,12 +62,12 @@ type Wanted struct {
 
 // Settings are the settings for rendering an extension.
 type Settings struct {
-	// Namespace is where its objects are, and Config its configuration as JSON.
+	// Namespace is the namespace of the bundle's objects. Config is its configuration as JSON.
 	Namespace, Config string
 }
 
-// PlanREST serves the subresource plan: the same answer, with the bundles of the versions that follow
-// pulled and rendered. A bundle that takes longer than a request goes on: the next request has it.
+// PlanREST serves the subresource plan: the same answer, computed with the rendered bundles of the
+// next versions. Rendering continues after the request, so the next request has the bundle.
 type PlanREST struct {
 	*REST
 	rendered *rendered
@@ -139,7 +142,8 @@ type result struct {
 	ended    chan struct{}
 	contents readiness.Contents
 	err      error
-	// used is when somebody asked for it last, and idle how long it is kept then; 0 until it is forgotten.
+	// used is the time of the last request. The result is kept for idle after that; 0 keeps it
+	// until it is removed.
 	used time.Time
 	idle time.Duration
 }

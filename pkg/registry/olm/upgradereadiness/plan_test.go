@@ -26,7 +26,7 @@ type rendering struct {
 	*rendered
 	clock *testclock.FakeClock
 	asked atomic.Int32
-	// image is what an image has; it may wait.
+	// image returns the contents of an image; it may block.
 	image func(ctx context.Context, wanted Wanted) (readiness.Contents, error)
 }
 
@@ -68,7 +68,8 @@ func (r *rendering) fill(ctx context.Context, plan *plan, images ...string) ([]r
 	return one.Statement.Next, pending
 }
 
-// TestFill: a package is rendered once for all users; one that takes longer than a request goes on.
+// TestFill: a package is rendered once for all users. Rendering that takes longer than a request
+// continues.
 func TestFill(t *testing.T) {
 	free := make(chan struct{})
 	r := newRendering(t, func(ctx context.Context, wanted Wanted) (readiness.Contents, error) {
@@ -137,8 +138,9 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestKept: contents are kept for an hour; a failure, and an image without a digest, until nobody asks for a
-// minute, or for an hour; and who had no place asks again.
+// TestKept: contents are kept for an hour. Failures and images without a digest are kept for at
+// most an hour, and no longer than a minute after the last request. A request that had no place
+// tries again.
 func TestKept(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		switch wanted.Image {
@@ -185,8 +187,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNotPulled: a registry that is away is asked for one version of an extension, and the answer comes to an
-// end. A version that cannot be rendered does not hide later ones.
+// TestNotPulled: an unreachable registry is asked once per extension, and the answer completes. A
+// version that cannot be rendered does not hide later ones.
 func TestNotPulled(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		if strings.HasPrefix(wanted.Image, "away") {
@@ -202,7 +204,8 @@ func TestNotPulled(t *testing.T) {
 	}
 }
 
-// TestReasons: an error can have text of the configuration, which is for users who may get it.
+// TestReasons: an error may contain text of the configuration, so only users who may get the
+// configuration see it.
 func TestReasons(t *testing.T) {
 	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) {
 		return readiness.Contents{}, errors.New("value s3cret is wrong")
@@ -242,7 +245,7 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestForget: the packages that are kept are bounded; those that nobody asked for the longest go first.
+// TestForget: the number of kept packages is bounded. The least recently used are dropped first.
 func TestForget(t *testing.T) {
 	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) { return readiness.Contents{}, nil })
 	r.most = 8

@@ -36,7 +36,7 @@ import (
 // them; each user gets one.
 const places = 4
 
-// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+// Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
 	// List returns all revisions; records that cannot be read have a placeholder.
 	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
@@ -44,8 +44,8 @@ type Revisions interface {
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
 }
 
-// Statements says which versions of the cluster a bundle of a package supports. An error means that the
-// catalogs cannot be read.
+// Statements returns the cluster versions that a bundle of a package supports. An error means that
+// the catalogs cannot be read.
 type Statements func(pkg, bundle, version string) (readiness.Statement, error)
 
 // Deps are the dependencies of NewREST.
@@ -53,7 +53,7 @@ type Deps struct {
 	Revisions  Revisions
 	Authorizer authorizer.UnconditionalAuthorizer
 	Table      *lifecycle.Table
-	// Current is the version of the cluster, nil when it is not known.
+	// Current returns the version of the cluster, nil if it is unknown.
 	Current func(ctx context.Context) *clusterversion.Kubernetes
 	// Statements asks the catalogs; nil when there are none.
 	Statements Statements
@@ -66,8 +66,8 @@ type Deps struct {
 type Sources struct {
 	// Live looks at the cluster for a caller; nil does not look.
 	Live Live
-	// Plans and ChartKinds list all that there are; nil when there are none. With an error they return
-	// those that can be read.
+	// Plans and ChartKinds list all plans and ChartKinds; they may be nil. With an error they
+	// return the readable ones.
 	Plans      func(ctx context.Context) ([]readiness.Plan, error)
 	ChartKinds func(ctx context.Context) ([]readiness.ChartKind, error)
 	// Extensions are the settings of ClusterExtensions, by name; nil when there are none.
@@ -111,7 +111,7 @@ func (*REST) NewGetOptions() (runtime.Object, bool, string) {
 	return &v1alpha1.UpgradeReadinessOptions{}, false, ""
 }
 
-// Get answers for the version in the name: "next" is the minor after that of the cluster.
+// Get answers for the version in the name. "next" is the minor after the cluster's version.
 func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	return r.answer(ctx, name, options, nil)
 }
@@ -197,7 +197,7 @@ func (r *REST) answer(ctx context.Context, name string, options runtime.Object, 
 	return answer, nil
 }
 
-// Next is the name that stands for the minor after that of the cluster.
+// Next is the name for the minor after the cluster's version.
 const Next = "next"
 
 func targetOf(name string, current *clusterversion.Kubernetes) (readiness.Target, error) {

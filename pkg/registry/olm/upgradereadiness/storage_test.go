@@ -48,8 +48,8 @@ func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.
 	return authorizer.DecisionAllow, "", nil
 }
 
-// TestPlaces: of the answers that are computed at the same time a user has at most half, and each user has
-// one. The others wait.
+// TestPlaces: a user gets at most half of the places for concurrent answers, and at least one.
+// Further requests wait.
 func TestPlaces(t *testing.T) {
 	table, err := lifecycle.New()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// MaxRequests is how many requests one look at an object costs at most.
+	// MaxRequests bounds the requests of one look at an object.
 	MaxRequests = 3
 	// maxObjects bounds what one list returns: a look costs a few megabytes at most, and
 	// of more Pods than that it sees the first ones by name.
@@ -59,15 +59,15 @@ type look struct {
 	pod   *corev1.Pod
 }
 
-// Explain says why an object is not ready:
+// Explain returns the cause why an object is not ready. It stops at the first sufficient answer:
 //
-//  1. what it says itself costs nothing;
-//  2. of a Deployment the newest ReplicaSet is found, with one request;
-//  3. the Pods of the newest template are read, with one request;
-//  4. what they leave open is looked for in Events or in a claim, with one request.
+//  1. Read the object's own status, without a request.
+//  2. For a Deployment, find the newest ReplicaSet, with one request.
+//  3. Read the Pods of the newest template, with one request.
+//  4. Read their Events, or a claim, with one request.
 //
-// It is false when nothing is known. The error is that of the first request that failed,
-// with what was found before it.
+// It returns false if no cause is known. The error is the error of the first failed request;
+// earlier findings are returned with it.
 func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error) {
 	if subject.Behind() {
 		return cause.Cause{}, false, nil

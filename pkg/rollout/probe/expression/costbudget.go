@@ -10,13 +10,12 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// CostBudget counts what evaluations cost, in units. It may count several evaluations, one
-// after the other. A unit is what looking at one value takes, less than 100 ns; see
-// docs/reference/limits.md for what was measured.
+// CostBudget counts the cost of evaluations, in units. It may count several consecutive
+// evaluations. A unit is the cost of reading one value, less than 100 ns; docs/reference/limits.md
+// has measurements.
 //
-// A step is paid for before it is done, by the size of its arguments and of what will
-// come out of it, so that no single step can take more time or memory than the budget has
-// left.
+// A step is charged before it is executed, by the sizes of its arguments and its result. So no
+// single step can take more time or memory than the remaining budget.
 type CostBudget struct {
 	limit, spent uint64
 	slow         bool
@@ -31,7 +30,7 @@ func (m *CostBudget) Spent() uint64 { return min(m.spent, m.limit) }
 // Left returns how many units may still be spent.
 func (m *CostBudget) Left() uint64 { return m.limit - m.Spent() }
 
-// Spend counts units outside of evaluations, and tells whether they were left.
+// Spend charges units outside of evaluations, and reports whether the budget had them.
 func (m *CostBudget) Spend(units uint64) bool {
 	if units > m.Left() {
 		m.spent = m.limit + 1
@@ -48,8 +47,7 @@ func (m *CostBudget) Exhausted() bool { return m.spent > m.limit }
 // another time.
 func (m *CostBudget) Slow() bool { return m.slow }
 
-// Weigh counts a JSON value with all that is in it, and tells whether the units for it
-// were left.
+// Weigh charges a JSON value with its contents, and reports whether the budget had the units.
 func (m *CostBudget) Weigh(value any) (left bool) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -72,7 +70,7 @@ func (m *CostBudget) pay(units uint64) {
 	}
 }
 
-// bytesPerUnit is how much text is looked at for one unit.
+// bytesPerUnit is the number of bytes of text per cost unit.
 const bytesPerUnit = 10
 
 func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }

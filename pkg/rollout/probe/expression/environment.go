@@ -58,8 +58,8 @@ func evaluation(mixed bool, variables ...string) (*cel.Env, error) {
 	return env, nil
 }
 
-// Functions are those of Kubernetes, of the newest version of it that expressions may be
-// written for.
+// Functions returns the CEL functions of the newest Kubernetes version for which expressions may be
+// written.
 func Functions() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),

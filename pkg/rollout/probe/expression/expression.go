@@ -20,16 +20,15 @@ import (
 )
 
 const (
-	// maxLoops is how many loops, made by macros, one expression may have, and maxDepth
-	// how deep lists, maps and loops may be within each other, with the lists that macros
-	// make: checking types takes time by the cube of it.
+	// maxLoops bounds the loops of an expression, which macros create. maxDepth bounds the nesting
+	// of lists, maps and loops, including the lists that macros create. Checking types takes time
+	// by the cube of the depth.
 	maxLoops, maxDepth = 16, 8
 	// maxObjectDepth is maxDepth for expressions that make objects: those are deeper, and
 	// the types of mixed maps are not compared.
 	maxObjectDepth = 16
-	// maxDuration is how long one evaluation may take, should a step take longer than
-	// what is paid for it. It is much longer than any evaluation takes, on a busy
-	// machine as well.
+	// maxDuration bounds one evaluation, in case a step takes longer than its cost suggests.
+	// Evaluations are much faster, even on a busy machine.
 	maxDuration = 5 * time.Second
 	// evaluationUnits is the cost of each evaluation, besides its nodes.
 	evaluationUnits = 50
@@ -46,10 +45,10 @@ type Program struct {
 // Compiler compiles expressions. It keeps environments, which take longer to make than
 // most expressions to compile. It is safe for concurrent use.
 type Compiler struct {
-	// Checking allows less, for new expressions: what every supported Kubernetes version
-	// knows, patterns that are known, and nothing whose types take long to check.
+	// Checking restricts new expressions: to functions of every supported Kubernetes version, to
+	// constant patterns, and to expressions whose types are checked fast.
 	Checking bool
-	// Variables that expressions name; none stands for self, the live object.
+	// Variables are the names of variables in expressions; empty means only self, the live object.
 	Variables []string
 	// JSON lets lists and maps have values of several types, as objects have, and be
 	// deeper within each other. The type of an expression is then not looked at, and may
@@ -98,8 +97,8 @@ func (c *Compiler) environments() error {
 	return nil
 }
 
-// Compile compiles an expression, whose type is bool unless any may be. Errors are for who
-// wrote it: where its syntax or its types are wrong, or what it cannot use.
+// Compile compiles an expression. Its type must be bool, except with JSON. Errors are for the
+// author: errors of syntax or type, or a feature that is not allowed.
 func (c *Compiler) Compile(expression string) (*Program, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func partsOf(expr ast.Expr) []ast.Expr {
 	return parts
 }
 
-// maxIssues is how many mistakes are told.
+// maxIssues bounds the reported mistakes.
 const maxIssues = 10
 
 // compileError puts the issues on one line.
@@ -219,17 +218,15 @@ func compileError(issues *cel.Issues) error {
 	return errors.New(strings.Join(parts, "; "))
 }
 
-// ErrCost says that the budget had too little left. It is a verdict on the expression, not
-// on the object.
+// ErrCost reports that the budget was too small. The expression is at fault, not the object.
 var ErrCost = errors.New("the expression costs too much on this object")
 
-// String returns the expression as it was written.
+// String returns the source of the expression.
 func (p *Program) String() string { return p.expression }
 
-// Eval evaluates the expression on an object, which is not changed. Errors are those of
-// the expression: a field that is not there, a wrong type; ErrCost when it needs more
-// than the budget has left; or that the context ended. It is safe for concurrent use, with
-// a budget each.
+// Eval evaluates the expression on an object, and does not change the object. Errors are a missing
+// field, a wrong type, ErrCost for a spent budget, or the end of ctx. It is safe for concurrent use
+// with separate budgets.
 func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBudget) (bool, error) {
 	out, err := p.eval(ctx, map[string]any{"self": self}, budget)
 	if err != nil {
@@ -242,10 +239,10 @@ func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBud
 	return result, nil
 }
 
-// Value evaluates the expression on the variables of its compiler, which are not changed,
-// and returns what it comes to as JSON has it: nil, bool, int64, float64, string, []any and
-// map[string]any. That is paid for, too, so a value is never larger than the budget.
-// Errors are those of Eval, and values that JSON does not have.
+// Value evaluates the expression on the variables of its compiler, and does not change them. It
+// returns the result as JSON types: nil, bool, int64, float64, string, []any and map[string]any.
+// The result is charged, too, so it is never larger than the budget. Errors are the errors of Eval,
+// and results that JSON cannot represent.
 func (p *Program) Value(ctx context.Context, variables map[string]any, budget *CostBudget) (any, error) {
 	out, err := p.eval(ctx, variables, budget)
 	if err != nil {

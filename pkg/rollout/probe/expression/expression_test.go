@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/hostile"
 )
 
-// TestEnvironments: expressions are evaluated with the functions that they are checked
-// with, and each of them has a price.
+// TestEnvironments: expressions are checked and evaluated with the same functions, and each
+// function has a cost.
 func TestEnvironments(t *testing.T) {
 	set, err := typing("self")
 	if err != nil {
@@ -109,8 +109,8 @@ func TestSameAsLibrary(t *testing.T) {
 	}
 }
 
-// TestBombs: any expression ends when its budget does, and has used no more memory than what is
-// paid for.
+// TestBombs: any expression ends when its budget is spent, and its memory is within the charged
+// cost.
 func TestBombs(t *testing.T) {
 	const units = 100_000
 	self := hostile.Object()
@@ -160,7 +160,7 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// TestEnded: nothing is evaluated for somebody who does not wait any more.
+// TestEnded: an evaluation ends with its context.
 func TestEnded(t *testing.T) {
 	program, err := (&Compiler{}).Compile(hostile.Loop("true", 7))
 	if err != nil {
@@ -207,7 +207,7 @@ func TestChecking(t *testing.T) {
 	}
 }
 
-// TestWeigh: values are weighed with all that is in them, as far as there are units.
+// TestWeigh: values are charged with their contents until the budget is spent.
 func TestWeigh(t *testing.T) {
 	budget := NewCostBudget(1000)
 	if !budget.Weigh([]any{"a", map[string]any{"b": strings.Repeat("x", 100)}}) || budget.Spent() != 15 {

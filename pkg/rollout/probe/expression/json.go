@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// listUnits and mapUnits are what a list and a map cost besides what is in them, as memory.
+// listUnits and mapUnits are the memory cost of an empty list and an empty map, in units.
 const listUnits, mapUnits = 2, 8
 
 // json is a value as JSON has it. It pays while it goes, so that a value that is large

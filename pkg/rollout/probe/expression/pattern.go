@@ -21,8 +21,7 @@ const (
 	// unitsPerPatternByte is the cost of compiling a pattern that was not checked when its revision
 	// was created: a thousand steps for each byte.
 	unitsPerPatternByte = 2500
-	// stepsPerUnit is how many steps of a pattern are tried on bytes of a text for one
-	// unit.
+	// stepsPerUnit is the number of matching steps per cost unit.
 	stepsPerUnit = 4
 	// unitsPerFind is the cost of each byte of a text in which all matches are looked for: it may
 	// be a match of its own.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// budgetName is where evaluations find their budget. No expression can name it.
+// budgetName is the variable that holds the budget of an evaluation. No expression can name it.
 const budgetName = "@budget"
 
 // budgetOf returns the budget of an evaluation.

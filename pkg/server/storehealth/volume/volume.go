@@ -24,24 +24,24 @@ const (
 
 // Usage of a volume.
 type Usage struct {
-	// Free is the space that this process may still use, Size all of it, in bytes.
+	// Free is the space that this process may use, and Size the total space, in bytes.
 	Free, Size uint64
 	// FreeFiles is the number of files that can still be created, of Files in all. Files is 0 for a
 	// file system without such a limit.
 	Files, FreeFiles uint64
 }
 
-// LeastFiles must be free before anything is added to the store: etcd makes files when
-// its log goes on to the next one, for snapshots, and when it gives space back.
+// LeastFiles is the number of free inodes below which nothing is added to the store. etcd creates
+// files for a new log segment, for snapshots, and for a defragmentation.
 const LeastFiles = 16
 
 // LacksFiles reports whether the volume is short of inodes, which bytes that are free do not show.
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
-// Reserve returns the number of bytes that must be free before the store takes more content.
+// Reserve returns the bytes that must stay free; with fewer, nothing is added to the store.
 func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), maxReserve) }
 
-// ballast returns the size of the file that is deleted when space runs out.
+// ballast returns the size in bytes of the file that is deleted when the volume is full.
 func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), maxBallast) }
 
 // Volume is the volume of a directory.
@@ -75,12 +75,12 @@ const (
 	Kept Step = ""
 	// Released is that the ballast was removed.
 	Released Step = "Released"
-	// Restored is that it was made.
+	// Restored means that the ballast was created.
 	Restored Step = "Restored"
 )
 
-// Balance removes the ballast when less than half of the reserve is free, and makes it
-// when there is room for it besides the whole reserve.
+// Balance removes the ballast when less than half of the reserve is free. It creates the ballast
+// when the volume has room for the reserve and twice the ballast.
 func (v *Volume) Balance(usage Usage) (Step, error) {
 	path := filepath.Join(v.dir, "ballast")
 	_, err := os.Lstat(path)

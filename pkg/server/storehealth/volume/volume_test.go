@@ -26,8 +26,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestBalance: the ballast goes when the volume is nearly full, comes back when there is
-// room, and never takes what the reserve needs.
+// TestBalance: the ballast is removed when the volume is nearly full, and created again when there
+// is room. It never takes space of the reserve.
 func TestBalance(t *testing.T) {
 	v := Of(t.TempDir())
 	path := filepath.Join(v.Dir(), "ballast")
@@ -88,7 +88,7 @@ func TestBallastIsWhole(t *testing.T) {
 	}
 }
 
-// TestFill: where blocks cannot be allocated ahead they are written.
+// TestFill: if blocks cannot be allocated, zeros are written.
 func TestFill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ballast")
 	const size = 5*mib + 1

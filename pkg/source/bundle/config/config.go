@@ -14,8 +14,8 @@ import (
 
 // InstallModes say which namespaces an operator can watch.
 type InstallModes struct {
-	// AllNamespaces is the whole cluster, SingleNamespace one other than its own,
-	// OwnNamespace the one it is installed in.
+	// AllNamespaces watches the whole cluster, SingleNamespace a namespace other than the
+	// operator's, and OwnNamespace the operator's namespace.
 	AllNamespaces, SingleNamespace, OwnNamespace bool
 }
 

@@ -110,7 +110,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestInWordsOfOLM: OLM v1's messages, to the letter where a scenario of it compares them.
+// TestInWordsOfOLM: the messages of OLM v1, exactly where its scenarios compare them.
 func TestInWordsOfOLM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		modes        InstallModes

@@ -33,7 +33,7 @@ func (e Error) Error() string {
 // Errors is everything that is wrong, sorted by path.
 type Errors struct {
 	List []Error
-	// Modes are those of the bundle: which namespaces can be watched.
+	// Modes are the install modes of the bundle.
 	Modes InstallModes
 }
 
@@ -46,7 +46,7 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// InWordsOfOLM is the message that OLM v1 has for the same: people search for it.
+// InWordsOfOLM returns OLM v1's message for the same error, so that users can search for it.
 func (e *Errors) InWordsOfOLM() string {
 	const begin = "invalid ClusterExtension configuration: invalid configuration: "
 	lines := make([]string, len(e.List))

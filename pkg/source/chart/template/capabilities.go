@@ -11,7 +11,7 @@ import (
 // Capabilities has a cluster's version and kinds: templates see them as .Capabilities, as with
 // Helm.
 type Capabilities struct {
-	// Version, Major and Minor are those of the cluster, such as v1.36.3, 1 and 36.
+	// Version, Major and Minor are the cluster's version, such as v1.36.3, 1 and 36.
 	Version string `json:"version"`
 	Major   string `json:"major"`
 	Minor   string `json:"minor"`
@@ -19,8 +19,8 @@ type Capabilities struct {
 	APIVersions []string `json:"apiVersions"`
 	// ClusterScoped are the kinds that are in no namespace, such as Lamp.example.com. Templates do not see them.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
-	// Unknown are the group versions whose API server does not answer: their kinds are unknown. A chart
-	// that asks for one of these kinds is refused, because a missing answer does not mean that the kind is missing.
+	// Unknown are the group versions whose API server does not answer. A chart that asks for one of
+	// their kinds is refused, since the kind may exist.
 	Unknown []string `json:"unknown,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// maxAttempts is how often a value is made again that happens to be the same as before.
+// maxAttempts bounds the tries to generate a value that differs from the previous one.
 const maxAttempts = 1000
 
 // functions are those of templates that are not Helm's: what would give another answer each

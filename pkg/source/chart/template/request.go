@@ -20,15 +20,15 @@ const processArgument = "--render-chart"
 
 // Limits of a process.
 type Limits struct {
-	// Time until it is ended.
+	// Time bounds the running time of the process.
 	Time time.Duration
-	// Memory is how many bytes it may have.
+	// Memory bounds the memory of the process, in bytes.
 	Memory int64
-	// Output is how many bytes it may answer.
+	// Output bounds the answer of the process, in bytes.
 	Output int64
 }
 
-// Arguments are those of a process with these limits.
+// Arguments returns the arguments for a process with these limits.
 func Arguments(limits Limits) []string {
 	seconds := int64((limits.Time + time.Second - 1) / time.Second)
 	return []string{processArgument, strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(seconds, 10)}
@@ -38,8 +38,8 @@ func Arguments(limits Limits) []string {
 // nothing but RunProcess.
 func IsProcess(args []string) bool { return len(args) == 4 && args[1] == processArgument }
 
-// RunProcess renders the chart that is asked for on in, and answers on out. It returns the
-// code to exit with; a chart that cannot be rendered is an answer too.
+// RunProcess renders the requested chart: it reads the request from in, and writes the answer to
+// out. It returns the exit code. A chart that cannot be rendered gives an answer with an error.
 func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err := limit(args[2], args[3]); err != nil {
 		fmt.Fprintf(errOut, "limiting the process: %v\n", err)
@@ -91,22 +91,20 @@ func integers(value any) any {
 
 // Request is the chart to render.
 type Request struct {
-	// Archive is a chart as helm package makes it; Files are one that is unpacked. One of
-	// them is set.
+	// Archive is a packaged chart, and Files an unpacked chart. One of them is set.
 	Archive []byte `json:"archive,omitempty"`
 	Files   []File `json:"files,omitempty"`
 
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
-	// Values override those of the chart.
+	// Values override the chart's values.
 	Values map[string]any `json:"values,omitempty"`
-	// Integers makes whole numbers of Values integers. Without it they are floating point, as those
-	// of a file of values are to Helm, and a million is printed as 1e+06.
+	// Integers keeps whole numbers in Values as integers. Without it they are floating point, as in
+	// a values file for Helm, and a million is printed as 1e+06.
 	Integers bool `json:"integers,omitempty"`
-	// Cluster is the cluster that templates see in .Capabilities; nil for the one that Helm was
-	// built with.
+	// Cluster has the capabilities of the cluster for .Capabilities; nil uses Helm's defaults.
 	Cluster *Capabilities `json:"cluster,omitempty"`
-	// KubeVersion replaces the version of Kubernetes, and APIVersions are added to those that are served.
+	// KubeVersion replaces the version of Kubernetes. APIVersions are added to the served versions.
 	KubeVersion string   `json:"kubeVersion,omitempty"`
 	APIVersions []string `json:"apiVersions,omitempty"`
 	// Generate allows functions that make another value each time, and renders twice, so
@@ -115,7 +113,7 @@ type Request struct {
 	Known    []map[string]any `json:"known,omitempty"`
 }
 
-// File is one file of a chart, or what a template made.
+// File is a file of a chart, or the output of a template.
 type File struct {
 	// Name is the slash-separated path below the folder of the chart.
 	Name string `json:"name"`
@@ -124,21 +122,21 @@ type File struct {
 
 // Answer is the rendered chart.
 type Answer struct {
-	// Name, Version and Dependencies are those of Chart.yaml.
+	// Name, Version and Dependencies are from Chart.yaml.
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// KubeVersion is the range of versions of Kubernetes that Chart.yaml states.
 	KubeVersion string `json:"kubeVersion,omitempty"`
-	// Definitions are the files of the folder crds, and Manifests what templates made, by
-	// name. Again is the same from the second time.
+	// Definitions are the files of the folder crds. Manifests are the outputs of templates, by
+	// name, and Again the outputs of a second rendering.
 	Definitions []File `json:"definitions,omitempty"`
 	Manifests   []File `json:"manifests,omitempty"`
 	Again       []File `json:"again,omitempty"`
-	// Notes is the text of the chart's NOTES.txt, without those of the charts in it. They are empty
-	// when they differ each time.
+	// Notes is the output of the chart's NOTES.txt, without those of subcharts. It is empty if two
+	// renderings differ.
 	Notes    string   `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Error says why there is nothing else.
+	// Error is the reason why the chart could not be rendered; then nothing else is set.
 	Error string `json:"error,omitempty"`
 	// Unknown is true when Error is a question about the cluster that had no answer: a later try may succeed.
 	Unknown bool `json:"unknown,omitempty"`

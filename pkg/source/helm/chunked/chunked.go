@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// IndexType and ChunkType are those of the two kinds of Secrets.
+	// IndexType and ChunkType are the types of the two kinds of Secrets.
 	IndexType corev1.SecretType = "operatorframework.io/index.v1"
 	ChunkType corev1.SecretType = "operatorframework.io/chunk.v1"
-	// Owner is the value of LabelOwner in all of them. Helm's own Secrets have "helm".
+	// Owner is the value of LabelOwner on all these Secrets. Helm's own Secrets have "helm".
 	Owner = "operator-controller"
-	// DataKey is where a Secret has its piece. NamesKey is where an index has the names of
-	// the Secrets with the other pieces, as a list in JSON, in order.
+	// DataKey is the key of a Secret's data that holds its chunk. NamesKey is the key of an index's
+	// data with the names of the other Secrets: a JSON list, in order.
 	DataKey  = "chunk"
 	NamesKey = "extraChunks"
-	// PieceBytes is how large a piece is that is written, and MostPieces how many there
-	// are of a release, the one in the index included.
+	// PieceBytes is the size of a written chunk. MostPieces bounds the chunks of a release,
+	// including the chunk in the index.
 	PieceBytes = 1016 << 10
 	MostPieces = 11
 )
@@ -39,7 +39,7 @@ const (
 	LabelKey = "key"
 	// LabelType is TypeIndex or TypeChunk.
 	LabelType = "type"
-	// LabelName, LabelVersion and LabelStatus are what Helm says of the release.
+	// LabelName, LabelVersion and LabelStatus hold the release's name, version and status.
 	LabelName    = "name"
 	LabelVersion = "version"
 	LabelStatus  = "status"
@@ -82,8 +82,8 @@ func Selector(release string) string {
 	return selector
 }
 
-// ChunkSelector finds all Secrets of one revision but its index, also those that no index
-// names.
+// ChunkSelector returns the selector of all Secrets of a revision except its index, including
+// Secrets that no index names.
 func ChunkSelector(key string) string {
 	return LabelOwner + "=" + Owner + "," + LabelType + "=" + TypeChunk + "," + LabelKey + "=" + key
 }

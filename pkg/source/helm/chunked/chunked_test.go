@@ -44,7 +44,7 @@ func secrets(t *testing.T, file string) ([]*corev1.Secret, func(string) (*corev1
 	return all, func(name string) (*corev1.Secret, error) { return byName[name], nil }
 }
 
-// TestDecode: releases of operator-controller are read, whatever size their pieces have.
+// TestDecode: releases of operator-controller with chunks of any size can be read.
 func TestDecode(t *testing.T) {
 	for file, want := range map[string][]string{
 		"one.yaml":            {"1 deployed"},
@@ -76,7 +76,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestManifest: the manifest is that of the sample, one object a line.
+// TestManifest: the manifest equals the sample, one object per line.
 func TestManifest(t *testing.T) {
 	all, find := secrets(t, "one.yaml")
 	release, err := Decode(all[0], find)

@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// MissingError says that an index names a Secret that is not there: an update of the release
-// was interrupted. It is not the same as no release.
+// MissingError reports that an index names a missing Secret, because an update of the release was
+// interrupted. The release itself exists.
 type MissingError struct {
-	// Namespace and Index name the index Secret, and Chunk the one that is missing.
+	// Namespace and Index name the index Secret, and Chunk the missing one.
 	Namespace, Index, Chunk string
 }
 
@@ -21,10 +21,10 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("Secret %[1]s/%[2]s has a part of its release in Secret %[1]s/%[3]s, which does not exist: writing it was interrupted", e.Namespace, e.Index, e.Chunk)
 }
 
-// ErrNoIndex says that a Secret is no index of a release.
+// ErrNoIndex reports that a Secret is no index of a release.
 var ErrNoIndex = errors.New("it is not an index of a release")
 
-// Names are those of the Secrets with the other pieces of an index, in order.
+// Names returns the names of the index's other Secrets, in order.
 func Names(index *corev1.Secret) ([]string, error) {
 	if index.Type != IndexType {
 		return nil, fmt.Errorf("reading the Secret %s/%s of type %q: %w: want type %s", index.Namespace, index.Name, index.Type, ErrNoIndex, IndexType)
@@ -55,7 +55,7 @@ func Decode(index *corev1.Secret, find func(name string) (*corev1.Secret, error)
 	return release, nil
 }
 
-// Packed joins the pieces of the release of an index, as they are. Find is that of Decode.
+// Packed returns the joined chunks of a release, still compressed. find is the same as for Decode.
 func Packed(index *corev1.Secret, find func(name string) (*corev1.Secret, error)) ([]byte, error) {
 	names, err := Names(index)
 	if err != nil {

@@ -14,26 +14,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Options say what is written beside the release.
+// Options are the properties of the Secrets besides the release.
 type Options struct {
-	// Namespace of the Secrets: that of operator-controller, not that of the release.
+	// Namespace is the namespace of the Secrets: operator-controller's, not the release's.
 	Namespace string
-	// Name, Version and Status are those of the release.
+	// Name, Version and Status are the release's.
 	Name    string
 	Version int
 	Status  string
 	// Owners of the index: the ClusterExtension, as controller.
 	Owners []metav1.OwnerReference
-	// CreatedAt is the time of the write, and ModifiedAt that of an update, zero for none.
+	// CreatedAt is the time of the first write. ModifiedAt is the time of an update, zero for none.
 	CreatedAt, ModifiedAt time.Time
-	// PieceBytes is PieceBytes when it is 0. Readers need no size.
+	// PieceBytes is the size of a chunk; 0 uses the constant PieceBytes. Readers accept any size.
 	PieceBytes int
 }
 
-// Encode makes the Secrets of one release of its JSON, which needs no line at its end. Chunks
-// have no owner yet: the uid of the index is known when it is written, see OwnedBy. A caller
-// that replaces others deletes those by ChunkSelector first, then writes the index, and the
-// chunks last.
+// Encode returns the Secrets of a release from its JSON. Chunks have no owner yet, because the uid
+// of the index is unknown until it is written (see OwnedBy). A caller that replaces a release
+// deletes its chunks by ChunkSelector, then writes the index, and the new chunks last.
 func Encode(release []byte, options Options) (index *corev1.Secret, chunks []*corev1.Secret, err error) {
 	var packed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
@@ -101,7 +100,7 @@ func stamp(secret *corev1.Secret, label string, at time.Time) {
 	}
 }
 
-// OwnedBy makes the index the owner of a chunk, as soon as its uid is known.
+// OwnedBy makes the index the owner of a chunk, after the index is written and its uid is known.
 func OwnedBy(chunk *corev1.Secret, name string, uid types.UID) {
 	chunk.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Secret", Name: name, UID: uid, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),

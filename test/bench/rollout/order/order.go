@@ -1,5 +1,5 @@
-// Package order is what the benchmark and the program with its peers say to each
-// other: one line of JSON for each order, and one for its answer.
+// Package order defines the messages between the benchmark and the program with its peers: one line
+// of JSON for each order, and one for its answer.
 package order
 
 // Verb is the action on releases.
@@ -22,7 +22,7 @@ type Order struct {
 	// Workers is the number of releases, or for a loop of objects, that are handled at the same
 	// time.
 	Workers int `json:"workers"`
-	// CAFile and AuthFile are what a client of the charts' registry needs. They are empty when no
+	// CAFile and AuthFile authenticate a client of the charts' registry. They are empty if no
 	// release names a chart.
 	CAFile   string `json:"caFile,omitempty"`
 	AuthFile string `json:"authFile,omitempty"`

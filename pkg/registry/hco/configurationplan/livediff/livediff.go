@@ -25,12 +25,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// Differ says what a plan would change now, for the caller of a request, as far as
-// they may read and change the targets. It keeps nothing.
+// Differ computes the effect of a plan now, for the caller of a request. It shows only targets that
+// the caller may read and change. It caches nothing.
 type Differ struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Previewer  *preview.Previewer
-	// Target tells how objects of a kind are reached, and reads them, as a *targetclient.Client.
+	// Target returns the resources of kinds and reads objects. *targetclient.Client implements it.
 	Target interface {
 		Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 		Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
@@ -42,8 +42,8 @@ type Differ struct {
 	Redactor *redact.Redactor
 }
 
-// Diff compares the targets as they are with the plan. Of a target that the run has written it says what
-// the run changed.
+// Diff compares the present targets with the plan. For a target that the run has written, it
+// returns the changes of the run.
 func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error) {
 	kept, err := d.kept(ctx, plan)
 	if err != nil {
@@ -194,8 +194,8 @@ func (d *Differ) show(ctx context.Context, out *v1alpha1.PlanDiffItem, item hco.
 	return nil
 }
 
-// Lacks returns the right to read a target that the caller does not have. Of a kind
-// that is not served nobody can be asked: it is not read either.
+// Lacks returns the right to read a target that the caller does not have. A kind that is not served
+// counts as missing, because its right cannot be checked.
 func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error) {
 	lacks, err := d.lacks(ctx, target, "get")
 	if meta.IsNoMatchError(err) {

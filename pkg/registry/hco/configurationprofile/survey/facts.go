@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// pageSize is how many objects are read in one request: MachineConfigs are large.
+// pageSize is the number of objects per list request, because MachineConfigs are large.
 const pageSize = 100
 
 // factsOf reads what a profile looks at: in its own name, when users define it.
@@ -35,8 +35,8 @@ func (s *Surveyor) factsOf(ctx context.Context, p profile.Profile) (profile.Fact
 	return Facts(ctx, client, p.Requires())
 }
 
-// Facts reads what a profile looks at. The facts have no unreadable definition; the
-// reason is in unread, by the name of the definition.
+// Facts reads the required objects. Facts have no unreadable definition; unread has the errors by
+// the name of the definition.
 func Facts(ctx context.Context, client dynamic.Interface, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
 	facts, unread = profile.NewFacts(), map[string]error{}
 	findings, errs := make([]profile.Finding, len(requirements)), make([]error, len(requirements))

@@ -24,11 +24,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// DefaultTimeout is how long the cluster may take to answer all that is asked for one
-// survey. It is far below the minute after which clients give up.
+// DefaultTimeout bounds all requests to the cluster for one survey. Clients give up only after a
+// minute.
 const DefaultTimeout = 10 * time.Second
 
-// Previewer says what an apply would make of objects, as a *rollout.Engine.
+// Previewer returns the effect of an apply. *rollout.Engine implements it.
 type Previewer interface {
 	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
@@ -39,16 +39,16 @@ type Plans func(ctx context.Context) ([]hco.ConfigurationPlan, error)
 // Deps are the dependencies of a Surveyor. All are required but Timeout.
 type Deps struct {
 	Profiles []profile.Profile
-	// Client reads what the profiles name. It needs get and list.
+	// Client reads the objects of the built-in profiles. It needs get and list.
 	Client dynamic.Interface
-	// Definitions are the profiles that users define, and ClientOf reads what one of them
-	// names. Nil are none.
+	// Definitions returns the user-defined profiles. ClientOf returns the client that reads the
+	// objects of one of them. Both may be nil.
 	Definitions func(ctx context.Context) ([]*cel.Profile, error)
 	ClientOf    func(name string) (dynamic.Interface, error)
 	// Previewer tries items.
 	Previewer Previewer
 	Plans     Plans
-	// Timeout of one survey; DefaultTimeout when it is zero.
+	// Timeout bounds one survey; 0 is DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -92,12 +92,12 @@ func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Survey returns the profiles whose names are selected, by name:
+// Survey returns the selected profiles, by name:
 //
-//  1. the plans, which say who holds what,
-//  2. what the cluster has of what the profiles look at,
-//  3. what a plan would do, as the cluster says,
-//  4. the verdict of all that.
+//  1. Read the plans, which hold the profiles.
+//  2. Read the objects that the profiles need.
+//  3. Try the items of a plan on the cluster.
+//  4. Compute the verdicts.
 //
 // Plans and definitions that cannot be read are an error.
 func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error) {
@@ -135,7 +135,7 @@ func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 	return nil
 }
 
-// look is how the cluster is with regard to one profile.
+// look returns the status of one profile in the cluster.
 func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) v1alpha1.ConfigurationProfileStatus {
 	seen := findings{profile: p, plan: plan}
 	seen.facts, seen.unread = s.factsOf(ctx, p)

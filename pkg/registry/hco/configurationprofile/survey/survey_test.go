@@ -303,7 +303,7 @@ func look(t *testing.T, deps survey.Deps) v1alpha1.ConfigurationProfile {
 	return found[0]
 }
 
-// The survey is told in full: requirement by requirement, item by item.
+// TestWhole: the survey lists every requirement and every item.
 func TestWhole(t *testing.T) {
 	p := plan(t, hco.PhaseCompleted)
 	interval := int32(90)
@@ -364,8 +364,8 @@ func (hanging) Preview(ctx context.Context, _ rollout.Work, _ preview.Permit) (p
 	return preview.Preview{}, ctx.Err()
 }
 
-// A list reads the definitions once: with a second reading, one that is deleted between the
-// two made an error of the list of all.
+// TestListReadsOnce: a list reads the definitions once. A second read would fail the whole list if
+// a definition was deleted meanwhile.
 func TestListReadsOnce(t *testing.T) {
 	reads := 0
 	surveyor := survey.New(survey.Deps{

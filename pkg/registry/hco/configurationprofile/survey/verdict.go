@@ -24,9 +24,9 @@ type trial struct {
 	ref manifest.Ref
 	// action is empty when the cluster refuses the item, or could not be asked.
 	action v1alpha1.ItemAction
-	// refusal is why the cluster refuses it.
+	// refusal is the reason why the cluster refuses the object.
 	refusal string
-	// err is why it could not be asked.
+	// err is the reason why the cluster could not be asked.
 	err error
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
 )
 
-// Differ says what an item would do, as a *livediff.Differ.
+// Differ computes the effect of an item. *livediff.Differ implements it.
 type Differ interface {
 	Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (v1alpha1.PlanDiffItem, bool, error)
 }
@@ -41,12 +41,12 @@ type Evaluator struct {
 
 var _ configurationprofiledefinition.Evaluator = &Evaluator{}
 
-// Evaluate says what a plan would do:
+// Evaluate computes a plan:
 //
-//  1. the caller may read all that the definition reads, because what it makes may show it,
-//  2. options, with defaults,
-//  3. the facts, and what they lack,
-//  4. items, with their diffs.
+//  1. Check that the caller may read all facts, since the result may show them.
+//  2. Set defaults of options.
+//  3. Read the facts, and find missing ones.
+//  4. Compute the items with their diffs.
 func (e *Evaluator) Evaluate(ctx context.Context, definition *hco.ConfigurationProfileDefinition, given *hco.JSONObject) (*hco.ProfileEvaluationStatus, error) {
 	spec, err := configurationprofiledefinition.External(&definition.Spec)
 	if err != nil {

@@ -37,7 +37,7 @@ type accessReviews struct {
 	withheld int
 }
 
-// scope is where access reviews of several objects differ only in the name.
+// scope groups access reviews of objects that differ only in the name.
 type scope struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -197,8 +197,8 @@ func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, 
 	return scopes, nil
 }
 
-// reach is how a kind is reached. A cluster-scoped object is asked about without a
-// namespace, whatever its manifest says: rights in one namespace are none to it.
+// reach says how a kind is addressed. Access reviews of a cluster-scoped object have no namespace,
+// even if its manifest has one: rights in a namespace do not cover the object.
 type reach struct {
 	resource      schema.GroupVersionResource
 	clusterScoped bool

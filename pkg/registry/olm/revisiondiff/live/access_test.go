@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// TestGate: how far the engine may go is how far the caller could go themselves.
+// TestPermit: the engine may read and try exactly what the caller may read and try.
 func TestPermit(t *testing.T) {
 	const look, create = 1, 2
 	cases := map[string]struct {

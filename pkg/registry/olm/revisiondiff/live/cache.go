@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// freshFor is how long an answer is given again: as long as it takes to ask
-	// for the table, and for the YAML behind it.
+	// freshFor is the time for which an answer is reused. It covers a request for the table and a
+	// following request for YAML.
 	freshFor = 3 * time.Second
 	// maxAnswers bounds what is kept, each of which may have some megabytes.
 	maxAnswers = 8

@@ -57,7 +57,7 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 }
 
-// TestAskedOnce: a user who waited while somebody asked the same is given the same answer.
+// TestAskedOnce: a request that waits for an equal request gets the same answer.
 func TestAskedOnce(t *testing.T) {
 	var names []string
 	for n := range objectsAtOnce {
@@ -87,7 +87,7 @@ func TestAskedOnce(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNotKept: a user who asks again is asked for again.
+// TestFailuresAreNotKept: after a failure the next request asks the cluster again.
 func TestFailuresAreNotKept(t *testing.T) {
 	s := newSetting("a")
 	s.engine.err = errors.New("connection refused")

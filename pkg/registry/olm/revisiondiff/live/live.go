@@ -36,9 +36,9 @@ type Previewer interface {
 	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
 
-// Kinds tells under which resource a kind is served, as a *targetclient.Client.
+// Kinds returns the resource of a kind. *targetclient.Client implements it.
 type Kinds interface {
-	// Served fails with a NoMatch error where it is not served.
+	// Served returns a NoMatch error for a kind that is not served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
@@ -46,21 +46,20 @@ type Kinds interface {
 // the chain's inventory. Bodies may be nil.
 type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error)
 
-// Deps are the dependencies of New. All are required, but for Objects, Redactor and Timeout.
+// Deps are the dependencies of New. All are required except Objects, Redactor and Timeout.
 type Deps struct {
-	// Authorizer says what users may do in the cluster.
+	// Authorizer checks the rights of users in the cluster.
 	Authorizer authorizer.UnconditionalAuthorizer
 	Previewer  Previewer
 	Kinds      Kinds
 	Work       Work
-	// Reader is the user as whom Previewer asks the cluster, and Role says, for
-	// people, what gives that user the rights to.
+	// Reader is the user of the Previewer's requests. Role describes the source of that user's
+	// rights, for messages.
 	Reader user.Info
 	Role   string
-	// Objects reads objects as Reader; nil tells nothing of how objects are.
+	// Objects reads objects as Reader; with nil their state is unknown.
 	Objects ObjectReader
-	// Redactor hides what is not to be in messages; the default hides the content of
-	// Secrets.
+	// Redactor hides confidential values in messages; the default hides the content of Secrets.
 	Redactor *redact.Redactor
 	Clock    clock.PassiveClock
 	// Timeout of a preview; by default 15 seconds.
@@ -86,14 +85,13 @@ func New(deps Deps) *Live {
 
 // Preview implements revisiondiff.Live:
 //
-//  1. find out what a rollout would work on,
-//  2. answer what was asked a moment ago,
-//  3. wait until not too much is asked at once,
-//  4. let the engine look at what the caller may get and patch,
-//  5. say what that means.
+//  1. Find the objects of the rollout.
+//  2. Return a recent answer to the same question, if there is one.
+//  3. Wait for a place in the queue.
+//  4. Run the engine's preview for the objects that the caller may get and patch.
+//  5. Convert the result.
 //
-// It is all or nothing: a cluster that does not answer every question in time is
-// an error.
+// If the cluster does not answer every request in time, the whole preview is an error.
 func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

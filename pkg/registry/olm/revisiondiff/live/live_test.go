@@ -168,7 +168,7 @@ func leaving(name string) preview.Subject {
 	return preview.Subject{Leaving: true, Ref: manifest.Ref{Version: "v1", ID: manifest.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}}}
 }
 
-// TestNoAnswer: without every answer there is none, and it says whom to ask.
+// TestNoAnswer: a preview without all answers is an error that says what failed.
 func TestNoAnswer(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("secret reasons"))
 	cases := map[string]struct {
@@ -280,7 +280,7 @@ func TestRefusedByThePolicy(t *testing.T) {
 	}
 }
 
-// TestUnread: an object that could not be read is neither new nor gone. Nobody knows.
+// TestUnread: an object that could not be read counts as unknown, neither as new nor as deleted.
 func TestUnread(t *testing.T) {
 	s := newSetting("a")
 	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}
@@ -309,8 +309,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestOvertaken: of an object that somebody wrote each time while it was looked at nothing
-// is known, and who asks again is not given the same answer.
+// TestOvertaken: an object that changes during each read is reported as unknown. That answer is not
+// cached.
 func TestOvertaken(t *testing.T) {
 	s := newSetting("a")
 	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}

@@ -32,7 +32,7 @@ const (
 	reasonInstances = "InstancesGo"
 )
 
-// maxPaths is how many fields a note names.
+// maxPaths bounds the fields that a note names.
 const maxPaths = 5
 
 // noteOf says of one object what its change does not show. Change is nil where

@@ -57,16 +57,16 @@ type phased struct {
 	createOnly bool
 }
 
-// Objects says how each object of a revision is now:
+// Objects returns the present state of a revision's objects:
 //
-//  1. find out what belongs to the revision,
-//  2. wait until not too much is asked at once,
-//  3. ask which objects the caller may get,
-//  4. read those and let their probes judge them,
-//  5. find out why some are not ready, and when they were repaired last.
+//  1. Find the objects of the revision.
+//  2. Wait for a place in the queue.
+//  3. Find the objects that the caller may get.
+//  4. Read these and run their probes.
+//  5. Find the causes of unready objects, and the last repairs.
 //
-// An object that the caller cannot get is counted, and not read. It is all or nothing, but for what
-// is read in steps 5 and for single objects that cannot be read.
+// Objects that the caller cannot get are counted and not read. A failure of any step is an error,
+// except in step 5 and for single objects that cannot be read.
 func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error) {
 	const what = "how the objects are"
 	caller, ok := request.UserFrom(ctx)

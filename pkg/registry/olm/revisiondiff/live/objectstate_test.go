@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// TestObjectState is what is said of one object of revision 2.
+// TestObjectState compares the reported state of one object of revision 2.
 func TestObjectState(t *testing.T) {
 	ours, older, newer, intent := &rollout.Entry{Revision: 2, UID: "u"}, &rollout.Entry{Revision: 1, UID: "u"}, &rollout.Entry{Revision: 3, UID: "u"}, &rollout.Entry{Revision: 2}
 	unready := probe.Verdict{Status: probe.False, Message: "0 of 1 replica available"}

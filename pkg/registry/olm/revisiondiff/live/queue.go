@@ -14,9 +14,9 @@ const (
 	// revision of the largest size, or of three hundred of the usual one. Several
 	// of the largest at once would all run out of time.
 	objectsAtOnce = 4000
-	// maxWait is how long a preview waits for others to end.
+	// maxWait is the time that a preview waits for running previews.
 	maxWait = 10 * time.Second
-	// retrySeconds is when somebody who was sent away may come again.
+	// retrySeconds is the value of Retry-After, in seconds.
 	retrySeconds = 5
 )
 

@@ -9,14 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestQueue: as many go on as there is room for, and who waits for nothing is told
-// when to come again.
+// TestQueue: previews run while there is room. A preview that waits in vain gets a Retry-After.
 func TestQueue(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		inside  []int
 		objects int
-		// leaves is when all that are inside leave; 0 is never.
+		// leaves is the time at which all admitted previews leave; 0 is never.
 		leaves  time.Duration
 		refused bool
 		after   time.Duration
@@ -64,8 +63,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestSmallOnesPassBy: a large one that waits keeps nobody from room that is too
-// little for it.
+// TestSmallOnesPassBy: a waiting large preview does not block small ones that have room.
 func TestSmallOnesPassBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
@@ -87,7 +85,7 @@ func TestSmallOnesPassBy(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsWhoIsGone: a client that hung up takes no room when its turn comes.
+// TestNobodyWaitsWhoIsGone: a client that hung up takes no place in the queue.
 func TestNobodyWaitsWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
