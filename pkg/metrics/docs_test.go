@@ -11,7 +11,7 @@ import (
 
 const (
 	page = "../../docs/reference/metrics.md"
-	// The rows of the catalogue stand between these lines.
+	// The items of the catalogue stand between these lines.
 	begin, end = "<!-- begin: pkg/metrics -->\n", "<!-- end: pkg/metrics -->\n"
 )
 
@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	if !ok || !also {
 		t.Fatalf("%s has not the lines %q and %q", page, begin, end)
 	}
-	want := table()
+	want := list()
 	if os.Getenv("PENSTOCK_UPDATE") != "" {
 		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,18 +38,22 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// table is the catalogue as the page shows it.
-func table() string {
+// list is the catalogue as the page shows it.
+func list() string {
 	out := &strings.Builder{}
 	for _, every := range []bool{false, true} {
 		where := "The leader exposes"
 		if every {
 			where = "\nEvery replica exposes"
 		}
-		fmt.Fprintf(out, "%s:\n\n| name | type | labels | meaning |\n|---|---|---|---|\n", where)
+		fmt.Fprintf(out, "%s, each with its type and labels:\n\n", where)
 		for _, m := range Catalogue() {
 			if m.EveryReplica == every {
-				fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+				kind := string(m.Type)
+				if len(m.Labels) > 0 {
+					kind += "; " + strings.Join(m.Labels, ", ")
+				}
+				fmt.Fprintf(out, "- `%s` (%s): %s\n", m.Name, kind, m.Help)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 const monitoring = "../../artifacts/monitoring/"
 
 var (
-	row      = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| [a-z]+ \\| ([a-z, ]*) ?\\|")
+	item     = regexp.MustCompile("(?m)^- `([a-z0-9_]+)` \\([a-z]+(?:; ([a-z, ]+))?\\):")
 	selector = regexp.MustCompile(`\b([a-z][a-z0-9_:]*)(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
 	grouping = regexp.MustCompile(`\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
@@ -92,8 +92,8 @@ func pageLabels(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	found := map[string][]string{}
-	for _, columns := range row.FindAllStringSubmatch(string(data), -1) {
-		found[columns[1]] = strings.FieldsFunc(columns[2], func(r rune) bool { return r == ',' || r == ' ' })
+	for _, parts := range item.FindAllStringSubmatch(string(data), -1) {
+		found[parts[1]] = strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	if len(found) < len(Catalogue()) {
 		t.Fatalf("%s describes %d metrics, and there are %d at least", page, len(found), len(Catalogue()))
