@@ -93,7 +93,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	if err := i.printWarnings(checked); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(i.out, "%s imported\n", text.Count(i.count, "extension"))
+	_, err = fmt.Fprintf(i.out, "%s imported\n", text.Count(i.imported, "extension"))
 	return err
 }
 
@@ -106,8 +106,8 @@ type importer struct {
 	out     io.Writer
 	// pause between two tries.
 	pause time.Duration
-	// count of the chains to import.
-	count int
+	// count of the chains to import, and how many of them this command imported.
+	count, imported int
 }
 
 const (
@@ -271,6 +271,7 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	case status == http.StatusOK:
 		_, err = fmt.Fprintf(i.out, "%s: was imported from this archive before\n", chain.Name)
 	default:
+		i.imported++
 		_, err = fmt.Fprintf(i.out, "%s: %s, %s of history\n", chain.Name, text.Count(len(chain.Revisions), "revision"), text.Count(len(chain.History), "row"))
 	}
 	return err

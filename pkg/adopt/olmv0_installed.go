@@ -197,7 +197,7 @@ func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings 
 		}
 	}
 	if i.condition {
-		left = append(left, NotTaken{What: fmt.Sprintf("OperatorCondition %s/%s", csv.Namespace, csv.Name), Why: "it goes with the ClusterServiceVersion; Penstock does not read it"})
+		left = append(left, NotTaken{What: fmt.Sprintf("OperatorCondition %s/%s", csv.Namespace, csv.Name), Why: "it is deleted with the ClusterServiceVersion; Penstock reads only those of the extension"})
 	}
 	left = append(left, NotTaken{What: fmt.Sprintf("OperatorGroup %s/%s", i.group.Namespace, i.group.Name), Why: "delete it when the namespace has no Subscription any more"})
 	slices.Sort(i.copies)

@@ -92,7 +92,7 @@ func storeLost(w sharedPlane) {
 			w.t.Errorf("%s was created again", taken.Name)
 		}
 	}
-	w.says(w.imported(archive).Stderr, "lost: was imported from this archive before")
+	w.says(w.imported(archive).Stderr, "lost: was imported from this archive before", "0 extensions imported")
 	other := w.exported("--extension=lost")
 	out := w.program.Run(w.t, "", "import", "--kubeconfig", w.Kubeconfig(), other)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing imported: lost:") || !strings.Contains(out.Stderr, "only extensions that it never had") {
