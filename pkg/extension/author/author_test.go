@@ -91,6 +91,8 @@ func TestVerify(t *testing.T) {
 			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", extension.ApprovalAnnotation)
 		}, problem: OtherContent},
 		"ThereAndBack": {reason: "the generation says that it was another meanwhile", change: func(o *unstructured.Unstructured) { o.SetGeneration(3) }, problem: OtherContent},
+		"Deleting":     {reason: "the beginning of a deletion counts the generation up", change: func(o *unstructured.Unstructured) { remove(o, 1) }},
+		"DeletingBack": {reason: "it was another before the deletion", change: func(o *unstructured.Unstructured) { remove(o, 2) }, problem: OtherContent},
 		"CopiedStamp":  {reason: "of another extension", change: func(o *unstructured.Unstructured) { o.SetUID("u2") }, problem: OtherExtension},
 		"CopiedName":   {reason: "of another extension", change: func(o *unstructured.Unstructured) { o.SetName("argocd-2") }, problem: OtherExtension},
 		"CopiedCreation": {reason: "of another extension", stamp: created, change: func(o *unstructured.Unstructured) {
@@ -311,4 +313,11 @@ func TestSubjects(t *testing.T) {
 	if strings.Contains(object.GetAnnotations()[extension.AuthorAnnotation], `"kind"`) {
 		t.Error("stamps of ClusterExtensions are other ones than they were")
 	}
+}
+
+// remove begins the deletion of an object, some generations later.
+func remove(object *unstructured.Unstructured, later int64) {
+	now := metav1.NewTime(written)
+	object.SetDeletionTimestamp(&now)
+	object.SetGeneration(object.GetGeneration() + later)
 }

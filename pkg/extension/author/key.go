@@ -60,12 +60,15 @@ func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, err
 	if err != nil {
 		return nil, err
 	}
-	created := object.GetCreationTimestamp().Time
+	created, generation := object.GetCreationTimestamp().Time, object.GetGeneration()
+	if object.GetDeletionTimestamp() != nil && stamp.Generation == generation-1 {
+		generation-- // the beginning of a deletion counts it up (k8s.io/apiserver, pkg/registry/rest: BeforeDelete)
+	}
 	switch {
 	case stamp.Extension == "" && (stamp.Time.Sub(created).Abs() > CreationSkew):
 		return nil, &Error{OtherExtension, fmt.Sprintf("its stamp was made for a creation at %s, and it was created at %s",
 			stamp.Time.UTC().Format("2006-01-02T15:04:05Z"), created.UTC().Format("2006-01-02T15:04:05Z"))}
-	case s.Spec && stamp.Generation != object.GetGeneration():
+	case s.Spec && stamp.Generation != generation:
 		return nil, &Error{OtherContent, fmt.Sprintf("its stamp was made for generation %d, and it has generation %d", stamp.Generation, object.GetGeneration())}
 	}
 	return stamp, nil
