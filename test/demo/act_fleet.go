@@ -153,7 +153,7 @@ func followLater(ctx context.Context, d *demo) {
 	// It could not be ended in good order otherwise.
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	d.note("kube-apiserver of edge-4 gets SIGSTOP: it takes connections, and never answers")
-	d.show(ctx, fmt.Sprintf("kubectl penstock fleet skip %s edge-3 --comment 'its owner moves the ConfigMap'", fleetName))
+	d.show(ctx, fmt.Sprintf("kubectl penstock fleet skip %s edge-3 --kubeconfig %s --comment 'its owner moves the ConfigMap'", fleetName, quoted(filepath.Join(d.dir, approver+".kubeconfig"))))
 	d.awaitRollout(ctx, 2, "it completes without edge-4", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
 		return r.Status.Phase == string(fleet.Completed) && stateOf(r, "edge-4") == fleet.Deferred
 	})

@@ -93,7 +93,8 @@ func (*DecisionREST) Destroy() {}
 // Create decides, in one write that is repeated when the rollout changed meanwhile:
 //
 //  1. The caller has the verb on the rollout, and for an approval the right to use each cluster.
-//  2. An approval is not one by the user who asked for the change.
+//  2. The user who asked for the change neither approves it nor skips a cluster: both take a
+//     protection away.
 //  3. The digest is that of the rollout as it is now.
 func (r *DecisionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*olm.RolloutRequest)
@@ -150,8 +151,13 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	}
 	d := &decision{who: who, asked: asked, rollout: external, plan: extensionrollout.Plan(&external.Spec), progress: extensionrollout.Progress(&external.Status), wave: external.Status.Wave}
 	d.situation = extensionrollout.Situation(&external.Spec, &external.Status, r.clock.Now())
+	if acts := map[string]string{"approve": "approve its change", "skip": "skip clusters"}[r.verb]; acts != "" {
+		if err := r.isAnother(ctx, d, acts); err != nil {
+			return err
+		}
+	}
 	if r.verb == "approve" {
-		if err := r.mayApprove(ctx, d); err != nil {
+		if err := r.mayUse(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -201,17 +207,19 @@ func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error)
 	}), nil
 }
 
-// mayApprove refuses an approval by the user who asked for the change, and by a user without the
-// right to use each of its clusters. Only clusters that the rollout names are in the answer.
-func (r *DecisionREST) mayApprove(ctx context.Context, d *decision) error {
-	name := d.rollout.Name
+// isAnother refuses what the user who asked for the change must not do.
+func (r *DecisionREST) isAnother(ctx context.Context, d *decision, acts string) error {
 	asked, err := r.requested(ctx, d)
-	if err != nil {
-		return err
+	if err == nil && asked {
+		err = apierrors.NewForbidden(v1alpha1.Resource(resource), d.rollout.Name, fmt.Errorf("%s wrote the ClusterExtensionSet: another user must %s", d.who.GetName(), acts))
 	}
-	if asked {
-		return apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("%s wrote the ClusterExtensionSet: another user must approve its change", d.who.GetName()))
-	}
+	return err
+}
+
+// mayUse refuses an approval by a user without the right to use each of the clusters. Only clusters that
+// the rollout names are in the answer.
+func (r *DecisionREST) mayUse(ctx context.Context, d *decision) error {
+	name := d.rollout.Name
 	if all, err := authz.Use("").Has(ctx, r.authorizer, d.who); err != nil || all {
 		if err != nil {
 			return authz.Unknown(err)

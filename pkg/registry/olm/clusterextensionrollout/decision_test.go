@@ -226,6 +226,9 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s without the right: %v", verb, err)
 		}
 	}
+	if err := d.decide("alice", "skip", "edge-1", shown, "a"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "alice wrote the ClusterExtensionSet: another user must skip clusters") {
+		t.Errorf("the author of the set goes on without the canary: %v", err)
+	}
 	for want, clusters := range map[string][]string{"no cluster is named": nil, `cluster "x" is not part of the rollout`: {"a", "x"}, "cluster b is Pending": {"b"}} {
 		if err := d.decide("bob", "retry", "edge-1", shown, clusters...); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("retry of %v: %v", clusters, err)
