@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,12 @@ import (
 )
 
 var penstock = authenticationv1.UserInfo{Username: "system:serviceaccount:penstock-system:penstock"}
+
+func merged(old, more map[string]string) map[string]string {
+	all := maps.Clone(old)
+	maps.Copy(all, more)
+	return all
+}
 
 func none(context.Context) ([]order.Extension, error) { return nil, nil }
 
@@ -120,8 +127,17 @@ func TestChild(t *testing.T) {
 	}
 	labelled := old.DeepCopy()
 	labelled.SetLabels(map[string]string{"a": "b"})
-	if given := ask("extension", mallory, labelled, old); given.Refusal != nil {
-		t.Errorf("labels of a child: %+v", given)
+	if given := ask("extension", mallory, labelled, old); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "change ClusterExtensionSet edge") {
+		t.Errorf("another user labels a child: %+v", given)
+	}
+	if given := ask("extension", penstock, labelled, old); given.Refusal != nil {
+		t.Errorf("Penstock labels a child: %+v", given)
+	}
+	kept := old.DeepCopy()
+	kept.SetFinalizers([]string{"example.com/kept"})
+	kept.SetAnnotations(merged(old.GetAnnotations(), map[string]string{"example.com/note": "x"}))
+	if given := ask("extension", mallory, kept, old); given.Refusal != nil {
+		t.Errorf("finalizers and annotations of others: %+v", given)
 	}
 	left := old.DeepCopy()
 	unstructured.RemoveNestedField(left.Object, "metadata", "annotations", extension.RolloutAnnotation)

@@ -9,6 +9,7 @@ package extension
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,19 +58,23 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 
 const mayBypass = "authorizer.group('policy.penstock.dev').resource('privilegechecks').name(request.name).check('bypass').allowed()"
 
-// registration asks about writes that change the spec or an annotation of ours, and about no
-// subresource and no deletion. While we do not answer, nobody makes such a write: what was
+// registration asks about writes that change the spec or an annotation of ours, or a label of the child
+// of a set, and about no subresource and no deletion. While we do not answer, nobody makes such a write: what was
 // written without a stamp would act for nobody anyway.
 func registration(who string) webhook.Registration {
 	annotations := func(object string) string {
 		return "(has(" + object + ".metadata.annotations) ? dyn(" + object + ".metadata.annotations) : dyn({}))"
+	}
+	labels := func(object string) string {
+		return "(has(" + object + ".metadata.labels) ? dyn(" + object + ".metadata.labels) : dyn({}))"
 	}
 	is, was := annotations("object"), annotations("oldObject")
 	conditions := []admissionregistrationv1.MatchCondition{{
 		Name: "changes-what-an-author-answers-for",
 		Expression: "request.operation == 'CREATE' || " + authored.Spec("object") + " != " + authored.Spec("oldObject") + " || " +
 			"!" + is + ".all(k, !k.startsWith('" + extension.AnnotationPrefix + "') || k in " + was + " && " + was + "[k] == " + is + "[k]) || " +
-			"!" + was + ".all(k, !k.startsWith('" + extension.AnnotationPrefix + "') || k in " + is + ")",
+			"!" + was + ".all(k, !k.startsWith('" + extension.AnnotationPrefix + "') || k in " + is + ") || " +
+			"'" + extension.SetAnnotation + "' in " + was + " && " + labels("object") + " != " + labels("oldObject"),
 	}}
 	if who != "" {
 		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: "author", Expression: who})
@@ -88,7 +93,7 @@ func child(w *authored.Write) field.ErrorList {
 		old = w.Old.GetAnnotations()
 	}
 	annotations := w.Object.GetAnnotations()
-	if set := old[extension.SetAnnotation]; set != "" && (w.Changes() || w.ChangesStamp()) {
+	if set := old[extension.SetAnnotation]; set != "" && (w.Changes() || w.ChangesStamp() || !maps.Equal(w.Object.GetLabels(), w.Old.GetLabels())) {
 		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(extension.SetAnnotation),
 			fmt.Sprintf("only Penstock changes it: change ClusterExtensionSet %s", set))}
 	}
