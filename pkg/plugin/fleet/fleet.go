@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -25,9 +26,10 @@ import (
 // New is the command fleet, with those below it.
 func New(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "fleet",
-		Short:   "Review, approve and follow one change to many clusters",
-		Long:    "A ClusterExtensionSet installs one ClusterExtension on each of many clusters. Each change is a rollout, which a person approves.",
+		Use:   "fleet",
+		Short: "Review, approve and follow one change to many clusters",
+		Long: "A ClusterExtensionSet installs one ClusterExtension on each of many clusters. Each change is a rollout, which a person approves.\n" +
+			"NAME is a rollout, or a set, for its newest rollout. If a rollout and a set have the name, type rollout/NAME or set/NAME.",
 		Example: "  kubectl penstock fleet status argocd",
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -40,18 +42,38 @@ func New(s *session.Session) *cobra.Command {
 	return command
 }
 
-// find reads a rollout by its name, or the newest rollout of a set.
-func find(ctx context.Context, cluster *session.Cluster, name string) (*v1alpha1.ClusterExtensionRollout, error) {
+// find reads a rollout by its name, or the newest rollout of a set. A name of both needs its kind before
+// it: rollout/NAME or set/NAME.
+func find(ctx context.Context, cluster *session.Cluster, asked string) (*v1alpha1.ClusterExtensionRollout, error) {
+	kind, name, typed := strings.Cut(asked, "/")
+	if !typed {
+		kind, name = "", asked
+	}
+	if typed && kind != "rollout" && kind != "set" {
+		return nil, outcome.Errorf(outcome.Unknown, "%s must be NAME, rollout/NAME or set/NAME", asked)
+	}
 	rollouts := cluster.OlmV1alpha1().ClusterExtensionRollouts()
-	found, err := rollouts.Get(ctx, name, metav1.GetOptions{})
-	if !session.NotFound(err) {
-		return found, err
+	var named *v1alpha1.ClusterExtensionRollout
+	if kind != "set" {
+		found, err := rollouts.Get(ctx, name, metav1.GetOptions{})
+		if kind == "rollout" || err != nil && !session.NotFound(err) {
+			return found, err
+		}
+		if err == nil {
+			named = found
+		}
 	}
 	listed, err := rollouts.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.SetLabel + "=" + name})
-	if err != nil {
+	switch {
+	case err != nil && named != nil && apierrors.IsForbidden(err):
+		return named, nil
+	case err != nil:
 		return nil, fmt.Errorf("listing the rollouts of ClusterExtensionSet %s: %w", name, err)
-	}
-	if len(listed.Items) == 0 {
+	case named != nil && len(listed.Items) > 0:
+		return nil, outcome.Errorf(outcome.Unknown, "%s is a rollout of ClusterExtensionSet %s, and a ClusterExtensionSet: name rollout/%s or set/%[1]s", name, named.Spec.Set.Name, name)
+	case named != nil:
+		return named, nil
+	case len(listed.Items) == 0:
 		return nil, outcome.Errorf(outcome.Unknown, "%s is neither a rollout nor a ClusterExtensionSet with one: kubectl get clusterextensionrollouts lists the rollouts", name)
 	}
 	newest := slices.MaxFunc(listed.Items, func(a, b v1alpha1.ClusterExtensionRollout) int {

@@ -10,6 +10,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned/fake"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
@@ -48,5 +49,30 @@ func TestAgreeToLeave(t *testing.T) {
 				t.Errorf("the clusters are not shown: %s", out.String())
 			}
 		})
+	}
+}
+
+// TestFind: a name leads to a rollout, or to the newest one of a set, and never to either of two.
+func TestFind(t *testing.T) {
+	rollout := func(name, set string) *v1alpha1.ClusterExtensionRollout {
+		one := &v1alpha1.ClusterExtensionRollout{}
+		one.Name, one.Labels, one.Spec.Set.Name = name, map[string]string{v1alpha1.SetLabel: set}, set
+		return one
+	}
+	cluster := &session.Cluster{Interface: fake.NewSimpleClientset(rollout("edge-1", "edge"), rollout("edge-9", "edge"), rollout("edge-10", "edge"), rollout("edge-1-1", "edge-1"))}
+	for name, tc := range map[string]struct{ asked, want, says string }{
+		"a rollout":               {"edge-9", "edge-9", ""},
+		"a set":                   {"edge", "edge-10", ""},
+		"both":                    {"edge-1", "", "edge-1 is a rollout of ClusterExtensionSet edge, and a ClusterExtensionSet: name rollout/edge-1 or set/edge-1"},
+		"the rollout of both":     {"rollout/edge-1", "edge-1", ""},
+		"the set of both":         {"set/edge-1", "edge-1-1", ""},
+		"neither":                 {"other", "", "neither a rollout nor"},
+		"a set that is a rollout": {"set/edge-9", "", "neither a rollout nor"},
+		"another kind":            {"cluster/edge-1", "", "must be NAME, rollout/NAME or set/NAME"},
+	} {
+		found, err := find(t.Context(), cluster, tc.asked)
+		if tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) || tc.says == "" && (err != nil || found.Name != tc.want) {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
 	}
 }
