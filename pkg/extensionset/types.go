@@ -65,6 +65,9 @@ type Spec struct {
 	// RemovalPolicy is PolicyRetain, the default, or PolicyDelete: for the ClusterExtension of a
 	// cluster that loses the labels.
 	RemovalPolicy string `json:"removalPolicy,omitempty"`
+	// TeardownPolicy is PolicyRetain, the default, or PolicyDelete: for the ClusterExtensions of a
+	// set that is deleted.
+	TeardownPolicy string `json:"teardownPolicy,omitempty"`
 	// Paused lets no cluster begin.
 	Paused bool `json:"paused,omitempty"`
 	// RolloutHistoryLimit is how many ended rollouts are kept.

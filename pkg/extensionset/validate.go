@@ -38,8 +38,10 @@ func Validate(set *Set) field.ErrorList {
 	errs = append(errs, selector(&set.Spec.ClusterSelector, path.Child("clusterSelector"), false)...)
 	errs = append(errs, template(&set.Spec.Template, path.Child("template"))...)
 	errs = append(errs, overrides(&set.Spec, path.Child("overrides"))...)
-	if policies := []string{PolicyRetain, PolicyDelete}; set.Spec.RemovalPolicy != "" && !slices.Contains(policies, set.Spec.RemovalPolicy) {
-		errs = append(errs, field.NotSupported(path.Child("removalPolicy"), set.Spec.RemovalPolicy, policies))
+	for name, value := range map[string]string{"removalPolicy": set.Spec.RemovalPolicy, "teardownPolicy": set.Spec.TeardownPolicy} {
+		if policies := []string{PolicyRetain, PolicyDelete}; value != "" && !slices.Contains(policies, value) {
+			errs = append(errs, field.NotSupported(path.Child(name), value, policies))
+		}
 	}
 	return append(errs, strategy(&set.Spec.Strategy, path.Child("strategy"))...)
 }

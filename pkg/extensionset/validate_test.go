@@ -60,6 +60,7 @@ func TestValidate(t *testing.T) {
 		"Twice":       {"name: rest", "name: canary", "spec.strategy.waves[1].name: Duplicate"},
 		"NotLast":     {`clusterSelector: {matchLabels: {ring: "0"}}, `, "", "spec.strategy.waves[0].clusterSelector: Required"},
 		"Removal":     {"template:", "removalPolicy: Orphan\n  template:", `spec.removalPolicy: Unsupported value: "Orphan": supported values: "Retain", "Delete"`},
+		"Teardown":    {"template:", "teardownPolicy: Orphan\n  template:", `spec.teardownPolicy: Unsupported value: "Orphan"`},
 		"Template":    {"spec: {namespace: argocd, source: {sourceType: Image, image: {ref: example.com/a:1}}}", "spec: {}", "spec.template.spec: Required"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -361,7 +361,7 @@ func waves(w shared) {
 }
 
 // sizes: clusters with other overrides have other content, in one rollout. A cluster that leaves has its
-// content deleted, once the author of the set could delete it too.
+// content deleted, once the author of the set could delete it too, and so has a set that is deleted.
 func sizes(s ship, alice, bob person, rights string) {
 	sizes := s
 	sizes.name += "-sizes"
@@ -422,6 +422,19 @@ spec:
 	s.awaitGone(extension.Resource, child, "its cluster left")
 	s.targets["c"].MustKubectl("-n", s.name, "wait", "--for=delete", poll.TimeoutFlag, "configmap/size")
 	s.MustKubectl("get", "clusterextension", extensionset.ChildName(sizes.name, s.secret("a")))
+
+	// A label is for Penstock too, and a set that is deleted takes its content along.
+	if out := s.admin().Kubectl("label", "clusterextension", extensionset.ChildName(sizes.name, s.secret("a")), "mine=yes"); out.ExitCode == 0 || !strings.Contains(out.Stderr, sizes.name) {
+		s.t.Errorf("a child is labelled: %s", out)
+	}
+	alice.MustKubectl("patch", "clusterextensionset", sizes.name, "--type=merge", "-p", `{"spec":{"teardownPolicy":"Delete"}}`)
+	alice.MustKubectl("delete", "--wait=false", "clusterextensionset", sizes.name)
+	s.awaitGone(extensionset.Resource, sizes.name, "its content is gone")
+	for _, target := range []string{"a", "b"} {
+		if got := s.targets[target].Kubectl("-n", s.name, "get", "--ignore-not-found", "-o", "name", "configmap/size").Stdout; got != "" {
+			s.t.Errorf("cluster %s has %s", target, got)
+		}
+	}
 }
 
 // away: a cluster that hangs before its turn holds nobody up, and follows. One that hangs during its

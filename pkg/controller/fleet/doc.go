@@ -10,5 +10,6 @@
 // makes a second write of the same attempt have no effect.
 //
 // Files: controller.go has the watches, reconcile.go the steps of a pass, propose.go computes a
-// change, observe.go reads clusters, write.go writes children, status.go makes the status of a set.
+// change, observe.go reads clusters, write.go writes children, release.go ends a
+// set that is deleted, status.go makes the status of a set.
 package fleet

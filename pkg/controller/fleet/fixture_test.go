@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -465,7 +466,15 @@ func (w *world) has(cluster string) string {
 func (w *world) act() {
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		one, child := w.clusters[name], w.child(name)
-		if one.away || child == nil {
+		if one.away {
+			continue
+		}
+		if child == nil && !one.hangs {
+			w.revisions = slices.DeleteFunc(w.revisions, func(one *olmv1alpha1.ClusterExtensionRevision) bool {
+				return one.Labels[olmv1alpha1.ChainLabel] == extensionset.ChildName("edge", name)
+			})
+		}
+		if child == nil {
 			continue
 		}
 		mark := child.GetAnnotations()[ext.RolloutAnnotation]
@@ -533,7 +542,7 @@ func (w *world) revision(chain, image, content string) *olmv1alpha1.ClusterExten
 		Name: fmt.Sprintf("%s-%d", chain, w.number), UID: types.UID(fmt.Sprintf("r-%d", w.number)), Generation: 1, CreationTimestamp: metav1.NewTime(w.clock.Now()),
 		Labels: map[string]string{olmv1alpha1.ChainLabel: chain}, Annotations: map[string]string{ext.ContentAnnotation: content, olmv1alpha1.ReferenceAnnotation: image},
 	}}
-	one.Spec.Revision = w.number
+	one.Spec.Revision, one.OwnerReferences = w.number, []metav1.OwnerReference{{Kind: "ClusterExtension", Name: chain, Controller: ptr.To(true)}}
 	w.revisions = append(w.revisions, one)
 	return one
 }

@@ -47,6 +47,8 @@ type pass struct {
 	places map[string]map[string]place
 	// exceptions are clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
+	// deleting is the reason why a deleted set is still there.
+	deleting string
 	// stopped is the reason why no rollout is proposed, and its message; empty when one may be.
 	stopped, stoppedMessage string
 	// refused is the host's error about a write that it does not accept.
@@ -61,7 +63,7 @@ var errUnknown = errors.New("not known yet")
 // reconcile brings one set up to date:
 //
 //  1. The set, its author, the clusters that it selects, and its rollouts.
-//  2. The children of a set that is deleted become extensions of their own.
+//  2. The children of a set that is deleted become extensions of their own, or are deleted.
 //  3. The newest rollout goes on: its progress is stored, and then the children are written.
 //  4. Children of clusters that left are deleted, or may be deleted by their users.
 //  5. The next rollout is proposed, when clusters would see a change that nobody approved.
@@ -83,13 +85,15 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	if err != nil || p == nil {
 		return err
 	}
+	var done bool
 	if p.set.DeletionTimestamp != nil {
-		return p.release(ctx)
+		done, err = p.release(ctx)
+	} else if done, err = p.keep(ctx); err == nil && !done {
+		err = p.goOn(ctx)
 	}
-	if done, err := p.keep(ctx); err != nil || done {
+	if done {
 		return err
 	}
-	err = p.goOn(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		p.refused = err
 	} else if err != nil {
@@ -104,6 +108,8 @@ func (p *pass) goOn(ctx context.Context) error {
 		if err := p.advance(ctx, active); err != nil {
 			return err
 		}
+	} else {
+		p.noteChanging(p.set.Name, 0)
 	}
 	if err := p.leaveBehind(ctx); err != nil {
 		return err
@@ -185,7 +191,7 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 // specDigest names the spec of a set, but for what changes no rollout.
 func specDigest(set *extensionset.Set) string {
 	spec := set.Spec
-	spec.Paused, spec.RolloutHistoryLimit, spec.RemovalPolicy = false, nil, ""
+	spec.Paused, spec.RolloutHistoryLimit, spec.RemovalPolicy, spec.TeardownPolicy = false, nil, "", ""
 	content, err := json.Marshal(spec)
 	if err != nil {
 		return "" // it was read from JSON

@@ -59,6 +59,34 @@ func (w *world) removal(policy string) {
 	})
 }
 
+// tearDown deletes the set, with a policy for its children.
+func (w *world) tearDown(policy string) {
+	w.Helper()
+	w.changeSet("alice", func(set *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(set.Object, policy, "spec", "teardownPolicy")
+	})
+	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
+	if err != nil {
+		w.Fatal(err)
+	}
+	set := stored.(*unstructured.Unstructured).DeepCopy()
+	if set.GetDeletionTimestamp() != nil {
+		return
+	}
+	now := metav1.NewTime(w.clock.Now())
+	set.SetDeletionTimestamp(&now)
+	set.SetGeneration(set.GetGeneration() + 1) // as k8s.io/apiserver does, pkg/registry/rest: BeforeDelete
+	if err := w.host.Tracker().Update(extensionset.Resource, set, ""); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// isFree is whether no finalizer keeps the set.
+func (w *world) isFree() bool {
+	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
+	return err != nil || len(stored.(*unstructured.Unstructured).GetFinalizers()) == 0
+}
+
 // letLeave lets the clusters leave that a rollout shows.
 func (w *world) letLeave(name string) {
 	w.Helper()
@@ -452,6 +480,63 @@ func TestScenarios(t *testing.T) {
 			w.removal("Delete")
 			w.until("it is deleted", func() bool { return w.child("c") == nil })
 		},
+		"with the policy Delete, a set that is deleted deletes its children, those of the last wave first": func(w *world) {
+			w.secret("c", "fleet=other")
+			w.until("c left", func() bool { return w.child("c").GetAnnotations()[ext.RolloutAnnotation] == "" })
+			w.clusters["b"].away = true
+			w.denied["edge.b"] = true
+			w.tearDown("Delete")
+			says := func(reason, message string) func() bool {
+				return func() bool {
+					found := w.set().Status.Exceptions
+					return len(found) == 1 && found[0].Cluster == "b" && found[0].Reason == reason && strings.Contains(found[0].Message, message)
+				}
+			}
+			w.until("its author cannot delete one", says(reasonDenied, "alice"))
+			if w.child("b") == nil {
+				w.Error("it is deleted although the author cannot do that")
+			}
+			w.until("an unreachable cluster holds up no wave", func() bool { return w.child("a") == nil && w.has("a") == "" })
+			delete(w.denied, "edge.b")
+			w.until("the unreachable one is named", says(reasonUnreachable, "Orphan"))
+			w.let(time.Minute)
+			if is := w.set().Status; w.child("b") != nil || w.has("b") == "" || !meta.IsStatusConditionTrue(is.Conditions, "Stalled") || is.Phase != "Deleting" {
+				w.Errorf("the set waits for b: %+v", is)
+			}
+			w.clusters["b"].away = false
+			w.until("the set is gone", w.isFree)
+			if child := w.child("c"); child == nil || child.GetAnnotations()[ext.SetAnnotation] != "" {
+				w.Errorf("the child of a cluster that left before: %v", child)
+			}
+		},
+		"a wave is deleted once the later ones are gone": func(w *world) {
+			for _, one := range w.clusters {
+				one.hangs = true // it has content until the test says so
+			}
+			w.tearDown("Delete")
+			w.until("the last wave is deleted", func() bool { return w.child("b") == nil && w.child("c") == nil })
+			w.let(time.Minute)
+			if w.child("a") == nil {
+				w.Error("the first wave is deleted while the last one has content")
+			}
+			w.clusters["b"].hangs, w.clusters["c"].hangs = false, false
+			w.until("the first wave is deleted", func() bool { return w.child("a") == nil })
+			if w.isFree() {
+				w.Error("the set is gone, and a has content")
+			}
+			w.clusters["a"].hangs = false
+			w.until("the set is gone", w.isFree)
+		},
+		"a set that is being deleted lets its children stay, once it says so": func(w *world) {
+			w.clusters["b"].hangs, w.clusters["c"].hangs = true, true
+			w.tearDown("Delete")
+			w.until("the last wave is deleted", func() bool { return w.child("b") == nil && w.child("c") == nil })
+			w.tearDown("Retain")
+			w.until("the set is gone", w.isFree)
+			if child := w.child("a"); child == nil || child.GetAnnotations()[ext.SetAnnotation] != "" {
+				w.Errorf("the child of a is %v", child)
+			}
+		},
 		"no answer about Secrets lets a cluster leave": func(w *world) {
 			w.blind = true
 			w.let(time.Minute)
@@ -603,6 +688,22 @@ func TestScenarios(t *testing.T) {
 			w.approve("edge-2")
 			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
 		},
+		"a set that has no clusters any more takes no place of those of other sets": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Pending")
+			if room := w.running.room(); room != maxChanging-1 {
+				w.Fatalf("there is room for %d", room)
+			}
+			w.changeSet("alice", func(set *unstructured.Unstructured) {
+				_ = unstructured.SetNestedStringMap(set.Object, map[string]string{"fleet": "none"}, "spec", "clusterSelector", "matchLabels")
+			})
+			w.until("the rollout has ended", func() bool { return w.rollout("edge-2").Status.Ended })
+			w.let(10 * time.Second)
+			if room := w.running.room(); room != maxChanging {
+				w.Errorf("there is room for %d", room)
+			}
+		},
 		"a freeze, and a closed window, let nothing begin": func(w *world) {
 			w.frozen = true
 			w.upgrade(2, "app:2", canary()...)
@@ -635,14 +736,8 @@ func TestScenarios(t *testing.T) {
 			if _, err := w.own.Tracker().Get(rolloutsResource, "", "edge-1"); err == nil {
 				w.Fatal("the first rollout is kept: the scenario shows nothing")
 			}
-			w.changeSet("alice", func(set *unstructured.Unstructured) {
-				now := metav1.NewTime(w.clock.Now())
-				set.SetDeletionTimestamp(&now)
-			})
-			w.until("the set is free", func() bool {
-				stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
-				return err != nil || len(stored.(*unstructured.Unstructured).GetFinalizers()) == 0
-			})
+			w.tearDown("Retain")
+			w.until("the set is free", w.isFree)
 			for _, name := range []string{"a", "b", "c"} {
 				if w.child(name) == nil || w.child(name).GetAnnotations()[ext.SetAnnotation] != "" {
 					w.Errorf("the child of %s is %v", name, w.child(name))
@@ -650,6 +745,9 @@ func TestScenarios(t *testing.T) {
 			}
 			if got := w.images("a", "b", "c"); got != "15 15 1" {
 				w.Errorf("the clusters have %s", got)
+			}
+			if got := w.shown(); got != "no rollout" {
+				w.Errorf("a rollout outlives its set: %s", got)
 			}
 		},
 	} {

@@ -65,6 +65,11 @@ func (p *pass) writeStatus(ctx context.Context) error {
 		phase, message, stalled = p.stopped, p.stoppedMessage, true
 	case p.refused != nil:
 		phase, message, stalled = "WriteRefused", text.Clip(p.refused.Error(), longestRefusal), true
+	case p.deleting != "":
+		phase, message, status.Phase = "Deleting", p.deleting, "Deleting"
+		if len(excepted) > 0 {
+			message, stalled = fmt.Sprintf("%s; %d cannot go on: see status.exceptions", message, len(excepted)), true
+		}
 	case len(excepted) > 0 && (phase == "Completed" || phase == ""):
 		phase, message, stalled = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(excepted), len(p.clusters)), true
 	}
@@ -125,10 +130,17 @@ func (p *pass) prune(ctx context.Context) error {
 		if !one.Status.Ended || one.Spec.Set.Digest == newest.Spec.Set.Digest && one.Spec.RequestedBy != newest.Spec.RequestedBy {
 			continue
 		}
-		uid := one.UID
-		if err := p.Rollouts.Delete(ctx, one.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting rollout %s, which is beyond the history: %w", one.Name, err)
+		if err := p.deleteRollout(ctx, one); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (p *pass) deleteRollout(ctx context.Context, one *olmv1alpha1.ClusterExtensionRollout) error {
+	uid := one.UID
+	if err := p.Rollouts.Delete(ctx, one.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting rollout %s, which nobody needs: %w", one.Name, err)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -277,38 +276,4 @@ func (p *pass) authorOf(child *unstructured.Unstructured, annotations map[string
 		return nil
 	}
 	return stamp
-}
-
-// release makes the children of a set that is deleted extensions of their own, and lets the set go.
-// Nothing in a cluster changes.
-func (p *pass) release(ctx context.Context) error {
-	if !slices.Contains(p.object.GetFinalizers(), finalizer) {
-		return nil
-	}
-	if newest := p.newest(); newest != nil && !newest.Status.Ended {
-		if err := p.supersede(ctx, newest); err != nil {
-			return err
-		}
-	}
-	children, known := p.Extensions.Children(p.set.Name)
-	if !known {
-		return nil
-	}
-	for _, live := range children {
-		annotations := maps.Clone(live.GetAnnotations())
-		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(extension.SetAnnotations(), key) })
-		if err := p.write(ctx, p.authorOf(live, annotations), live, live.GetName(), live.Object["spec"], nil, annotations); err != nil {
-			return err
-		}
-	}
-	if len(children) > 0 {
-		p.queue.AddAfter(p.set.Name, lookEvery) // until the watch has them
-		return nil
-	}
-	changed := p.object.DeepCopy()
-	changed.SetFinalizers(slices.DeleteFunc(changed.GetFinalizers(), func(one string) bool { return one == finalizer }))
-	if _, err := p.Host.Resource(extensionset.Resource).Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing the finalizer from ClusterExtensionSet %s: %w", p.set.Name, err)
-	}
-	return nil
 }
