@@ -46,8 +46,8 @@ func contentOf(child *unstructured.Unstructured, made *content) (string, error) 
 type Preview struct {
 	// Child has the image by digest.
 	Child *unstructured.Unstructured
-	// Version of the content, Before of the installed revision, or their images; empty for none.
-	Version, Before string
+	// Version of the content, or its image.
+	Version string
 	// After names the content.
 	After string
 
@@ -124,9 +124,6 @@ func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructu
 		child.SetAnnotations(annotations)
 	}
 	out := &Preview{Child: child, Version: cmp.Or(desired.of(made).bundle.Version, made.reference), making: making{s, desired}, content: made}
-	if installed := s.installed(); installed != nil {
-		out.Before = cmp.Or(installed.Annotations[olmv1alpha1.VersionAnnotation], installed.Annotations[olmv1alpha1.ReferenceAnnotation])
-	}
 	if out.After, err = contentOf(child, made); err != nil {
 		return nil, stop(status.Invalid, err.Error(), "")
 	}

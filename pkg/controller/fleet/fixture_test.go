@@ -592,11 +592,15 @@ func (e extensions) Preview(_ context.Context, child *unstructured.Unstructured,
 	e.previews++
 	cluster := child.GetAnnotations()[ext.TargetAnnotation]
 	image := asked(child)
-	return &extension.Preview{Child: child, Version: image, Before: e.has(cluster), After: e.content(image, e.clusters[cluster].more)}, nil
+	return &extension.Preview{Child: child, Version: image, After: e.content(image, e.clusters[cluster].more)}, nil
 }
 
-func (extensions) Diff(context.Context, *extension.Preview) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
-	return &olmv1alpha1.RevisionDiff{Summary: olmv1alpha1.DiffSummary{Added: 1}}, nil
+func (e extensions) Diff(_ context.Context, p *extension.Preview) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	diff := &olmv1alpha1.RevisionDiff{Summary: olmv1alpha1.DiffSummary{Added: 1}}
+	if newest := e.newest(p.Child.GetName()); newest != nil {
+		diff.From = newest.Name
+	}
+	return diff, nil
 }
 
 // reader reads revisions.

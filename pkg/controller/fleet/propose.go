@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -352,10 +353,19 @@ func (p *pass) group(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRoll
 		if err != nil {
 			return err
 		}
-		group := olmv1alpha1.RolloutGroup{Change: one.Change, Clusters: one.Clusters, From: first.Before, To: first.Version, Extension: &olmv1alpha1.Manifest{Raw: child}}
+		group := olmv1alpha1.RolloutGroup{Change: one.Change, Clusters: one.Clusters, To: first.Version, Extension: &olmv1alpha1.Manifest{Raw: child}}
 		diff, stopped := p.Extensions.Diff(ctx, first)
 		if stopped != nil {
 			return fmt.Errorf("comparing what cluster %s has with what it would get: %s", one.Clusters[0], stopped.Message)
+		}
+		revisions, err := p.revisionsOf(ctx, one.Clusters[0])
+		if err != nil {
+			return err
+		}
+		for i := range revisions {
+			if annotations := revisions[i].Annotations; revisions[i].Name == diff.From {
+				group.From = cmp.Or(annotations[olmv1alpha1.VersionAnnotation], annotations[olmv1alpha1.ReferenceAnnotation])
+			}
 		}
 		content, err := fit(diff, min(maxDiff, maxDiffs-size))
 		if err != nil {

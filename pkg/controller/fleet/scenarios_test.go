@@ -211,6 +211,11 @@ func TestScenarios(t *testing.T) {
 			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
 			w.clusters["b"].fails = false
 			w.upgrade(3, "app:1", canary()...)
+			for _, group := range w.rollout("edge-3").Spec.Groups { // b has a part of the version that failed
+				if group.From != "app:2" || group.To != "app:1" {
+					w.Errorf("clusters %v go from %s to %s", group.Clusters, group.From, group.To)
+				}
+			}
 			w.becomes("edge-3 Completed: a Succeeded, b Succeeded")
 			if image, _, _ := unstructured.NestedString(w.child("b").Object, "spec", "source", "image", "ref"); image != "app:1" {
 				w.Errorf("cluster b is asked for %s", image)

@@ -8059,7 +8059,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) com
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the version that the clusters have; empty for an installation.",
+							Description: "from is the version of the newest revision of the clusters, with which the diff compares, also one that failed; empty for an installation.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -113,7 +113,8 @@ type RolloutGroup struct {
 	// clusters by name.
 	// +listType=set
 	Clusters []string `json:"clusters"`
-	// from is the version that the clusters have; empty for an installation.
+	// from is the version of the newest revision of the clusters, with which the diff compares, also
+	// one that failed; empty for an installation.
 	// +optional
 	From string `json:"from,omitempty"`
 	// to is the version that the clusters get.

@@ -17,7 +17,8 @@ type RolloutGroupApplyConfiguration struct {
 	Change *string `json:"change,omitempty"`
 	// clusters by name.
 	Clusters []string `json:"clusters,omitempty"`
-	// from is the version that the clusters have; empty for an installation.
+	// from is the version of the newest revision of the clusters, with which the diff compares, also
+	// one that failed; empty for an installation.
 	From *string `json:"from,omitempty"`
 	// to is the version that the clusters get.
 	To *string `json:"to,omitempty"`
