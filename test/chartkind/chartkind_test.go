@@ -1,11 +1,11 @@
 //go:build integration
 
-// Package chartkind_test installs custom resources with charts: with plain kubectl, the real
-// program, a control plane whose Deployments become Available, a registry on loopback, and the
-// example of artifacts/examples/central.
+// Package chartkind_test tests custom resources that are installed with charts. It uses plain
+// kubectl, the real program, a control plane whose Deployments become Available, a registry on
+// loopback, and the example in artifacts/examples/central.
 //
-// All scenarios share one control plane, one server and one registry. Each has a namespace of
-// its own:
+// All scenarios share one control plane, one server and one registry. Each has a namespace of its
+// own:
 //
 //	go test ./test/chartkind -run 'TestChartKinds/Design'
 package chartkind_test

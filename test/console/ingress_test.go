@@ -60,7 +60,7 @@ func (in *ingress) leadTo(pod *behind) {
 			defer in.mu.Unlock()
 			r.Out.Header.Set("Authorization", "Bearer "+in.token)
 		},
-		// The answers of the console are compressed already, for who accepts it.
+		// The console already compresses its answers for clients that accept that.
 		Transport:    &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pod.trusted, ServerName: "localhost", MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, DisableCompression: true},
 		ErrorLog:     in.Config.ErrorLog,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },

@@ -140,7 +140,7 @@ func (p *provider) change(change func()) {
 	change()
 }
 
-// GetClientByClientID makes clients public ones of a browser.
+// GetClientByClientID returns the client as a public client of a browser.
 func (p *provider) GetClientByClientID(ctx context.Context, id string) (op.Client, error) {
 	known, err := p.Storage.GetClientByClientID(ctx, id)
 	if err != nil {

@@ -35,9 +35,9 @@ const (
 	manyRevisions  = 5
 )
 
-// TestScale measures the overview of 1,000 extensions with 5,000 revisions: of a cluster that
-// answers at once, where what is measured is the console and the browser; and of Penstock, which
-// has made them. It is for make bench SUITE=console.
+// TestScale measures the overview of 1,000 extensions with 5,000 revisions. First a fake cluster
+// answers at once, which measures only the console and the browser. Then Penstock serves revisions
+// that it has created. make bench SUITE=console runs it.
 func TestScale(t *testing.T) {
 	if os.Getenv("BENCH") != "console" {
 		t.Skip("make bench SUITE=console runs it")

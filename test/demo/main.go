@@ -1,11 +1,11 @@
-// Command demo shows Penstock at work on a real Kubernetes control plane, in
-// acts whose claims are checked: what does not hold ends it with a non-zero
-// exit. `make demo` runs it. These variables change it:
+// Command demo shows Penstock on a real Kubernetes control plane, in acts with checked claims: a
+// claim that does not hold ends it with a non-zero exit. `make demo` runs it. These variables
+// change it:
 //
 //	FROM, TO   directories of plain manifests to install and to upgrade to
-//	NAME       what to call the extension, with FROM
+//	NAME       the name of the extension, with FROM
 //	FLEET      1 plays the acts about one extension on many clusters instead
-//	SILENCE    how many seconds of silence to listen to at the end (60)
+//	SILENCE    the seconds of silence to listen to at the end (60)
 //	KEEP       1 leaves the cluster and Penstock running
 //	PENSTOCK   the program (bin/penstock)
 package main

@@ -20,9 +20,9 @@ const (
 
 // settings are the options of a run.
 type settings struct {
-	// From, To and Stuck are directories of manifests as one types them. To is
-	// empty when there is nothing to upgrade to; Stuck when the stuck upgrade
-	// is to be made from the newest of the others.
+	// From, To and Stuck are directories of manifests, as written on the command line. To is empty
+	// without an upgrade. Stuck is empty if the stuck upgrade is derived from the newest of the
+	// others.
 	From, To, Stuck string
 	// Plans is the directory of the example of a ConfigurationPlan.
 	Plans string
@@ -37,9 +37,9 @@ type settings struct {
 	// Image is the folder of an image of Penstock, in the layout of the OCI: then its
 	// program runs from its files, as the Pod of artifacts/deploy/embedded. Empty is none.
 	Image string
-	// Fleet plays the acts about many clusters, and no others.
+	// Fleet plays only the acts about many clusters.
 	Fleet bool
-	// Acts is the number of acts to play, from the first; 0 is all of them.
+	// Acts is the number of acts to play, from the first; 0 plays all.
 	Acts int
 }
 

@@ -55,7 +55,7 @@ func classify(requests plane.Requests) traffic {
 	return t
 }
 
-// String lists what there was: "4 watches renewed, 30 renewals of its lease".
+// String lists the requests, such as "4 watches renewed, 30 renewals of its lease".
 func (t traffic) String() string {
 	var parts []string
 	for i, kind := range harmless() {

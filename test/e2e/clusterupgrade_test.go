@@ -42,8 +42,9 @@ func minors(t *testing.T) (names, folders []string) {
 	return names, folders
 }
 
-// TestClusterUpgrade takes a control plane through the minors under a running Penstock. An earlier revision
-// has a version that 1.37 does not serve: readiness says so, the rollback fails, and teardown works.
+// TestClusterUpgrade upgrades a control plane through several minors under a running Penstock. An
+// earlier revision has an API version that 1.37 does not serve: readiness reports it, the rollback
+// fails, and teardown works.
 func TestClusterUpgrade(t *testing.T) {
 	if os.Getenv("UPGRADE") == "" {
 		t.Skip("UPGRADE=1 restarts kube-apiserver of one minor after the other, some minutes")

@@ -1,13 +1,11 @@
 //go:build integration
 
-// Package e2e_test does with plain kubectl, through the real aggregator and with
-// the real program, what a user does: it writes revisions, reads them, rolls
-// them out on a control plane whose Deployments become Available, meddles with
-// what was rolled out, and cleans up.
+// Package e2e_test tests the program as a user runs it: with plain kubectl, through the real
+// aggregator. It writes and reads revisions, rolls them out on a control plane whose Deployments
+// become Available, changes the rolled out objects, and cleans up.
 //
-// All scenarios of a test share one control plane and one server. Each has
-// extension names, a namespace and kinds of its own, so that they do not disturb
-// each other:
+// All scenarios of a test share one control plane and one server. Each has extension names, a
+// namespace and kinds of its own, so that they do not disturb each other:
 //
 //	go test ./test/e2e -run 'TestPenstock/Rollout/Drift'
 package e2e_test
@@ -55,8 +53,8 @@ func TestPenstock(t *testing.T) {
 	w.run("OwnRights", ownRights)
 }
 
-// TestStores: stores that are lost, restored and given up, in a cluster that has
-// had others. Each scenario has servers of its own, one after the other.
+// TestStores: stores are lost, restored and replaced in a cluster that had other stores. Each
+// scenario runs servers of its own, one after the other.
 func TestStores(t *testing.T) {
 	t.Parallel()
 	w := host(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/receiver"
 )
 
-// TestNotifications: receivers are notified of what happens, whatever becomes of them and of the
-// process, and nobody else is.
+// TestNotifications: receivers get all events, despite failures of receivers and of the process.
+// Nobody else gets any.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	const key, rotated = "0123456789abcdef", "fedcba9876543210"

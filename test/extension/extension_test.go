@@ -1,11 +1,11 @@
 //go:build integration
 
-// Package extension_test installs packages of catalogs by ClusterExtensions: with plain
-// kubectl, the real program, a control plane whose Deployments become Available, and a
+// Package extension_test tests the installation of catalog packages by ClusterExtensions. It uses
+// plain kubectl, the real program, a control plane whose Deployments become Available, and a
 // registry on loopback.
 //
-// All scenarios share one control plane, one server and one registry. Each has packages,
-// catalogs, extensions and a namespace of its own, so that they do not disturb each other:
+// All scenarios share one control plane, one server and one registry. Each has packages, catalogs,
+// extensions and a namespace of its own, so that they do not disturb each other:
 //
 //	go test ./test/extension -run 'TestExtensions/Loop/Install'
 package extension_test

@@ -85,7 +85,7 @@ func (m *mortal) armOnce(n int, flags []string) (behind func() string) {
 	})
 }
 
-// TestGateMany: with FULL=1, 200 extensions go to Helm at once and come back.
+// TestGateMany: with FULL=1, 200 extensions are handed to Helm at once, and back.
 func TestGateMany(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it takes minutes: FULL=1")

@@ -30,9 +30,9 @@ var (
 	replicaSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 )
 
-// TestGate: an extension goes to Helm and comes back, and nothing in the cluster notices; the
-// Secrets of the release go after the first upgrade. With FULL=1 it goes twice, and once more
-// with an upgrade by Helm. The steps share a control plane, and follow each other.
+// TestGate: an extension is handed to Helm and back, without a change of its objects. The Secrets
+// of the release are deleted after the first upgrade. With FULL=1 it is handed over twice, and once
+// more with an upgrade by Helm. The steps share a control plane, and run in order.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	w := start(t).in(t, "gate")

@@ -36,8 +36,8 @@ func killed(w shared) {
 	})
 }
 
-// TestLeaders: with FULL=1, the replica that leads is killed at the same points, and another one
-// goes on.
+// TestLeaders: with FULL=1, the leading replica is killed at the same points, and another replica
+// continues.
 func TestLeaders(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("each change of the leader takes up to 15 s: FULL=1")

@@ -39,9 +39,9 @@ type skewed struct {
 	set *replicas.Set
 }
 
-// TestSkew: with FULL=1, of two replicas one has the gate on and one off. It is told, the leader
-// alone acts, and the leader changes in the middle of a handover, on both ways: nothing is made
-// anew, nothing is restarted, and nothing is lost from history.
+// TestSkew: with FULL=1, one of two replicas has the gate on and the other off. That is reported,
+// and only the leader acts. The leader changes in the middle of a handover, in both directions: no
+// object is recreated, no workload is restarted, and no history is lost.
 func TestSkew(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("each change of the leader takes up to 15 s: FULL=1")

@@ -125,9 +125,9 @@ containers: [{name: main, image: "` + workloadImage + `", args: [-exit=7]}]}}}}`
 	}
 }
 
-// TestCauses rolls out Pods that a kubelet runs, or cannot run. Penstock's conditions and
-// `kubectl penstock why` say why soon after the kubelet knows, the next phase waits, and rollbacks
-// and deletions end.
+// TestCauses rolls out Pods that a kubelet runs, or cannot run. Penstock's conditions and `kubectl
+// penstock why` name the cause soon after the kubelet knows it. The next phase waits, and rollbacks
+// and deletions complete.
 func TestCauses(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	image, err := plane.ProgramImage(goBuild(t, "./workload"))

@@ -35,8 +35,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDown: the cluster of make cluster-up NODE=real is reached from outside of its namespaces,
-// runs containers of images that it is given, and make cluster-down leaves nothing of it.
+// TestDown: the cluster of make cluster-up NODE=real can be reached from outside of its namespaces,
+// and runs containers of imported images. make cluster-down leaves nothing behind.
 func TestDown(t *testing.T) {
 	top, err := os.MkdirTemp("", "penstock-node-test-")
 	if err != nil {

@@ -56,9 +56,9 @@ func (i *installation) in(t *testing.T) *installation {
 	return &other
 }
 
-// TestInstalled installs Penstock's image on a real node, as docs/operations/install.md says, gives it
-// the troubles of a Pod, and uninstalls it. Nothing that it has rolled out is lost or changed, and
-// nothing of it is left.
+// TestInstalled installs Penstock's image on a real node by docs/operations/install.md, causes the
+// usual failures of a Pod, and uninstalls it. No rolled out object is lost or changed, and nothing
+// of Penstock remains.
 func TestInstalled(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	importImages(t, c)

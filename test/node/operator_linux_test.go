@@ -84,8 +84,8 @@ func fetchOperators(ctx context.Context) error {
 }
 
 // TestOperator installs cert-manager by its own chart, upgrades it, and rolls it back. Its
-// controllers run, and call its webhooks through kube-apiserver. Issuers stay ready, certificates are
-// issued, and wrong ones are refused before, during and after each.
+// controllers run, and kube-apiserver calls its webhooks. Before, during and after each step,
+// issuers are ready, certificates are issued, and invalid ones are refused.
 func TestOperator(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	images := registry.Serve(t)

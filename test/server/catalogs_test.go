@@ -28,10 +28,9 @@ const lampCatalog = `{"schema":"olm.package","name":"lamp","defaultChannel":"sta
 {"schema":"olm.bundle","package":"lamp","name":"lamp.v1.0.0","image":"r.example/lamp:1","properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.0.0"}}]}
 `
 
-// TestClusterCatalogs runs the program with the rights of artifacts/deploy. A definition of
-// somebody else is used and stays; a catalog is pulled and served over TLS without
-// credentials. Where there is none, the definition comes with registration, and unregister
-// takes it when nobody uses it.
+// TestClusterCatalogs runs the program with the rights of artifacts/deploy. An existing definition
+// is used and stays. A catalog is pulled, and served over TLS without credentials. Without a
+// definition, registration creates it, and unregister deletes it if it is not used.
 func TestClusterCatalogs(t *testing.T) {
 	c := borrow(t)
 	program := penstock.Build(t)

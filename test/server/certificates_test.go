@@ -40,8 +40,8 @@ const (
 	system     = "--namespace=penstock-system"
 )
 
-// TestCertificates is about what lets the host believe us: it is repaired when
-// somebody breaks it, and changes without anybody noticing.
+// TestCertificates: the certificates that the host trusts are repaired after a change, and renewed
+// without failing requests.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)

@@ -66,9 +66,9 @@ type servedHost struct {
 	dir string
 }
 
-// TestManners compares the manners of our types with those of the host's, with
-// kube-controller-manager and without controllers of ours. Then the cluster serves
-// what else needs the controller-manager.
+// TestManners compares the API behaviour of our types with the host's types, with
+// kube-controller-manager and without our controllers. Then other tests that need the controller
+// manager use the cluster.
 func TestManners(t *testing.T) {
 	t.Parallel()
 	ctrllog.SetLogger(klog.Background())

@@ -191,7 +191,7 @@ func (s *subject) answered(what string, c call) reply {
 func (a reply) version() string { return fmt.Sprint(at(a.body, "metadata", "resourceVersion")) }
 func (a reply) uid() string     { return fmt.Sprint(at(a.body, "metadata", "uid")) }
 
-// String is the code, and for a Status all that a program can rely on.
+// String returns the code, and for a Status all fields on which a program can rely.
 func (a reply) String() string {
 	text := fmt.Sprintf("HTTP%d", a.code)
 	if a.body["kind"] == "Status" {

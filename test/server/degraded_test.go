@@ -93,8 +93,8 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	})
 }
 
-// Somebody edits the witness by hand, and the server restarts: that must not
-// take discovery away, and goes over as soon as the witness is mended.
+// TestWitnessEditedByHand: after an edit of the witness the restarted server is degraded, but still
+// serves discovery. It recovers as soon as the witness is repaired.
 func TestWitnessEditedByHand(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

@@ -29,8 +29,8 @@ import (
 
 const deployFolder = "../../artifacts/deploy/"
 
-// TestDeploy tries what artifacts/deploy has on a real kube-apiserver. No kubelet
-// runs the Pods here: the program runs in their name in TestLeastRights.
+// TestDeploy applies artifacts/deploy to a real kube-apiserver. No kubelet runs the Pods here;
+// TestLeastRights runs the program as their user.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs(pod.Routing))

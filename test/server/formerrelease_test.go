@@ -162,8 +162,8 @@ func ofWorkload(key string) bool {
 	return strings.Contains(key, "/shop/") || strings.Contains(key, "/harbor/harbor") || strings.HasPrefix(key, "/registry/operator.openshift.io/kubedeschedulers/")
 }
 
-// TestFormerReleases upgrades what each former release has left behind. FORMER_PROGRAM names the program
-// of a release, to which the store goes back then: hack/release-store.sh.
+// TestFormerReleases upgrades the installation of each earlier release. With FORMER_PROGRAM, the
+// program of a release, the store is downgraded again: hack/release-store.sh.
 func TestFormerReleases(t *testing.T) {
 	t.Parallel()
 	program := penstock.Build(t)

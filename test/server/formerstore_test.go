@@ -31,9 +31,8 @@ import (
 // format 2 wrote them, when it was asked to create the revisions 1 to 3 of argocd.
 const formerStore = "testdata/store-format-1.json"
 
-// TestFormerStore: a store of format 1 is opened and served, byte for byte. The next
-// revision is a delta in it. Deleted content is collected, and the store gets
-// smaller.
+// TestFormerStore: a store of format 1 is opened, and served byte for byte. The next revision is
+// stored as a delta. Deleted content is collected, and the store shrinks.
 func TestFormerStore(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

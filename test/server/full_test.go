@@ -169,8 +169,8 @@ func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 	})
 }
 
-// The embedded etcd is full of history, which is forgotten; then of what is in use,
-// which needs a larger quota.
+// TestEmbeddedStoreFull: the embedded etcd is first full of history, which is compacted, and then
+// full of live data, which needs a larger quota.
 func TestEmbeddedStoreFull(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -238,8 +238,8 @@ func TestEmbeddedStoreOverQuota(t *testing.T) {
 	goesOn(t, c, p, "after")
 }
 
-// One user writes as much as they may: others have room left, and an administrator has no share.
-// Deleting and archiving go on for that user.
+// TestStoreShare: one user writes as much as allowed. Other users still have room, and an
+// administrator has no share. The user can still delete and archive.
 func TestStoreShare(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -303,7 +303,8 @@ func largeRevision(n int, value []byte) string {
 "metadata":{"name":"large%d","namespace":"default"},"binaryData":{"k":%q}}}]}]}}`, n, n, base64.StdEncoding.EncodeToString(value[:900<<10]))
 }
 
-// An etcd elsewhere is full: those who run it make room, and Penstock goes on.
+// TestExternalStoreFull: an external etcd is full. Its administrators make room, and Penstock
+// continues.
 func TestExternalStoreFull(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

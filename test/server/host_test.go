@@ -217,7 +217,7 @@ func TestMissingRights(t *testing.T) {
 	writes(t, c)
 }
 
-// A host that lacks what our library would like to have is served all the same.
+// TestOlderHost: a host that lacks optional features of the library is supported.
 func TestOlderHost(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs("--emulated-version=1.34"))
@@ -232,7 +232,7 @@ func writes(t *testing.T, c *cluster.Cluster) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 }
 
-// The host's policies judge what is in a revision.
+// TestHostPolicies: the host's policies apply to the content of a revision.
 func TestHostPolicies(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

@@ -97,7 +97,7 @@ func lease(t *testing.T, c *cluster.Cluster) (*coordinationv1.Lease, kubernetes.
 	return lease, client
 }
 
-// Losing the lease ends the controllers and nothing else, and they come back.
+// TestLeadership: losing the lease ends only the controllers, and they start again.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -138,8 +138,8 @@ func TestLeadership(t *testing.T) {
 	}
 }
 
-// A process that was killed cannot give its lease back. It must not wait for it
-// when it comes back.
+// TestLeaseOfKilledProcess: a killed process cannot release its lease. After a restart it must not
+// wait for the lease to expire.
 func TestLeaseOfKilledProcess(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -171,7 +171,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	await(t, "the second term", second.began)
 }
 
-// Two replicas share an etcd: both serve, one leads, and the other takes over.
+// TestReplicas: of two replicas on one etcd, both serve and one leads. The other takes over.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -227,8 +227,8 @@ func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
 	})
 }
 
-// TestManyTerms loses the lease again and again: each term ends, a new one begins, and
-// nothing of the former ones is left. TERMS=100 makes it a hundred.
+// TestManyTerms loses the lease repeatedly: each term ends, a new one begins, and nothing of the
+// earlier terms remains. TERMS=100 runs a hundred.
 func TestManyTerms(t *testing.T) {
 	t.Parallel()
 	terms := 8

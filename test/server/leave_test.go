@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestLeave: an installation by manifests never keeps the cluster from deleting namespaces: while
-// its program never starts, and after it is deleted, in any order. The cluster restricts who may
-// set owners, as OpenShift does.
+// TestLeave: an installation by manifests never blocks the deletion of namespaces, even if its
+// program never starts, or after it is deleted in any order. The cluster restricts the setting of
+// owners, like OpenShift.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Workloads(), cluster.APIServerArgs(pod.Routing, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"))

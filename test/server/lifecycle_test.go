@@ -33,8 +33,8 @@ func revisionsResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
 }
 
-// A restart is only unnoticed when it is short, and kube-controller-manager
-// always watches.
+// TestStopsAtOnceWhileOthersWatch: a stop is fast despite open watches, which
+// kube-controller-manager always has.
 func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -70,8 +70,8 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	}
 }
 
-// TestPortInUse: a port that somebody else has ends the start before anything is written, also
-// that of a companion; the port of the API is free again then.
+// TestPortInUse: an occupied port, also a companion's, ends the start before anything is written.
+// Then the API's port is free again.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -99,7 +99,7 @@ func TestPortInUse(t *testing.T) {
 	start(t, again)
 }
 
-// Registration stays over a restart on another port, and is brought up to date.
+// TestRestart: the registration stays after a restart on another port, and is updated.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -136,9 +136,8 @@ func TestRestart(t *testing.T) {
 	c.MustKubectl("get", "clusterrole", "penstock-view")
 }
 
-// A server that comes back on its port is found by requests at once. None of
-// them may be taken for a stranger's: clients give up on 401 and 403, where they
-// try again on 503.
+// TestNobodyIsAStrangerAfterRestart: a restarted server gets requests at once, and must not answer
+// any of them with 401 or 403. Clients give up on these, but retry after a 503.
 func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -202,7 +201,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	c.MustKubectl("get", "cer")
 }
 
-// kube-apiserver verifies the Service's name, whatever it dials.
+// TestCertificate: kube-apiserver verifies the Service's name, whatever address it dials.
 func TestCertificate(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -279,8 +278,8 @@ func tryGet(ctx context.Context, config *rest.Config, path string) (body string,
 	return penstock.Get(ctx, config, path)
 }
 
-// TestKill kills the program and starts it again: what was acknowledged is
-// there, and nobody waits for a lease or a lock.
+// TestKill kills the program and starts it again: acknowledged writes exist, and the start waits
+// for no lease or lock.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

@@ -51,8 +51,7 @@ type monitored struct {
 	server *penstock.Server
 }
 
-// TestMonitoring is about what a user on call has: metrics, events, alerts and
-// runbooks, of the program as it is.
+// TestMonitoring tests metrics, events, alerts and runbooks with the real program.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

@@ -30,9 +30,9 @@ const trialCatalog = `{apiVersion: olm.operatorframework.io/v1, kind: ClusterCat
 	metadata: {name: trial, annotations: {penstock.dev/catalog-image-template: "registry.invalid/catalog:v{kube_major_version}.{kube_minor_version}"}},
 	spec: {availabilityMode: Unavailable, source: {type: Image, image: {ref: "registry.invalid/catalog:v0"}}}}`
 
-// TestMove follows docs/operations/install.md from a trial outside of the cluster to an
-// installation in it. Everything that Penstock serves is the same afterwards, and no object in
-// the cluster changes.
+// TestMove runs the steps of docs/operations/install.md that move a trial outside of the cluster
+// into the cluster. Penstock serves the same objects afterwards, and no object in the cluster
+// changes.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Workloads())

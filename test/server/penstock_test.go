@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// TestMain does what the program does once, before it serves.
+// TestMain does the same as the program before it serves.
 func TestMain(m *testing.M) {
 	if database.IsStoreProcess(os.Args) {
 		os.Exit(database.RunStoreProcess())

@@ -140,8 +140,8 @@ func rollbackTo(number int) []string {
 	return []string{"create", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/lighthouse-%d/rollback", number), "-f", "-"}
 }
 
-// A user who may write revisions and nothing else gets nothing done by them; one who has
-// the rights does.
+// TestPrivileges: a user who may only write revisions gains no effect in the cluster by them. A
+// user with the rights to the objects does.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -296,7 +296,7 @@ func (p requesters) requester() {
 	}
 }
 
-// A host that does not answer is no reason to do what nobody was asked about.
+// TestPrivilegesWithoutHost: while the host does not answer, nothing is allowed.
 func TestPrivilegesWithoutHost(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -317,8 +317,8 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 	}
 }
 
-// Headers of the front proxy without its certificate, and of impersonation without
-// the right to, make nobody Penstock itself.
+// TestPrivilegesForgedHeaders: headers of the front proxy without its certificate, and
+// impersonation headers without the right, do not make a user Penstock itself.
 func TestPrivilegesForgedHeaders(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -378,7 +378,7 @@ type line struct {
 	down       bool
 }
 
-// Kubeconfig is that of an administrator who uses the line.
+// Kubeconfig returns an administrator's kubeconfig that uses the line.
 func (l *line) Kubeconfig() string { return l.kubeconfig }
 
 func newLine(t *testing.T, c *cluster.Cluster) *line {

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// TestReplicasUnderFaults is a taste of `make test-slice N=faults FAULTS=all`: three replicas on three
-// members of etcd lose a member and the leader, and the next leader is updated, while
-// clients write. No acknowledged write is lost or done twice, and nobody notices the
+// TestReplicasUnderFaults is a short version of `make test-slice N=faults FAULTS=all`. Three
+// replicas on three members of etcd lose a member and the leader, and the next leader is updated,
+// while clients write. No acknowledged write is lost or executed twice, and no request fails by the
 // update.
 func TestReplicasUnderFaults(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ type rolled struct {
 	server   *penstock.Server
 }
 
-// TestRollback is onFailure, what a rollback holds, the freeze, the deletion budget, and the time
-// that a rollout has to stay as it is, with the program itself.
+// TestRollback tests with the real program: onFailure, the hold of a rollback, the freeze, the
+// deletion budget, and the soak time of a rollout.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

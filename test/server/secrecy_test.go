@@ -31,7 +31,7 @@ func (s secrecy) in(t *testing.T) secrecy {
 	return s
 }
 
-// TestSecrecy: no read shows a user what the user must not see.
+// TestSecrecy: no read shows a user confidential content.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

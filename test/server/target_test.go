@@ -41,8 +41,8 @@ func (w *hostAndTarget) in(t *testing.T) *hostAndTarget {
 	return &one
 }
 
-// TestTarget: everything is rolled out into another cluster, and nothing into the
-// host, whatever happens on the way.
+// TestTarget: everything is rolled out into another cluster and nothing into the host, despite
+// faults.
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	w := &hostAndTarget{Cluster: cluster.Start(t), target: cluster.Start(t), program: penstock.Build(t), dir: dataDir(t)}

@@ -22,9 +22,8 @@ import (
 // recordsPrefix is the prefix of the keys of revisions in the store.
 const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisions/"
 
-// TestStoreUnreadable: a write that would make a record that nobody can read is refused, and an
-// existing one holds its own extension and nothing else, also after a restart, until it is given
-// up.
+// TestStoreUnreadable: a write of a record that would be unreadable is refused. An existing
+// unreadable record blocks only its own extension, also after a restart, until it is archived.
 func TestStoreUnreadable(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

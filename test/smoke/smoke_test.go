@@ -1,15 +1,15 @@
 //go:build integration
 
-// Package smoke_test is a tour of Penstock: each scenario shows one capability whole, once, as a
-// user meets it. Read tour for the contents, and a file for how the capability is used.
+// Package smoke_test is a tour of Penstock: each scenario shows one capability once, as a user sees
+// it. The function tour lists them, and each file shows the use of a capability.
 //
-// All scenarios share one control plane and one process of Penstock, and run at the same time,
-// each in a namespace of its own name:
+// All scenarios share one control plane and one process of Penstock, and run concurrently, each in
+// a namespace of its own name:
 //
 //	go test ./test/smoke -run 'TestPenstock/Tour/Drift'
 //
 // The scenarios after the tour need the cluster for themselves. The last one kills Penstock.
-// Every other detail of a capability is tested where test/framework says.
+// test/framework lists the packages that test the details.
 package smoke_test
 
 import (

@@ -1,12 +1,10 @@
-// Package soak lives with Penstock for minutes as unkindly as it can: extensions
-// are upgraded, paused, archived and deleted, their objects edited, robbed of
-// labels and deleted, definitions removed, and the process killed. In the end every
-// chain must be as the rule says, the process must not have grown, and the audit
-// log must not have one write to an object that no revision named.
+// Package soak runs Penstock for minutes under disturbances. Extensions are upgraded, paused,
+// archived and deleted. Their objects are edited, unlabelled and deleted, definitions are removed,
+// and the process is killed. In the end every chain must match the rule, the process must not have
+// grown, and the audit log must have no write to an object without a revision.
 //
-// With FAULTS it is three replicas on an external etcd that have to live through kills,
-// cut networks and frozen processes (see package replicas), and what is judged is every
-// write that was acknowledged.
+// With FAULTS it runs three replicas on an external etcd, with kills, cut networks and frozen
+// processes (see package replicas), and checks every acknowledged write.
 //
-// It is run by `make test-slice N=soak`, not by `make test`.
+// `make test-slice N=soak` runs it; `make test` does not.
 package soak

@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// TestFaults is three replicas on three members of etcd, to which happens what FAULTS
-// asks for.
+// TestFaults runs three replicas on three members of etcd, with the faults in FAULTS.
 func TestFaults(t *testing.T) {
 	list := os.Getenv("FAULTS")
 	if list == "" {

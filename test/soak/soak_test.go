@@ -46,8 +46,8 @@ func readSettings(t *testing.T, usual time.Duration) settings {
 	return s
 }
 
-// TestSoak is the whole of it. Trouble comes with kills first, then, for the last
-// third of the time, twice without, so that one process can be seen to grow.
+// TestSoak runs all disturbances: first with kills, and then, for the last third of the time, twice
+// without, so that growth of a single process shows.
 func TestSoak(t *testing.T) {
 	if os.Getenv("SOAK") == "" || os.Getenv("FAULTS") != "" {
 		t.Skip("it takes minutes: run it by `make test-slice N=soak`")

@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package template_test has the images of catalogs follow templates, on a real control plane
-// with the real program. All scenarios share both; each has a namespace and kinds of its own:
+// Package template_test tests images of catalogs with templates, on a real control plane with the
+// real program. All scenarios share both; each has a namespace and kinds of its own:
 //
 //	go test ./test/template -run 'TestTemplates/Design'
 package template_test

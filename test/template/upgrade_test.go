@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// TestUpgrade restarts kube-apiserver in one version after the other: the image follows, and
-// the condition keeps its time. The tools of the slice v1.35 must be there; the first story of the
-// design, as far as its catalog goes.
+// TestUpgrade restarts kube-apiserver in one version after the other: the image is updated, and the
+// condition keeps its time. It is the first story of the design, as far as its catalog is
+// concerned. It needs the tools of the slice v1.35.
 func TestUpgrade(t *testing.T) {
 	if !isFull() {
 		t.Skip("FULL=1 restarts kube-apiserver of 1.34 as 1.35 and 1.36, some minutes")

@@ -1,4 +1,5 @@
-// Package collection measures what collecting old manifests takes from those who read and write.
+// Package collection measures the effect of collecting old manifests on concurrent reads and
+// writes.
 package collection
 
 import (
@@ -29,10 +30,9 @@ const (
 	extensions, revisions, objects = 1000, 5, 13
 )
 
-// TestCollection measures, on an embedded etcd that syncs to the disk: how long it takes to
-// look at 5,000 revisions when nothing is to be collected, to collect 4,000 and then all of
-// them, to check the store, and to give its free pages back, and how long a client that
-// reads and one that writes wait at most meanwhile.
+// TestCollection measures on an embedded etcd that syncs to disk. It measures the time to examine
+// 5,000 revisions without garbage, to collect 4,000 and then all of them, to check the store, and
+// to defragment. It also measures the longest wait of a reading and of a writing client meanwhile.
 func TestCollection(t *testing.T) {
 	if os.Getenv("BENCH") != "store" {
 		t.Skip("run by make bench SUITE=store")

@@ -202,7 +202,7 @@ func (s *site) plugin(line string) string {
 type state struct {
 	UID        string
 	Generation int64
-	// Content is everything but status, and what tells who has which field.
+	// Content is the object without status and managedFields.
 	Content string
 }
 

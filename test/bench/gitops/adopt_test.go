@@ -12,8 +12,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestAdopt is the matrix of docs/how-to/adopt-a-helm-release.md: what is found, and what
-// becomes of it. Helm applies on either side; FULL=1 tries both with each.
+// TestAdopt runs the matrix of docs/how-to/adopt-a-helm-release.md: the releases that are found,
+// and the results of adopting them. Helm applies client-side or server-side; FULL=1 tries both ways
+// for each case.
 func TestAdopt(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")

@@ -32,9 +32,9 @@ const (
 	system       = "penstock-system"
 )
 
-// TestChart: Helm upgrades the chart of Penstock from the former one, with and without its
-// program running, back, and away: whatever is not about the new version stays as it is.
-// FULL=1 does so from all former charts, and by Helm 3's way of applying.
+// TestChart: Helm upgrades Penstock's chart from the previous version, rolls it back, and
+// uninstalls it, with and without a running program. Everything unrelated to the new version stays
+// unchanged. FULL=1 starts from all earlier charts, and also uses Helm 3's way of applying.
 func TestChart(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")

@@ -41,9 +41,9 @@ func apiVersions() []string {
 	}
 }
 
-// TestChartsAsHelm: public charts with their default values and those of their folder ci, and made ones, are
-// rendered to what Helm 4's own action renders with the same capabilities. docs/reference/charts.md has
-// the differences, which compared takes out.
+// TestChartsAsHelm renders public charts, with default values and the values in their folder ci,
+// and constructed charts. The results equal those of Helm 4's own action with the same
+// capabilities, except the differences in docs/reference/charts.md, which compared removes.
 func TestChartsAsHelm(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")

@@ -1,3 +1,3 @@
-// Package hostile measures what somebody can make Penstock do who has hardly any rights:
-// by one request, and by the expressions of one revision.
+// Package hostile measures the work that a user with hardly any rights can cause, by one request
+// and by the expressions of one revision.
 package hostile

@@ -10,7 +10,7 @@ import (
 // collection.
 const maxPause = 200 * time.Millisecond
 
-// Subject is one way of doing what a case is about.
+// Subject is one of the compared implementations of a case.
 type Subject struct {
 	Name string
 	// Do does it once, and returns how many bytes the answer had.
@@ -37,9 +37,8 @@ type Result struct {
 	Bytes map[string]int64
 }
 
-// Run gives every subject its turn in each round. The first round warms up and
-// does not count. Each round begins with another subject, so that nobody always
-// comes behind the same one.
+// Run runs every subject once in each round. The first round is a warm-up and does not count. Each
+// round begins with another subject, so that no subject always runs after the same one.
 func Run(ctx context.Context, c Case) (*Result, error) {
 	result := &Result{Case: c, Millis: map[string][]float64{}, Bytes: map[string]int64{}}
 	for round := range c.Rounds + 1 {
@@ -84,8 +83,8 @@ func turn(ctx context.Context, subject Subject, burst int) (millis float64, byte
 // Of returns the spread of a subject, in milliseconds.
 func (r *Result) Of(subject string) Spread { return SpreadOf(r.Millis[subject]) }
 
-// Ratio returns how much longer one subject takes than another, round by round:
-// a moment in which the machine was busy counts for both.
+// Ratio returns the ratio of two subjects' times, round by round, so that a busy machine affects
+// both.
 func (r *Result) Ratio(subject, than string) Spread {
 	a, b := r.Millis[subject], r.Millis[than]
 	var ratios []float64

@@ -12,8 +12,8 @@ import (
 // tick is the unit of processor times in /proc.
 const tick = 10 * time.Millisecond
 
-// CPUOf returns the processor time that a process has taken so far, with that of its children that
-// have ended: Penstock renders each chart in one.
+// CPUOf returns the processor time that a process has used, including its ended children, since
+// Penstock renders each chart in a child.
 func CPUOf(pid int) (time.Duration, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -37,8 +37,8 @@ func CPUOf(pid int) (time.Duration, error) {
 	return total, nil
 }
 
-// OwnCPU returns the processor time that this process has taken so far, its garbage
-// collector included. It does not grow while others use the machine.
+// OwnCPU returns the processor time that this process has used, including its garbage collector.
+// Other processes do not affect it.
 func OwnCPU() (time.Duration, error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -1,6 +1,6 @@
-// Package measure compares ways of doing the same thing on a machine that others
-// use too: all of them in turn, in one run, so that what disturbs one disturbs
-// all, and judged by their ratio. It knows nothing of what is measured.
+// Package measure compares implementations on a shared machine. They run in turn in one run, so
+// that a disturbance affects all, and are judged by their ratio. It does not depend on the measured
+// code.
 //
 //	result, err := measure.Run(ctx, measure.Case{
 //		Name: "LIST", Rounds: 11,

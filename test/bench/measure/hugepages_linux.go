@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// WithoutHugePages keeps this process and all processes that it starts from transparent huge pages: where a
-// machine has them for all memory, resident memory tells more of them than of a program. See
-// PR_SET_THP_DISABLE in prctl(2).
+// WithoutHugePages disables transparent huge pages for this process and its children. On a machine
+// that uses them for all memory, resident memory would depend on huge pages more than on the
+// program. See PR_SET_THP_DISABLE in prctl(2).
 func WithoutHugePages() error {
 	const prSetTHPDisable = 41
 	if _, _, code := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetTHPDisable, 1, 0, 0, 0, 0); code != 0 {

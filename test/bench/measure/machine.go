@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Machine describes where and when something was measured, in one line. Facts that the
-// system does not tell are left out.
+// Machine describes the machine and the date of a measurement in one line. It omits facts that the
+// system does not report.
 func Machine(now time.Time) string {
 	words := []string{now.UTC().Format(time.DateOnly), fmt.Sprintf("%d cores", runtime.NumCPU())}
 	if model := procField("/proc/cpuinfo", "model name"); model != "" {

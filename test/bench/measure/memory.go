@@ -11,19 +11,19 @@ import (
 
 // Memory is the resident memory of a process, in bytes.
 type Memory struct {
-	// RSS is all of it: Anon and File.
+	// RSS is the resident memory: Anon and File.
 	RSS uint64
 	// Anon is the heap and the stacks.
 	Anon uint64
-	// File is the program and files that are mapped, such as a database: the
-	// kernel drops it when somebody needs the memory.
+	// File is the memory of the program and of mapped files, such as a database. The kernel can
+	// drop it when other processes need memory.
 	File uint64
 	// Peak is the highest RSS that there was.
 	Peak uint64
 }
 
-// MemoryOf reads the memory of a process and its children on Linux: the embedded etcd has
-// a process of its own. Pages of the program that both have count twice.
+// MemoryOf reads the memory of a process and its children on Linux, because the embedded etcd is a
+// child process. Shared pages of the program count twice.
 func MemoryOf(pid int) (Memory, error) {
 	all, err := memoryOf(pid)
 	if err != nil {

@@ -20,7 +20,7 @@ type Table struct {
 	rows    [][]string
 }
 
-// Verdict is a target and what was measured of it.
+// Verdict is a target with its measured value.
 type Verdict struct {
 	What string
 	// Target and Measured are for people, with their units.
@@ -28,8 +28,7 @@ type Verdict struct {
 	Met              bool
 }
 
-// Table returns the table of a title, which appears where it was asked for
-// first.
+// Table returns the table with a title, and creates it at the first call.
 func (r *Report) Table(title string, columns ...string) *Table {
 	for _, table := range r.tables {
 		if table.title == title {

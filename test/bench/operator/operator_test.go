@@ -7,8 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The measured input must be the claimed one: so many objects, so many bytes,
-// and a release that differs from the one before as often as said.
+// TestManifests: the generated input has the claimed numbers of objects, bytes and changes.
 func TestManifests(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

@@ -164,8 +164,7 @@ func (m inMemory) add(t testing.TB, o operator.Operator, number int) *olm.Cluste
 	return revision
 }
 
-// Stored, Chain and Contents implement revisiondiff.Revisions; only Contents is
-// asked for.
+// Stored, Chain and Contents implement revisiondiff.Revisions; only Contents is used.
 func (m inMemory) Stored(context.Context, string) (*olm.ClusterExtensionRevision, error) {
 	return nil, nil
 }

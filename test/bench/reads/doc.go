@@ -1,5 +1,4 @@
-// Package reads measures what reading costs: revisions in Penstock, through
-// kube-apiserver's aggregator and directly, beside the same records as custom
-// resources of that kube-apiserver, in the same run on the same machine. It is
-// run by `make bench SUITE=reads`; docs/reference/performance.md has the results.
+// Package reads measures the cost of reading: revisions in Penstock, through kube-apiserver's
+// aggregator and directly, and equal records as custom resources of the same kube-apiserver. `make
+// bench SUITE=reads` runs it; docs/reference/performance.md has the results.
 package reads

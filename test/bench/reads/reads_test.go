@@ -82,7 +82,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestMemory is the part of it about memory.
+// TestMemory measures the memory.
 func TestMemory(t *testing.T) {
 	if os.Getenv("BENCH") != "memory" {
 		t.Skip("a benchmark that takes minutes: run it by `make bench SUITE=memory`")

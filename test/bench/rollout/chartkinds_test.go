@@ -28,7 +28,7 @@ const (
 )
 
 // TestChartKinds measures custom resources that are installed with a chart, while their workloads
-// come and go, beside an operator that runs a dry-run upgrade for each change.
+// change. It compares Penstock with an operator that runs a dry-run upgrade for each change.
 func TestChartKinds(t *testing.T) {
 	if os.Getenv("BENCH") != "chartkinds" {
 		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=chartkinds`")

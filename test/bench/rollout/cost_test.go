@@ -27,8 +27,8 @@ const (
 	costTarget = 15
 )
 
-// TestRevisionCost measures what a revision takes of the processor, in Penstock's process and in
-// that of its etcd. Both are read from /proc, so that others on the machine change little of it.
+// TestRevisionCost measures the processor time of a revision in Penstock's process and in its etcd.
+// It reads both from /proc, so other processes hardly affect it.
 func TestRevisionCost(t *testing.T) {
 	if os.Getenv("BENCH") != "cost" {
 		t.Skip("a benchmark of some minutes: run it by `make bench SUITE=cost`")

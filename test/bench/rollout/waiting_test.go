@@ -45,7 +45,7 @@ func waiting(requests plane.Requests, sends plane.Filter, began, ended time.Time
 	return total
 }
 
-// TestWaiting: the subtracted time is neither work nor the time to notice.
+// TestWaiting: the subtracted time contains neither work nor the time to notice.
 func TestWaiting(t *testing.T) {
 	began := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

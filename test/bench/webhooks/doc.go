@@ -1,4 +1,3 @@
-// Package webhooks measures what a review costs: Penstock's webhooks beside one that
-// does nothing, on the same machine in the same run, at a rate that no cluster
-// should have.
+// Package webhooks measures the cost of a review: Penstock's webhooks beside a webhook that does
+// nothing, in the same run, at a higher rate than any cluster should have.
 package webhooks

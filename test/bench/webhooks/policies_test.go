@@ -107,8 +107,8 @@ func kindsWritten(t *testing.T) []written {
 	}
 }
 
-// TestPolicies measures what the policies that limit the jobs of Penstock take of the processor
-// of kube-apiserver, in writes of anybody and in those of the engine.
+// TestPolicies measures the processor time that the policies for Penstock's jobs cost
+// kube-apiserver, for writes of users and of the engine.
 func TestPolicies(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=webhooks`")

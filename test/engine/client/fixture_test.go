@@ -1,8 +1,8 @@
 //go:build integration
 
-// Package client_test proves against a real kube-apiserver what the rollout
-// engine relies on: the facts of server-side apply that it is built on, the one
-// client of the cluster (package targetclient), and what is known of it (package observe).
+// Package client_test tests against a real kube-apiserver the facts on which the engine relies:
+// server-side apply, the client of the cluster (package targetclient), and the observed state
+// (package observe).
 package client_test
 
 import (

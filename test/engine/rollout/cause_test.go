@@ -121,9 +121,9 @@ func workload(apiVersion, kind, ns, more string) map[string]any {
 	return object
 }
 
-// TestCauses: the cause of an unready workload is told within a minute, at the price of at most
-// three requests a look, counted where they are sent and in kube-apiserver's audit log; while all
-// is well nothing is looked at.
+// TestCauses: the cause of an unready workload is reported within a minute. A look costs at most
+// three requests, counted in the client and in kube-apiserver's audit log. While all objects are
+// ready, no look is sent.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -148,10 +148,9 @@ type scene struct {
 	check func(*chain)
 }
 
-// TestCrash lets the process die at its k-th write, for every third k, with the write
-// done and not done in turns, and starts another one on the inventory as it was
-// stored. FULL=1 has every k both ways, as TestCrashAfterEveryWrite of pkg/rollout has
-// without a cluster.
+// TestCrash kills the engine at its k-th write, for every third k, alternately before and after the
+// write. Then it starts another engine on the stored inventory. FULL=1 tries every k both ways,
+// like TestCrashAfterEveryWrite of pkg/rollout without a cluster.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	w := start(t)

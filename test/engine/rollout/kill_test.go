@@ -39,10 +39,9 @@ type killer struct {
 	took     time.Duration
 }
 
-// TestKill kills the program itself behind its k-th write to the cluster, for every
-// twelfth k of an install, a deletion and an upgrade of the example, and starts it again.
-// FULL=1 makes it every k; TestCrash, and without a cluster TestCrashAfterEveryWrite of
-// pkg/rollout, are about the engine.
+// TestKill kills the program after its k-th write to the cluster and starts it again, for every
+// twelfth k of an install, a deletion and an upgrade of the example. FULL=1 tries every k.
+// TestCrash, and without a cluster TestCrashAfterEveryWrite of pkg/rollout, test the engine alone.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	w := start(t)

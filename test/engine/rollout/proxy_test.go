@@ -52,7 +52,7 @@ func newToll(t *testing.T, config *rest.Config) *toll {
 			r.Out.Host = ""
 		},
 		Transport: gate,
-		// Watches are read as they are written.
+		// A negative interval passes events of watches on at once.
 		FlushInterval: -1,
 		// The other side dies all the time.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },

@@ -49,9 +49,9 @@ func (c *chain) sent() map[targetclient.Request]int {
 // costs bounds the requests of a step, by reason.
 type costs map[targetclient.Reason]int
 
-// TestRequests holds every line of the table of what the engine may send for an
-// object (docs/reference/performance.md). The requests are counted where
-// they are sent; kube-apiserver's audit log must show the same ones.
+// TestRequests checks every line of the table of requests per object
+// (docs/reference/performance.md). It counts the requests in the client, and kube-apiserver's audit
+// log must show the same ones.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	// n objects, of which m are concerned.

@@ -49,8 +49,9 @@ func Selected(ctx context.Context, objects dynamic.ResourceInterface, selector f
 	return err
 }
 
-// Object returns an object when done is true of it, and nil when done is true of nil: there is no
-// such object. Otherwise it ends the test, with the object as it was last.
+// Object waits until done is true for an object, and returns the object. done(nil) asks about a
+// missing object; then Object returns nil. After a timeout it ends the test and prints the last
+// state.
 func Object(t testing.TB, objects dynamic.ResourceInterface, name, what string, done func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
 	t.Helper()
 	var last *unstructured.Unstructured

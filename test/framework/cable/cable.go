@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// Cable takes connections at an address of its own, and carries them to a server. It is safe
-// for concurrent use.
+// Cable accepts connections at its own address, and forwards them to a server. It is safe for
+// concurrent use.
 type Cable struct {
 	mu       sync.Mutex
 	to       string
@@ -49,8 +49,8 @@ func (c *Cable) Address() string {
 	return c.address
 }
 
-// LeadTo has connections from now on carried to another host:port: one that was not known before
-// the address of the way was.
+// LeadTo forwards new connections to another host:port, for a server whose address was unknown when
+// the cable was created.
 func (c *Cable) LeadTo(address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +94,8 @@ func (c *Cable) end() {
 	}
 }
 
-// Far makes what is connected from now on take a round trip. Connections that there are end,
-// and come again.
+// Far delays new connections by a round trip. It closes existing connections, whose clients
+// reconnect.
 func (c *Cable) Far(t testing.TB, roundTrip time.Duration) {
 	t.Helper()
 	c.mu.Lock()

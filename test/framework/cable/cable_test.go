@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCable: a message and its answer take a round trip, a cut ends connections and takes no
-// new ones, and behind it all is as before at the same address.
+// TestCable: a message and its answer take a round trip. A cut closes connections and refuses new
+// ones. Afterwards the same address works again.
 func TestCable(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

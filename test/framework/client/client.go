@@ -1,12 +1,12 @@
-// Package client does in the process of a test what a person does with kubectl:
+// Package client does in the process of a test what a user does with kubectl:
 //
 //	c := client.New(t, cluster.Config(), "shop")
 //	c.Create(manifest)
 //	c.Condition("cer/shop-1", "Succeeded", "True")
 //	c.Becomes("deployment/web", ".status.readyReplicas", "1")
 //
-// Objects are named as for kubectl, resource/name, short names included. Those of a namespace are
-// in the namespace of the client. Waits are watches.
+// Objects are named as for kubectl, resource/name, including short names. Namespaced objects are in
+// the client's namespace. Waits are watches.
 package client
 
 import (
@@ -180,7 +180,7 @@ func (c *Client) patch(manager, object, patch string, subresources ...string) {
 	}
 }
 
-// Delete deletes an object, and does not wait until it is gone.
+// Delete deletes an object, and does not wait for the end of the deletion.
 func (c *Client) Delete(object string) {
 	c.t.Helper()
 	c.delete(object, metav1.DeleteOptions{})

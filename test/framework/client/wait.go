@@ -89,7 +89,7 @@ func (c *Client) Mentions(object, path, part string) {
 	})
 }
 
-// Field is the value of a field as it is now, "" for none.
+// Field returns the present value of a field, "" for none.
 func (c *Client) Field(object, path string) string {
 	c.t.Helper()
 	got, err := field(c.Get(object), path)
@@ -117,8 +117,8 @@ func field(object *unstructured.Unstructured, path string) (string, error) {
 	return out.String(), err
 }
 
-// Condition returns when a condition of an object, for the object as it is, has a status, and a
-// reason and message that have all the texts.
+// Condition waits until a condition for the object's present generation has a status, and its
+// reason and message contain all texts.
 func (c *Client) Condition(object, kind, status string, texts ...string) {
 	c.t.Helper()
 	c.Until(object, func(found *unstructured.Unstructured) error {
@@ -159,7 +159,7 @@ func conditions(object *unstructured.Unstructured) []metav1.Condition {
 	return status.Conditions
 }
 
-// Event returns when there is an event about an object of the cluster that says all the texts.
+// Event waits for an event about a cluster-scoped object that contains all texts.
 func (c *Client) Event(about, reason string, texts ...string) {
 	c.t.Helper()
 	events := c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
@@ -183,8 +183,8 @@ func (c *Client) Event(about, reason string, texts ...string) {
 	}
 }
 
-// Stamped returns when Penstock's webhooks answer, about the kind of a manifest: kube-apiserver
-// learns of webhooks from a watch of its own. The manifest is not created.
+// Stamped waits until Penstock's webhooks answer for the kind of a manifest, because kube-apiserver
+// learns of webhooks by a watch. It does not create the manifest.
 func (c *Client) Stamped(manifest string) {
 	c.t.Helper()
 	probe := c.decoded(manifest)[0]

@@ -20,7 +20,7 @@ import (
 // for poll.Patience, and says then what it has waited for.
 const patience = poll.Patience + 2*time.Minute
 
-// Access is somebody's way into a cluster.
+// Access is a user's access to a cluster.
 type Access struct {
 	t      testing.TB
 	access *plane.Access
@@ -33,8 +33,8 @@ func (a *Access) Config() *rest.Config { return a.access.Config() }
 // Kubeconfig is the path of this user's kubeconfig file.
 func (a *Access) Kubeconfig() string { return a.access.Kubeconfig() }
 
-// Kubectl runs kubectl as this user and returns what it printed and how it
-// ended; a non-zero exit does not fail the test.
+// Kubectl runs kubectl as this user, and returns its output and exit code. A non-zero exit code
+// does not fail the test.
 func (a *Access) Kubectl(args ...string) Output {
 	a.t.Helper()
 	return a.kubectl(nil, "", args...)

@@ -3,9 +3,8 @@
 //	c := cluster.Start(t)                      // etcd and kube-apiserver, 2 to 3 s
 //	c := cluster.Start(t, cluster.Workloads()) // and Deployments become Available
 //
-// It fails the test instead of returning errors, and whatever becomes of the
-// test, nothing is left running. Package plane does the work, for callers that
-// are not tests.
+// It fails the test instead of returning errors, and always stops its processes, however the test
+// ends. It wraps package plane, which other programs use directly.
 package cluster
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// Cluster is a running control plane. The embedded Access is that of a cluster
-// administrator: c.Config(), c.Kubeconfig(), c.Kubectl(…).
+// Cluster is a running control plane. The embedded Access is a cluster administrator's: c.Config(),
+// c.Kubeconfig(), c.Kubectl(…).
 type Cluster struct {
 	*Access
 	plane *plane.Plane
@@ -30,8 +29,9 @@ func Workloads() Option {
 	return func(o *plane.Options) { o.Workloads = true }
 }
 
-// Node is Workloads with a real node, whose kubelet runs containers. The test is in namespaces of
-// its own: its TestMain uses plane.RunIsolated. tools is the folder that plane.NodeTools returns.
+// Node is Workloads with a real node, whose kubelet runs containers. The test must run in its own
+// namespaces: its TestMain uses plane.RunIsolated. tools is the folder that plane.NodeTools
+// returns.
 func Node(tools string) Option {
 	return func(o *plane.Options) { o.Workloads, o.Node = true, tools }
 }
@@ -84,7 +84,7 @@ func optionsFor(dir, tools string) plane.Options {
 	return plane.Options{Dir: dir, Tools: tools, Processors: 1}
 }
 
-// In returns the same cluster for a subtest: what fails, fails there.
+// In returns the same cluster for a subtest, so that failures belong to the subtest.
 func (c *Cluster) In(t testing.TB) *Cluster {
 	return &Cluster{Access: &Access{t: t, access: c.access}, plane: c.plane}
 }
@@ -93,9 +93,9 @@ func (c *Cluster) In(t testing.TB) *Cluster {
 // that are not tests.
 func (c *Cluster) Plane() *plane.Plane { return c.plane }
 
-// User gives access to a user with a client certificate of its own, who may do what
-// RBAC grants to the name and the groups, without impersonation. A grant takes
-// effect a few milliseconds after it was created, when kube-apiserver sees it.
+// User returns the access of a user with a client certificate, with the rights that RBAC grants to
+// the name and the groups. A new grant takes effect after a few milliseconds, when kube-apiserver
+// sees it.
 func (c *Cluster) User(name string, groups ...string) *Access {
 	c.t.Helper()
 	access, err := c.plane.User(name, groups...)

@@ -33,8 +33,7 @@ func client(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// TestCluster asks one cluster for all that needs no other, and looks whether it leaves its
-// folder.
+// TestCluster runs all tests that can share a cluster, and checks that its folder is removed.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -102,7 +101,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestTwoAtOnce: each sweeps the folders of tests that were killed, and neither sees the
+// TestTwoAtOnce: two concurrent tests remove the folders of killed tests, and do not disturb each
 // other.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()

@@ -11,11 +11,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// Pool lends control planes to tests, one after the other: a start takes two seconds
-// of a processor. It has as many as tests borrow at the same time, but for the limit. TestMain
-// closes it.
+// Pool lends control planes to tests, one after the other, because a start takes two seconds of a
+// processor. It has as many as tests borrow at the same time, up to Most. TestMain closes it.
 type Pool struct {
-	// Most is the number of tests that have one at the same time; 0 is no limit. The others wait.
+	// Most is the number of tests that have a plane at the same time; 0 is no limit. Other tests
+	// wait.
 	Most int
 
 	mu sync.Mutex
@@ -31,10 +31,9 @@ type lent struct {
 	remove func() error
 }
 
-// Borrow is Start without options, for a test that changes nothing of kube-apiserver
-// itself. The cluster may have been another test's: clean, which may be nil, removes
-// from it what that one left. It goes back when the test ends, but for a test that
-// failed: what it left is anybody's guess.
+// Borrow is Start without options, for a test that does not reconfigure kube-apiserver. The cluster
+// may be another test's: clean, which may be nil, removes the remains of that test. The cluster
+// returns to the pool when the test ends, unless the test failed and may have left any state.
 func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
 	t.Helper()
 	p.admit(t)
@@ -108,7 +107,7 @@ func start() (lent, error) {
 	return lent{plane: running, remove: remove}, nil
 }
 
-// Close ends all planes, also those that are borrowed.
+// Close stops all planes, including borrowed ones.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

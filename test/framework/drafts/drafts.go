@@ -17,7 +17,7 @@ import (
 // Object is a manifest.
 type Object map[string]any
 
-// Draft is a ClusterExtensionRevision before anybody creates it.
+// Draft is a ClusterExtensionRevision that is not created yet.
 type Draft struct {
 	// Name is metadata.name.
 	Name   string
@@ -56,7 +56,7 @@ func (d Draft) With(field string, value any) Draft {
 	return d
 }
 
-// Named gives the draft another name than its number says.
+// Named sets a name that differs from the revision's number.
 func (d Draft) Named(name string) Draft {
 	d.Name = name
 	return d
@@ -78,7 +78,7 @@ func Gate(namespace, name string) Object {
 // OpenGate is the merge patch that opens a Gate.
 const OpenGate = `{"data":{"open":"yes"}}`
 
-// String is the draft as it is piped into kubectl.
+// String returns the draft as input for kubectl.
 func (d Draft) String() string {
 	spec := maps.Clone(d.spec)
 	if d.phases != nil {
@@ -144,7 +144,7 @@ func (o Object) marked(field string, pairs []string) Object {
 	return o
 }
 
-// String is the manifest as it is piped into kubectl.
+// String returns the manifest as input for kubectl.
 func (o Object) String() string {
 	raw, err := json.Marshal(o)
 	if err != nil {

@@ -34,8 +34,8 @@ func Loop(body string, levels int) string {
 	return body
 }
 
-// Expressions take hours, or all memory, when only the library counts what they cost, or
-// at least much more than it counts.
+// Expressions returns expressions that would take hours, or all memory, with only the library's
+// cost limit.
 func Expressions() map[string]string {
 	return map[string]string{
 		"Loop": Loop("true", 7), "Selects": Loop("self.spec.replicas==3", 7), "Errors": Loop("self.missing==1||true", 7), "ShortCircuits": Loop("true||self.spec.on||self.spec.on", 7),
@@ -55,8 +55,7 @@ func Expressions() map[string]string {
 	}
 }
 
-// Compilations are expressions, or parts of them, that take long to compile, for their
-// length.
+// Compilations returns expressions, or parts of them, that take long to compile for their length.
 func Compilations() map[string]string {
 	return map[string]string{
 		"Or": "true" + strings.Repeat("||!true", 550), "Sum": "0" + strings.Repeat("+1", 240) + ">0", "List": "[" + strings.Repeat("1,", 2000) + "1]==[]", "Map": "{" + strings.Repeat("1:1,", 1000) + "1:1}=={}",

@@ -46,7 +46,7 @@ func probes(assertions string) string {
 	return `,"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[` + assertions + `]}]`
 }
 
-// Creates are requests of somebody who may create revisions, and nothing else.
+// Creates returns requests of a user who may only create revisions.
 func Creates() map[string]Request {
 	const many = 1 << 30
 	small := `{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m#","namespace":"default"}%s}}`
@@ -93,7 +93,7 @@ func Creates() map[string]Request {
 	return all
 }
 
-// Patches are requests of somebody who may patch revisions, and nothing else.
+// Patches returns requests of a user who may only patch revisions.
 func Patches(name string) map[string]Request {
 	const many = 1 << 30
 	patch := func(form, body string) Request {
@@ -124,7 +124,7 @@ func Patches(name string) map[string]Request {
 	return all
 }
 
-// Names returns the names of what is in a map, in order.
+// Names returns the keys of a map, sorted.
 func Names[T any](all map[string]T) []string {
 	names := make([]string, 0, len(all))
 	for name := range all {

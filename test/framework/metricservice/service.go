@@ -23,7 +23,7 @@ func (s *Service) Answer(samples ...float64) {
 	s.samples = samples
 }
 
-// Queries are those that were answered, the oldest first.
+// Queries returns the answered queries, the oldest first.
 func (s *Service) Queries() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,8 +4,7 @@ package objects
 
 import "strings"
 
-// New is an object with nothing but its identity; an empty namespace is that of an
-// object without one.
+// New returns an object with only its identity; an empty namespace is for a cluster-scoped object.
 func New(apiVersion, kind, namespace, name string) map[string]any {
 	metadata := map[string]any{"name": name}
 	if namespace != "" {

@@ -1,4 +1,4 @@
-// Package packages makes packages of OLM for tests: bundles, and catalogs of them, as images of a
+// Package packages creates packages of OLM for tests: bundles and catalogs, as images in a
 // registry.
 package packages
 
@@ -14,11 +14,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// Bundle is one version of a package, before it is an image. It has a Deployment, its
+// Bundle is one version of a package, before it becomes an image. It has a Deployment, its
 // ServiceAccount and a ConfigMap.
 type Bundle struct {
 	Package, Version string
-	// Image of the Deployment; empty is one that becomes ready.
+	// Image is the Deployment's image; empty is an image that becomes ready.
 	Image string
 	// Replaces and SkipRange are for the channel.
 	Replaces, SkipRange string
@@ -30,7 +30,7 @@ type Bundle struct {
 	More []string
 	// OwnNamespace has the bundle support OwnNamespace and SingleNamespace alone.
 	OwnNamespace bool
-	// Modes are the install modes that it supports, when they are others.
+	// Modes are the supported install modes, if they differ from the default.
 	Modes []string
 	// Deprecated is a message of the catalog.
 	Deprecated string
@@ -38,13 +38,13 @@ type Bundle struct {
 	Requires string
 	// MinKubeVersion is the lowest Kubernetes that the bundle states, and MaxOpenShift the last OpenShift.
 	MinKubeVersion, MaxOpenShift string
-	// CSVName is another name of the ClusterServiceVersion than that of the bundle.
+	// CSVName is the name of the ClusterServiceVersion, if it differs from the bundle's.
 	CSVName string
 	// Ref is set when the bundle was pushed.
 	Ref string
 }
 
-// Name is that of the bundle in its channels.
+// Name returns the name of the bundle in its channels.
 func (b Bundle) Name() string { return b.Package + ".v" + b.Version }
 
 // Push makes an image of the bundle, and returns the bundle with its reference.
@@ -112,8 +112,8 @@ func (b Bundle) supports(mode string) bool {
 	return mode != "AllNamespaces" || !b.OwnNamespace
 }
 
-// Catalog is a file-based catalog of bundles that were pushed, those of a package in the
-// order of its channels.
+// Catalog returns a file-based catalog of pushed bundles. The bundles of a package are in the order
+// of its channels.
 func Catalog(bundles ...Bundle) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -168,7 +168,7 @@ func Catalog(bundles ...Bundle) string {
 	return b.String()
 }
 
-// CatalogManifest is that of a ClusterCatalog that is an image.
+// CatalogManifest returns the manifest of a ClusterCatalog with an image.
 func CatalogManifest(name, ref string) string {
 	return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s}, spec: {source: {type: Image, image: {ref: %q}}}}", name, ref)
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fetch reads a path from the process itself, and not through the host: its metrics,
-// or a profile. The config names who reads.
+// Fetch reads a path, such as metrics or a profile, directly from the process and not through the
+// host. config has the user's credentials.
 func (s *Server) Fetch(t testing.TB, config *rest.Config, path string) string {
 	t.Helper()
 	content, code, err := Get(t.Context(), s.Direct(config), path)

@@ -37,8 +37,8 @@ func (s *Server) Etcd(t testing.TB) int {
 	return 0
 }
 
-// PeakMemory returns what tells how much more memory than now the process has had since, at
-// most, in bytes.
+// PeakMemory returns a function that returns the growth of the process's peak memory since now, in
+// bytes.
 func (s *Server) PeakMemory(t testing.TB) (grown func() int64) {
 	t.Helper()
 	// See proc_pid_clear_refs(5): 5 resets the peak.

@@ -16,7 +16,7 @@ func (s *Server) Etcd(t testing.TB) int {
 	return 0
 }
 
-// PeakMemory is only known on Linux.
+// PeakMemory skips the test: it needs Linux.
 func (s *Server) PeakMemory(t testing.TB) (grown func() int64) {
 	t.Skip("the memory of processes is not known here")
 	return nil

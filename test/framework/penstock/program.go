@@ -1,12 +1,12 @@
-// Package penstock gives a test the real program: built from this source tree,
-// run against a cluster of the test, stopped or killed, and started again.
+// Package penstock gives a test the real program: built from this source tree, run against the
+// test's cluster, stopped or killed, and started again.
 //
 //	program := penstock.Build(t)
 //	server := program.Serve(t, c, penstock.DataDir(t)) // the host serves our API
 //	out := program.Run(t, "", "render", dir, "--extension=x", "--revision=1")
 //
-// It fails the test instead of returning errors, and whatever becomes of the
-// test, nothing is left running.
+// It fails the test instead of returning errors, and always stops its processes, however the test
+// ends.
 package penstock
 
 import (
@@ -27,9 +27,9 @@ import (
 // Program is the program that was built.
 type Program struct{ path string }
 
-// Build returns $PENSTOCK_PROGRAM, which hack/test.sh builds once for all tests,
-// or builds the program. Then it is removed when the test ends; a test that has
-// subtests builds it once for all of them.
+// Build returns the program at $PENSTOCK_PROGRAM, which hack/test.sh builds once for all tests.
+// Without it, Build builds the program and removes it when the test ends; a test with subtests
+// should build it once.
 func Build(t testing.TB) *Program {
 	t.Helper()
 	if path := os.Getenv("PENSTOCK_PROGRAM"); path != "" {
@@ -62,15 +62,14 @@ func Build(t testing.TB) *Program {
 	return &Program{path: path}
 }
 
-// At is a program that exists, such as that of a release.
+// At returns an existing program, such as a release's.
 func At(path string) *Program { return &Program{path: path} }
 
 // Path returns the path of the program.
 func (p *Program) Path() string { return p.path }
 
-// DataDir returns a directory for the store that is removed when the test ends.
-// Its path is short enough for a unix socket, which that of t.TempDir need not
-// be.
+// DataDir returns a directory for the store, which is removed when the test ends. Its path is short
+// enough for a unix socket, unlike a path of t.TempDir.
 func DataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "penstock-data-")
@@ -94,7 +93,7 @@ func (o Output) String() string {
 	return fmt.Sprintf("$ penstock %s\n%s%s(exit %d)", strings.Join(o.Args, " "), o.Stdout, o.Stderr, o.ExitCode)
 }
 
-// Run runs a verb that comes to an end; a non-zero exit does not fail the test.
+// Run runs a verb until it exits; a non-zero exit does not fail the test.
 func (p *Program) Run(t testing.TB, stdin string, args ...string) Output {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)

@@ -27,11 +27,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Served is the line of the log that tells that the host serves our API.
+// Served is the log line that says that the host serves our API.
 const Served = "The host cluster serves our API"
 
-// Host has a kubeconfig file: a *cluster.Cluster, or one of its users. In the former
-// the program has its own user, with the rights of artifacts/deploy and no others.
+// Host has a kubeconfig file: a *cluster.Cluster, or one of its users. With a *cluster.Cluster the
+// program has its own user, with exactly the rights of artifacts/deploy.
 type Host interface{ Kubeconfig() string }
 
 // Server is a running `penstock serve`.
@@ -47,9 +47,8 @@ type Server struct {
 	grown chan struct{}
 }
 
-// Serve runs `penstock serve --register` on any free port until the test ends,
-// and returns when the host serves our API. A process that ends before it is
-// told to fails the test.
+// Serve runs `penstock serve --register` on a free port until the test ends, and returns when the
+// host serves our API. A process that exits by itself fails the test.
 func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string) *Server {
 	t.Helper()
 	s := p.Launch(t, host, dataDir, flags...)
@@ -95,7 +94,7 @@ func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...strin
 	return Start(t, command)
 }
 
-// Start is Launch of a command line that somebody else has made, such as that of a container.
+// Start is Launch with a given command line, such as that of a container.
 func Start(t testing.TB, command *exec.Cmd) *Server {
 	t.Helper()
 	s := &Server{cmd: command, ended: make(chan struct{}), grown: make(chan struct{})}
@@ -155,8 +154,8 @@ func (s *Server) Log() string {
 	return s.log.String()
 }
 
-// Complaints are the lines of the log above the level of information, panics
-// included, the last 100 of them: what a test that fails has to show.
+// Complaints returns the last 100 log lines above the level of information, including panics, to
+// print for a failed test.
 func (s *Server) Complaints() string {
 	lines := slices.Collect(strings.Lines(s.Log()))
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "I") })
@@ -199,10 +198,10 @@ func (s *Server) Port() int {
 // Pid is the process' id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
-// Ended is closed when the process has ended, for whatever reason.
+// Ended is closed when the process has ended, for any reason.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Kill ends the process as a lost machine would and returns when it is gone.
+// Kill kills the process as a lost machine would, and returns when it has ended.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	// It may have ended before; then there is nothing to kill.

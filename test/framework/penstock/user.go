@@ -28,13 +28,13 @@ type administered interface {
 	User(name string, groups ...string) *cluster.Access
 }
 
-// User is Penstock's own user in a cluster, with the rights that it was given there.
+// User returns the access of Penstock's own user in a cluster, with its rights there.
 func User(host administered) *cluster.Access {
 	return host.User(Username, "system:serviceaccounts", "system:serviceaccounts:penstock-system")
 }
 
-// Install gives Penstock's own user what artifacts/deploy says, and returns it: what
-// runs under it shows that this is enough.
+// Install gives Penstock's own user the rights of artifacts/deploy, and returns the user. Tests
+// that run as this user show that the rights suffice.
 func Install(t testing.TB, host administered) Host {
 	t.Helper()
 	root, err := plane.Root()

@@ -60,9 +60,8 @@ func (a *Audit) Mark(ctx context.Context) (Mark, error) {
 	return Mark(len(a.requests)), err
 }
 
-// Since returns the requests after a mark (all for the zero Mark) that pass
-// every filter. Requests appear when they are answered, watches when they
-// begin.
+// Since returns the requests after a mark (all for the zero Mark) that pass every filter. Requests
+// are logged when they are answered, watches when they begin.
 func (a *Audit) Since(ctx context.Context, mark Mark, filters ...Filter) (Requests, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,9 +38,8 @@ func (p *Plane) save() error {
 	return nil
 }
 
-// Up makes sure that a plane with workloads runs in opts.Dir and outlives the
-// caller. A healthy one is returned as it is; the remains of a broken one,
-// processes and data, are removed first. Use Down to end it.
+// Up ensures that a plane with workloads runs in opts.Dir, also after the caller ends. It returns a
+// healthy plane unchanged. It removes processes and data of a broken one first. Down ends it.
 func Up(ctx context.Context, opts Options) (*Plane, error) {
 	unlock, err := lock(opts.Dir)
 	if err != nil {
@@ -86,8 +85,8 @@ func Open(ctx context.Context, dir string) (*Plane, error) {
 	return attach(ctx, dir)
 }
 
-// Down ends every process of the plane in dir, no matter who started it, and removes
-// the folder. Nothing there is fine.
+// Down ends every process of the plane in dir, whoever started it, and removes the folder. A
+// missing plane is no error.
 func Down(ctx context.Context, dir string) error {
 	unlock, err := lock(dir)
 	if err != nil {

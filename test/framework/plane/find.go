@@ -49,8 +49,7 @@ func processesOf(dir string) ([]foundProcess, error) {
 	return found, nil
 }
 
-// Running names the programs that run for the plane in dir, no matter who started
-// them.
+// Running returns the names of the programs of the plane in dir, whoever started them.
 func Running(dir string) ([]string, error) {
 	dir, err := canonical(dir)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// ProgramImage returns an image of one static program, which runs as no user of any system. args
-// come before those of a container.
+// ProgramImage returns an image of a static program, which runs as an unprivileged user. args
+// precede the arguments of a container.
 func ProgramImage(program string, args ...string) (v1.Image, error) {
 	content, err := os.ReadFile(program)
 	if err != nil {

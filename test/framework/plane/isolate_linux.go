@@ -47,7 +47,7 @@ func isolate(cmd *exec.Cmd, cgroup string) (forget func() error, err error) {
 	return func() error { return removeCgroups(cgroup) }, nil
 }
 
-// Isolates is nil where a real node can run. Otherwise it says what is missing.
+// Isolates returns nil if a real node can run here. Otherwise the error says what is missing.
 func Isolates() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a real node needs root")
@@ -168,9 +168,9 @@ func sweepCgroups() {
 	}
 }
 
-// RunIsolated calls run in namespaces of its own: the program runs again there, with the same
-// arguments, input and output, and comes here again. It returns what run returned. An error means
-// that namespaces cannot be had here.
+// RunIsolated calls run in its own namespaces: it runs this program again there, with the same
+// arguments, input and output, up to this call. It returns the result of run. An error means that
+// the namespaces could not be created.
 func RunIsolated(run func() int) (status int, err error) {
 	if os.Getpid() == 1 && os.Getenv(isolated) != "" {
 		if err := settle(); err != nil {

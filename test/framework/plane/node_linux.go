@@ -384,8 +384,8 @@ func (p *Plane) createForNode(ctx context.Context) error {
 	return nil
 }
 
-// Import gives a real node an image, or the index of one, under a tag and under its digest, as if it had
-// been pulled. The node may be one that another process holds.
+// Import gives a real node an image, or its index, under a tag and under its digest, as if the node
+// had pulled it. Another process may have started the node.
 func (p *Plane) Import(ctx context.Context, reference string, image mutate.Appendable) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {

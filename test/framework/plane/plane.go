@@ -1,16 +1,14 @@
-// Package plane runs a real Kubernetes control plane on loopback as child
-// processes of the caller: etcd and kube-apiserver, and on request the
-// controllers, a scheduler and one simulated node. It knows nothing of tests:
-// package cluster wraps it for them, hack/cluster for people, the demo uses it
-// as it is.
+// Package plane runs a real Kubernetes control plane on loopback as child processes of the caller:
+// etcd and kube-apiserver, and on request the controllers, a scheduler and one simulated node. It
+// does not depend on tests: package cluster wraps it for tests, hack/cluster for users, and the
+// demo uses it directly.
 //
-// One plane is one folder. Certificates, sockets, data and logs live below it,
-// and every process names the folder in its arguments. So the process table
-// itself says what belongs to a plane, and there are no pid files to go stale.
+// One plane is one folder. Certificates, sockets, data and logs are below it, and every process
+// names the folder in its arguments. So the process table shows which processes belong to a plane,
+// without pid files.
 //
-// Only kube-apiserver listens on a TCP port. etcd is reached over a socket in
-// the folder and the other programs serve nothing, which leaves one port that
-// two planes could fight over.
+// Only kube-apiserver listens on a TCP port. etcd uses a socket in the folder, and the other
+// programs serve nothing. So two planes can conflict only about one port.
 package plane
 
 import (
@@ -23,45 +21,44 @@ import (
 	"time"
 )
 
-// StartTimeout bounds how long a plane may take to become ready. On an idle
-// machine it takes 2 to 6 seconds; the bound is for machines under full load.
+// StartTimeout bounds the start of a plane. On an idle machine it takes 2 to 6 seconds; the bound
+// is for machines under full load.
 const StartTimeout = 3 * time.Minute
 
-// Options say what to run and where.
+// Options configure a plane.
 type Options struct {
-	// Dir is the folder of this plane; it is created, and must be absent or
-	// empty.
+	// Dir is the folder of this plane. It is created, and must be missing or empty.
 	Dir string
 
 	// Tools is the folder of the programs, as Tools finds it.
 	Tools string
 
-	// Workloads adds controller-manager, scheduler, kwok and one ready Node,
-	// so that Deployments become Available.
+	// Workloads adds the controller manager, the scheduler, kwok and one ready Node, so that
+	// Deployments become Available.
 	Workloads bool
 
-	// Node is the folder of a real node's programs, as NodeTools returns it. With it, and
-	// with Workloads, the node is real and not simulated: its kubelet runs containers. The
-	// caller is in namespaces of its own then: see RunIsolated.
+	// Node is the folder of a real node's programs, as NodeTools returns it. With it and Workloads,
+	// the node is real: its kubelet runs containers. The caller must then run in its own
+	// namespaces: see RunIsolated.
 	Node string
 
-	// Port of kube-apiserver; 0 chooses one that is free.
+	// Port of kube-apiserver; 0 chooses a free one.
 	Port int
 
-	// Detached lets the processes outlive the caller. Otherwise they die with
-	// it, however it ends.
+	// Detached lets the processes outlive the caller. Otherwise they end with the caller, however
+	// it ends.
 	Detached bool
 
 	// APIServerArgs are appended to the arguments of kube-apiserver, for
 	// instance "--emulated-version=1.34".
 	APIServerArgs []string
 
-	// Processors is the number of processors that each program and each kubectl uses at the same
-	// time; 0 is all. With 1, several planes take an eighth less processor time: a program with
-	// several processors looks for work on each of them.
+	// Processors is the number of processors that each program, and each kubectl, uses at the same
+	// time; 0 is all. With 1, several planes take an eighth less processor time, because a program
+	// with several processors searches for work on each.
 	Processors int
 
-	// Progress, when set, is told in a few words what happens.
+	// Progress, if set, is called with short messages about the start.
 	Progress func(string)
 }
 
@@ -71,8 +68,7 @@ func (o Options) say(format string, args ...any) {
 	}
 }
 
-// Plane is a running control plane. The embedded Access is that of a cluster
-// administrator.
+// Plane is a running control plane. The embedded Access is a cluster administrator's.
 type Plane struct {
 	*Access
 
@@ -91,9 +87,9 @@ type Plane struct {
 	formerMounts []mount
 }
 
-// Start runs a control plane and returns when it is ready: /readyz answers,
-// and with Workloads a Deployment could become Available. When it fails,
-// nothing is left running; the folder with its logs stays for a look.
+// Start runs a control plane and returns when it is ready: /readyz succeeds, and with Workloads a
+// Deployment can become Available. After an error nothing is left running; the folder with its logs
+// stays.
 func Start(ctx context.Context, opts Options) (*Plane, error) {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
@@ -188,10 +184,9 @@ func canonical(dir string) (string, error) {
 	return real, nil
 }
 
-// Stop ends every process, the last started first, and returns when they are
-// gone: there is nothing to save, as a plane that was stopped is never started
-// again. It reports programs that had ended before they were asked to. The
-// folder stays.
+// Stop ends every process, the last started first, and returns when they have ended. It saves
+// nothing, because a stopped plane is never started again. It reports programs that had ended
+// before. The folder stays.
 func (p *Plane) Stop() error {
 	p.kubectl.close()
 	var errs []error
@@ -218,13 +213,12 @@ func (p *Plane) Address() string {
 	return "127.0.0.1"
 }
 
-// Audit reads what kube-apiserver was asked.
+// Audit returns the log of requests to kube-apiserver.
 func (p *Plane) Audit() *Audit { return p.audit }
 
-// User returns the access of a user with a client certificate of its own: what
-// RBAC grants to that name and to the groups (and to system:authenticated), and
-// no impersonation involved. Asked again for the same name, the kubeconfig file
-// holds the groups given last.
+// User returns the access of a user with a client certificate. Its rights are those that RBAC
+// grants to the name, to the groups and to system:authenticated. A second call for the same name
+// replaces the groups in the kubeconfig file.
 func (p *Plane) User(name string, groups ...string) (*Access, error) {
 	// Names may hold colons and slashes: system:serviceaccount:a:b.
 	return p.newAccess(filepath.Join(p.dir, "users", url.QueryEscape(name)+".kubeconfig"), name, groups...)

@@ -99,7 +99,7 @@ func TestStopReportsWhatEndedBefore(t *testing.T) {
 // heldIn makes TestHeldPlane the process that is killed.
 const heldIn = "PENSTOCK_TEST_HELD_PLANE"
 
-// TestHeldPlane starts a plane and holds it until somebody kills the process.
+// TestHeldPlane starts a plane and holds it until the process is killed.
 func TestHeldPlane(t *testing.T) {
 	dir := os.Getenv(heldIn)
 	if dir == "" {

@@ -52,9 +52,9 @@ func (p *Plane) launch(name, path string, detached bool, args []string) (*Proces
 	return launch{dir: p.dir, name: name, path: path, args: args, detached: detached, processors: p.options.Processors}.start()
 }
 
-// Run starts one more program beside the plane: name is that of its log in the
-// folder, program one of the tools. It dies with the caller, however that ends.
-// The plane neither stops it nor minds when it ends.
+// Run starts another program beside the plane. name is the name of its log in the folder, and
+// program one of the tools. It ends with the caller, however that ends. The plane neither stops nor
+// monitors it.
 func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
 	return p.launch(name, filepath.Join(p.tools, program), false, args)
 }
@@ -126,8 +126,7 @@ func (r *Process) died() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log %s:\n%s", r.name, how, r.log, tail(r.log, 15))
 }
 
-// Kill ends the program at once and returns when it is gone. It reports a program
-// that had ended before.
+// Kill kills the program and returns when it has ended. It reports a program that had ended before.
 func (r *Process) Kill() error {
 	select {
 	case <-r.exited:
@@ -150,9 +149,9 @@ func tail(file string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Complaints are the last 40 lines of kube-apiserver's log above the level of information:
-// which requests ended by a timeout is said nowhere else. Neither the end of a
-// watch is one, nor an API without resources.
+// Complaints returns the last 40 lines of kube-apiserver's log above the level of information,
+// which alone show the requests that timed out. It omits lines about the end of a watch, and about
+// APIs without resources.
 func (p *Plane) Complaints() string {
 	content, err := os.ReadFile(filepath.Join(p.dir, "kube-apiserver.log"))
 	if err != nil {

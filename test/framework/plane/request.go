@@ -25,8 +25,7 @@ type Request struct {
 	Ended    time.Time // zero while a watch goes on
 }
 
-// String is one line for a person who looks for the request that should not
-// have been.
+// String returns one line for a user who searches for an unexpected request.
 func (r Request) String() string {
 	return fmt.Sprintf("%s %-6s %d %s  (%s, %s)", r.Received.Format("15:04:05.000"), r.Verb, r.Code, r.URI, r.User, r.UserAgent)
 }
@@ -54,7 +53,7 @@ func (r Requests) Where(filters ...Filter) Requests {
 	return kept
 }
 
-// Filter says whether a request counts.
+// Filter reports whether to keep a request.
 type Filter func(Request) bool
 
 // ByUser passes requests of a user by its full name.
@@ -62,7 +61,7 @@ func ByUser(name string) Filter {
 	return func(r Request) bool { return r.User == name }
 }
 
-// ByAgent passes requests whose user agent starts so: "kubectl/", "penstock".
+// ByAgent keeps requests whose user agent has a prefix, such as "kubectl/" or "penstock".
 func ByAgent(prefix string) Filter {
 	return func(r Request) bool { return strings.HasPrefix(r.UserAgent, prefix) }
 }
@@ -89,7 +88,7 @@ func ByResource(resources ...string) Filter {
 	}
 }
 
-// Not passes what the filter does not.
+// Not keeps the requests that the filter drops.
 func Not(filter Filter) Filter {
 	return func(r Request) bool { return !filter(r) }
 }

@@ -1,9 +1,8 @@
 package plane
 
-// UnpullableImages is the prefix of images that no node of a plane can pull:
-// their containers wait in ErrImagePull for ever and their Pods never become
-// ready. Any other image "runs" at once. The host is in a domain that is
-// reserved never to exist.
+// UnpullableImages is the prefix of images that no node of a plane can pull: their containers stay
+// in ErrImagePull, and their Pods never become ready. Any other image "runs" at once. The host is
+// in a domain that is reserved to never exist.
 const UnpullableImages = "registry.invalid/"
 
 // unpullableStage is the stage of kwok by which that happens. Its weight makes

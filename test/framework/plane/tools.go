@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Tools returns the folder of the control plane's programs: $PENSTOCK_TOOLS, or
-// what hack/build-tools.sh of the checkout around the working directory prints.
-// The first run of the script compiles for minutes and says so on progress.
+// Tools returns the folder of the control plane's programs: $PENSTOCK_TOOLS, or the output of
+// hack/build-tools.sh in the checkout of the working directory. The first run of the script
+// compiles for minutes and writes that to progress.
 func Tools(ctx context.Context, progress io.Writer) (string, error) {
 	if dir := os.Getenv("PENSTOCK_TOOLS"); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
@@ -24,8 +24,8 @@ func Tools(ctx context.Context, progress io.Writer) (string, error) {
 	return prints(ctx, progress, "build-tools.sh")
 }
 
-// NodeTools returns the folder of the programs of a real node, which hack/node-tools.sh makes:
-// kubelet, kube-proxy, containerd and what they need. The first run takes minutes.
+// NodeTools returns the folder of the programs of a real node, which hack/node-tools.sh builds:
+// kubelet, kube-proxy, containerd and their dependencies. The first run takes minutes.
 func NodeTools(ctx context.Context, progress io.Writer) (string, error) {
 	return prints(ctx, progress, "node-tools.sh")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// Console is a console that somebody has opened.
+// Console is an opened console.
 type Console struct {
 	// Address is the address that the command prints: Origin, followed by Key.
 	Address, Origin, Key string

@@ -1,5 +1,5 @@
-// Package plugin runs kubectl-penstock in the process of a test, as a user types it: with
-// a terminal on which somebody answers, or without one.
+// Package plugin runs kubectl-penstock in the process of a test, as a user types it: with a
+// terminal and a user who answers, or without.
 package plugin
 
 import (
@@ -31,7 +31,7 @@ func (o Output) String() string {
 	return fmt.Sprintf("$ %s\n%s%s(exit %d)", o.Line, o.Stdout, o.Stderr, o.ExitCode)
 }
 
-// User is somebody who types.
+// User is a user of the plugin.
 type User struct {
 	// Kubeconfig of the cluster.
 	Kubeconfig string

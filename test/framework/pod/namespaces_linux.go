@@ -20,8 +20,8 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return made
 }
 
-// Namespaces is an error when this machine does not let us make the namespaces of a
-// container, and says what it refused.
+// Namespaces returns an error if this machine does not allow the namespaces of a container, and
+// says what it refused.
 func Namespaces() error {
 	for _, program := range []string{"mount", "setpriv", "unshare"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -1,14 +1,14 @@
-// Package pod runs the container of a Pod on this machine, as a kubelet would: with the
-// token of its ServiceAccount, its volumes, its arguments and its security context. No
-// control plane of tests has a kubelet.
+// Package pod runs the container of a Pod on this machine, as a kubelet would: with the token of
+// its ServiceAccount, its volumes, its arguments and its security context. The control planes of
+// most tests have no kubelet.
 //
 //	container, err := pod.Prepare(ctx, pod.Host{…}, found, pod.Options{Dir: dir, Root: unpacked})
 //	command := container.Command()
 //	err = pod.Reach(ctx, host, "penstock-system", "penstock", container)
 //
-// With the files of an image, the container gets user, mount and process namespaces of its
-// own, and sees nothing else of this machine but its network. Without them, a program runs
-// as any process does, with paths of volumes replaced.
+// With the files of an image, the container gets its own user, mount and process namespaces, and
+// shares only the network with this machine. Without them, a program runs as an ordinary process,
+// with replaced paths of volumes.
 package pod
 
 import (
@@ -39,25 +39,24 @@ const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Options say how to run it.
 type Options struct {
-	// Dir is a folder for volumes; it may be that of an earlier container, whose claims
-	// are taken over.
+	// Dir is the folder for volumes. It may be an earlier container's folder, whose claims are then
+	// reused.
 	Dir string
-	// Root is the folder with the files of the image; with it, Program is not used. The
-	// container sees it read-only when the Pod says so.
+	// Root is the folder with the image's files; with it, Program is not used. The container sees
+	// it read-only if the Pod says so.
 	Root string
 	// Program takes the place of the image's entrypoint without namespaces.
 	Program string
 	// Entrypoint is the path of the image's program within Root.
 	Entrypoint string
-	// UID is the user inside of the container. The Pod's own is taken when it is 0.
+	// UID is the user inside of the container; 0 is the Pod's own.
 	UID int64
 }
 
 // Container is ready to run.
 type Container struct {
-	// Ports are the ports that it listens on, by the names that the Pod gives them. They
-	// are free ports of this machine in place of those of the Pod: here every container
-	// has the same address.
+	// Ports are the container's ports by the Pod's names. They are free ports of this machine and
+	// not the Pod's, because all containers here share one address.
 	Ports map[string]int32
 
 	path string

@@ -13,12 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Routing is the argument with which a kube-apiserver connects to the endpoints of a
-// Service itself. Without it, something has to forward the address of the Service.
+// Routing is the argument with which kube-apiserver connects directly to the endpoints of a
+// Service. Without it, the Service's address must be forwarded.
 const Routing = "--enable-aggregator-routing=true"
 
-// Reach makes a container the endpoint of a Service, as a kubelet and the controller of
-// endpoints would once it is ready.
+// Reach makes a container the endpoint of a Service, like a kubelet and the endpoints controller do
+// when it is ready.
 func Reach(ctx context.Context, config *rest.Config, namespace, service, name string, container *Container) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

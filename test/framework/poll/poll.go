@@ -1,5 +1,5 @@
-// Package poll waits for what no watch tells: that a server has learned of rights, or what
-// a command prints.
+// Package poll waits for changes that no watch reports, such as new rights in a server, or the
+// output of a command.
 package poll
 
 import (
@@ -10,19 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Patience bounds a wait of a test: what takes longer does not happen. It is long, because
-// only a test that fails waits for so long: on a machine under full load a single answer to
-// kubectl takes more than half a minute, and the garbage collector looks twice a minute for
-// types that are new to it.
+// Patience bounds a wait of a test. It is long, because only a failing test waits that long. On a
+// machine under full load a single answer to kubectl takes more than half a minute, and the garbage
+// collector looks for new types twice a minute.
 const Patience = 10 * time.Minute
 
 // TimeoutFlag is Patience for the commands of kubectl that wait.
 const TimeoutFlag = "--timeout=10m"
 
-// Until asks again and again until the answer is yes, and returns nil then, or until
-// Patience or the context ends, and returns its error. It asks soon at first, and later
-// three times in a second: a command that is run without a pause takes the processors
-// from what it waits for.
+// Until calls is until it returns true, and then returns nil. After Patience, or the end of ctx, it
+// returns the error. It begins with short pauses, and later calls three times a second, because a
+// command that runs without a pause takes processor time from the thing it waits for.
 func Until(ctx context.Context, is func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -30,9 +28,8 @@ func Until(ctx context.Context, is func(context.Context) bool) error {
 	return pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) { return is(ctx), nil })
 }
 
-// Eventually polls what nobody tells about, and ends the test with what it saw last when that
-// does not become so within Patience. It goes on when the context of the test has ended: it is
-// also for what ends a test.
+// Eventually polls until is returns true. After Patience it ends the test and prints the last
+// state. It continues after the test's context has ended, so cleanups can use it.
 func Eventually(t testing.TB, what string, is func() (ok bool, now string)) {
 	t.Helper()
 	var now string

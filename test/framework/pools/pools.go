@@ -1,8 +1,7 @@
-// Package pools stands in for the Machine Config Operator: it renders MachineConfigs
-// into their pools and rolls the pools' nodes, which do not exist, one after the
-// other. It sets status in the order in which the real one does, because what
-// waits for pools must not be fooled by that: a pool says that it is updated, to
-// what it had before, until something is rendered.
+// Package pools simulates the Machine Config Operator: it renders MachineConfigs into their pools,
+// and updates the simulated nodes one after the other. It sets status in the real operator's order,
+// because a plan must not be misled by it: a pool reports that it is updated to the previous
+// configuration until the new one is rendered.
 package pools
 
 import (
@@ -24,7 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// NodesAnnotation is the annotation of a pool that says how many nodes it has.
+// NodesAnnotation is the annotation of a pool with its number of nodes.
 const NodesAnnotation = "test.penstock.dev/nodes"
 
 // renderedPrefix begins the names of what pools are rendered to.
@@ -49,12 +48,12 @@ func configs() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 }
 
-// Resource is that of pools.
+// Resource returns the API resource of pools.
 func Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigpools"}
 }
 
-// Run goes on until ctx ends. The next step does again what fails.
+// Run runs until ctx ends. The next step repeats failed work.
 func (o *Operator) Run(ctx context.Context) {
 	o.changed = map[string]time.Time{}
 	ticker := time.NewTicker(o.Step)

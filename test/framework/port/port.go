@@ -1,5 +1,5 @@
-// Package port chooses TCP ports for programs that are told theirs before they begin, or that
-// have to come back on the same one, and addresses that programs of this machine connect to.
+// Package port chooses TCP ports for programs that need a known or a fixed port, and addresses to
+// which programs on this machine connect.
 package port
 
 import (
@@ -20,8 +20,8 @@ var claims struct {
 	held []net.PacketConn
 }
 
-// Free is a port on which no program listens. It belongs to this process as long as that lives:
-// a UDP socket of the same number tells other tests.
+// Free returns a port on which no program listens. It is reserved for the life of this process by a
+// UDP socket of the same number, which other tests see.
 func Free() (int, error) {
 	claims.Lock()
 	defer claims.Unlock()

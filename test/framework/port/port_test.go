@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFree: no port is given twice, to this process or another, and none of those that the
-// kernel gives to connections.
+// TestFree: no port is returned twice, to this process or another. No port is in the kernel's range
+// for outgoing connections.
 func TestFree(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Check fails the test for each expression that promtool cannot evaluate, or that gives nothing
-// and is none of those that may give nothing. Series have the form of promtool: a metric with its
-// labels, and its values a minute apart. Expressions are evaluated at a time, such as 16m. Alerts
-// are the series ALERTS. root is the folder of the repository.
+// Check fails the test for each expression that promtool cannot evaluate, or that has an empty
+// result without permission. Series are in promtool's form: a metric with its labels, and its
+// values a minute apart. Expressions are evaluated at a time such as 16m. Alerts are the series
+// ALERTS. root is the root of the repository.
 func Check(t testing.TB, root string, series map[string]string, at string, expressions map[string]bool) {
 	t.Helper()
 	type values map[string]any

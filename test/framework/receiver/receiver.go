@@ -29,7 +29,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// Got is an event as it was received.
+// Got is a received event.
 type Got struct {
 	SpecVersion, ID, Source, Type, Subject string
 	Data                                   struct {
@@ -40,7 +40,8 @@ type Got struct {
 		LeftOut       int64
 		Notifications []json.RawMessage
 	}
-	// Body is the request, Key the one that it is signed with, and Taken whether it was answered 2xx.
+	// Body is the request's body, Key its signing key, and Taken is true if it was answered with
+	// 2xx.
 	Body  string `json:"-"`
 	Key   string `json:"-"`
 	Taken bool   `json:"-"`
@@ -48,7 +49,7 @@ type Got struct {
 
 // Receiver takes events, or does not.
 type Receiver struct {
-	// URL leads to it.
+	// URL is the URL of the receiver.
 	URL    string
 	roots  []byte
 	server *httptest.Server
@@ -76,7 +77,7 @@ func Start(t testing.TB, keys ...string) *Receiver {
 	return r
 }
 
-// Run runs a receiver until it is closed.
+// Run starts a receiver, which runs until it is closed.
 func Run(keys ...string) (*Receiver, error) {
 	listener, err := port.Outside()
 	if err != nil {
@@ -186,7 +187,7 @@ func (r *Receiver) Got() []Got {
 	return append([]Got(nil), r.got...)
 }
 
-// Await returns the first event that is as it should be.
+// Await returns the first event for which is returns true.
 func (r *Receiver) Await(t testing.TB, what string, is func(Got) bool) Got {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
@@ -198,7 +199,7 @@ func (r *Receiver) Await(t testing.TB, what string, is func(Got) bool) Got {
 	return got
 }
 
-// Find waits for the first event that is as it should be. Its error lists the events that were received.
+// Find waits for the first event for which is returns true. Its error lists the received events.
 func (r *Receiver) Find(ctx context.Context, is func(Got) bool) (Got, error) {
 	for {
 		r.mu.Lock()
@@ -222,7 +223,7 @@ func (r *Receiver) Find(ctx context.Context, is func(Got) bool) (Got, error) {
 	}
 }
 
-// Of is a condition for Await: a type, the name of an object, and whether it was taken.
+// Of returns a condition for Await: a type, the name of an object, and whether it was taken.
 func Of(kind, name string, taken bool) func(Got) bool {
 	return func(got Got) bool {
 		return got.Type == "dev.penstock."+kind && got.Data.Name == name && got.Taken == taken

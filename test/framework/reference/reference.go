@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// Commands are those of a reason in the table behind a heading of a page, for the extension argocd, its
-// revision argocd-2 and the plan rebalance.
+// Commands returns the commands of a reason in the table behind a heading of a page. It fills in
+// the extension argocd, its revision argocd-2 and the plan rebalance.
 func Commands(t testing.TB, page, heading, reason string) []string {
 	t.Helper()
 	root, err := plane.Root()
@@ -40,7 +40,7 @@ func Commands(t testing.TB, page, heading, reason string) []string {
 	return nil
 }
 
-// Words are those of a command, as a shell parts them: single quotes group.
+// Words splits a command into words like a shell; single quotes group.
 func Words(command string) []string {
 	var words []string
 	for i, part := range strings.Split(command, "'") {

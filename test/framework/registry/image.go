@@ -32,18 +32,18 @@ const (
 	plainFolder   = "manifests"
 )
 
-// Image is one of one layer, before it is pushed.
+// Image is an image with one layer, before it is pushed.
 type Image struct {
-	// Kind says what was found: "catalog", "bundle", "chart" or "plain manifests".
+	// Kind is the kind of content: "catalog", "bundle", "chart" or "plain manifests".
 	Kind             string
 	config, layer    []byte
 	manifest         []byte
 	configOf, layers specs.Descriptor
 }
 
-// FromFolder makes an image of what is in a folder: a chart has Chart.yaml, a bundle has
-// metadata/annotations.yaml, a catalog has documents of package operators.operatorframework.io,
-// and everything else is plain manifests. The same folder makes the same image.
+// FromFolder makes an image of a folder. A chart has Chart.yaml, a bundle has
+// metadata/annotations.yaml, a catalog has documents of package operators.operatorframework.io;
+// everything else is plain manifests. Equal folders give equal images.
 func FromFolder(dir string) (*Image, error) {
 	files, err := read(dir)
 	if err != nil {
@@ -161,7 +161,7 @@ func descriptor(content []byte, mediaType string) specs.Descriptor {
 	return specs.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
 }
 
-// Digest is that of the manifest.
+// Digest returns the digest of the manifest.
 func (i *Image) Digest() string { return digest.FromBytes(i.manifest).String() }
 
 // archived has files in order, and no times.

@@ -21,7 +21,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Push puts an image into a registry whose files are in a folder.
+// Push pushes an image to the registry whose files are in a folder.
 func Push(ctx context.Context, dir, ref string, image *Image) error {
 	named, err := reference.ParseNamed(ref)
 	if err != nil {
@@ -41,8 +41,8 @@ func Push(ctx context.Context, dir, ref string, image *Image) error {
 	return nil
 }
 
-// Attach puts an artifact beside an image, whose reference has a digest: at the tag where registries
-// without the referrers API have those
+// Attach attaches an artifact to an image, whose reference has a digest. It uses the tag for
+// registries without the referrers API
 // (https://github.com/opencontainers/distribution-spec/blob/main/spec.md#referrers-tag-schema).
 func Attach(ctx context.Context, dir, ref, artifactType string, content []byte) error {
 	named, err := reference.ParseNamed(ref)

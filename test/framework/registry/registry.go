@@ -24,12 +24,12 @@ import (
 
 // The files in the folder of a registry.
 const (
-	// CAFile has its certificate, and AuthFile what a client logs in with.
+	// CAFile has the registry's certificate, and AuthFile a client's credentials.
 	CAFile   = "ca.crt"
 	AuthFile = "auth.json"
 	// CertsDir has the certificate once more, in a folder for the registry.
 	CertsDir = "certs"
-	// MirrorsFile is a registries.conf by which the registry takes the place of another one.
+	// MirrorsFile is a registries.conf that makes the registry a mirror of another one.
 	MirrorsFile = "registries.conf"
 )
 
@@ -37,7 +37,7 @@ const (
 type Options struct {
 	// Listen is an address on loopback.
 	Listen string
-	// User and Password are asked for. Without a user, nobody is asked.
+	// User and Password are the required credentials; without a User, none are required.
 	User, Password string
 	// MirrorOf is the host that MirrorsFile is about.
 	MirrorOf string
@@ -87,7 +87,7 @@ func Start(dir string, options Options) (*Registry, error) {
 	return r, nil
 }
 
-// Close ends it, and what is in it is gone.
+// Close stops the registry and drops its content.
 func (r *Registry) Close() error { return r.server.Close() }
 
 // Wait returns when it does not serve any more.

@@ -73,7 +73,7 @@ func (b *balancer) set(replica, port int) {
 // probe asks a replica for its readiness, as its Deployment lets kubelet do.
 func (b *balancer) probe(ctx context.Context, of *backend) {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
-		// The probe of a kubelet verifies nothing, and begins anew each time.
+		// A kubelet's probe verifies no certificate, and uses a new connection each time.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}}
 	for ctx.Err() == nil {

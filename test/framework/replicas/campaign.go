@@ -22,19 +22,18 @@ import (
 // MaxFailover is within how long another replica has to lead.
 const MaxFailover = 15 * time.Second
 
-// Plan says what happens to a set of replicas.
+// Plan lists the faults for a set of replicas.
 type Plan struct {
-	// Faults by name, see Parse. They come in this order, and again from the first,
-	// until the duration is over; without one they come once.
+	// Faults are names of faults, see Parse. They are executed in this order, and repeated until
+	// Duration has passed; without a Duration they are executed once.
 	Faults   []string
 	Duration time.Duration
-	// Seed chooses what happens.
+	// Seed is the seed of random choices.
 	Seed uint64
 	// Short makes faults last for seconds.
 	Short bool
-	// Timed fails the test when a failover takes longer than MaxFailover, or an answer to a
-	// client longer than requestTimeout, which says nothing on a machine that does something
-	// else besides.
+	// Timed fails the test if a failover takes longer than MaxFailover, or an answer to a client
+	// longer than requestTimeout. Set it only on an otherwise idle machine.
 	Timed bool
 }
 
@@ -58,10 +57,9 @@ const (
 	quietBetween                 = 2 * time.Second
 )
 
-// Campaign breaks things while clients write and watch, and then judges: every
-// acknowledged write is there as it was acknowledged and nothing else is; who watched
-// has seen every one, in order; one replica leads; and the cluster is as the revisions
-// say. Any fault fails the test.
+// Campaign causes faults while clients write and watch, and then judges. Exactly the acknowledged
+// writes are stored. Watchers have seen every write, in order. One replica leads, and the cluster
+// matches the revisions. A violation fails the test.
 func (s *Set) Campaign(t testing.TB, plan Plan) {
 	t.Helper()
 	c := &campaign{set: s, plan: plan, random: seeded(plan.Seed, "faults"), journal: newJournal()}

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// Etcd is one etcd of its own, for what is not about its members: where it is, and what a
-// client needs, in PEM.
+// Etcd is a single external etcd, for tests that need no cluster of etcd: its address and a
+// client's credentials, in PEM.
 type Etcd struct {
 	Server                      string
 	Authority, Certificate, Key []byte

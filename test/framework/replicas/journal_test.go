@@ -47,7 +47,7 @@ func writeAll(names ...string) func(*journal) {
 	}
 }
 
-// The judge has to see what it is there to see.
+// TestJudge: the judge detects each kind of violation.
 func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -148,7 +148,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A watcher has to see everything, unless a listing made up for it.
+// TestWatched: a watcher must see every write, unless a list replaced the missed events.
 func TestWatched(t *testing.T) {
 	cases := map[string]struct {
 		reason string

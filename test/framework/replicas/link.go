@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Link is a stretch of network between two programs: what is dialled there goes to
-// the target, as long as the link is whole.
+// Link is a network connection between two programs: it forwards connections to the target unless
+// it is cut or stalled.
 type Link struct {
 	listener net.Listener
 	target   string
@@ -57,7 +57,7 @@ func newLink(t testing.TB, target string, from net.IP) *Link {
 // Address is the address of the near end of the link.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
-// Cut ends all connections and refuses new ones.
+// Cut closes all connections and refuses new ones.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +67,7 @@ func (l *Link) Cut() {
 	}
 }
 
-// Stall keeps connections and takes new ones, and lets nothing through: nobody is
-// told.
+// Stall keeps connections, accepts new ones, and forwards nothing, without an error.
 func (l *Link) Stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,22 +6,21 @@ import (
 	"testing"
 )
 
-// Stop ends the process of a replica, counted from 0, as an administrator would. If it led, the
-// lease is free at once.
+// Stop ends the process of a replica, counted from 0, as an administrator would. A leader releases
+// its lease at once.
 func (s *Set) Stop(t testing.TB, index int) {
 	t.Helper()
 	s.replicas[index].Stop(t)
 }
 
-// Kill ends the process of a replica as a machine that is lost would. If it led, the lease runs
-// out first.
+// Kill kills the process of a replica, like the loss of its machine. A leader's lease must expire
+// first.
 func (s *Set) Kill(t testing.TB, index int) {
 	t.Helper()
 	s.replicas[index].Kill(t)
 }
 
-// Run starts a replica that was ended, with other flags beside those of the set, and returns when
-// it is ready.
+// Run starts an ended replica, with further flags, and returns when it is ready.
 func (s *Set) Run(t testing.TB, index int, flags ...string) {
 	t.Helper()
 	r := s.replicas[index]

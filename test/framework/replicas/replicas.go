@@ -1,14 +1,14 @@
-// Package replicas runs Penstock as an operations team does: three processes on an
-// etcd cluster of three members over TLS, behind one Service. Everything that can
-// break there can be broken: a process killed or frozen, a member of etcd killed, the
-// network between two of them cut, stalled or slowed, the host cut off.
+// Package replicas runs Penstock as in production: three processes on an etcd cluster of three
+// members over TLS, behind one Service. It can cause every fault of that setup: kill or freeze a
+// process, kill a member of etcd, cut, stall or slow the network between two of them, or cut off
+// the host.
 //
 //	set := replicas.Start(t, cluster.Start(t), penstock.Build(t))
 //	set.Campaign(t, replicas.Plan{…}) // faults under load, and a verdict
-//	set.KillLeader(t)                 // one of them, in a test of something else
+//	set.KillLeader(t)                 // a single fault, in another test
 //
-// This machine has no Service, probes of the kubelet or kube-proxy: their part is
-// played by a balancer that hands connections to replicas that are ready.
+// A balancer that forwards connections to ready replicas replaces the Service, the kubelet's probes
+// and kube-proxy.
 package replicas
 
 import (
@@ -43,7 +43,7 @@ const (
 	systemNamespace, leaseName = "penstock-system", "penstock-controllers"
 )
 
-// Set is the replicas with all that belongs to them.
+// Set is a set of replicas with its etcd and balancer.
 type Set struct {
 	*cluster.Cluster
 	program  *penstock.Program
@@ -73,8 +73,8 @@ func (r *replica) Kubeconfig() string { return r.kubeconfig }
 
 func (r *replica) String() string { return fmt.Sprint("replica ", r.index+1) }
 
-// Start runs three replicas until the test ends, and returns when the host serves
-// the API and one of them leads.
+// Start runs three replicas until the test ends, and returns when the host serves the API and a
+// replica leads.
 func Start(t testing.TB, c *cluster.Cluster, program *penstock.Program, flags ...string) *Set {
 	t.Helper()
 	s := &Set{Cluster: c, program: program, members: startMembers(t, c, Replicas), service: newBalancer(t), began: time.Now()}

@@ -1,7 +1,6 @@
-// Package rule says whether a cluster is as its revisions ask for, when nothing is
-// going on any more: of each extension the newest revision that is not archived is
-// there, whole, and nothing else carries the extension's label. It is what tests end
-// with that make trouble.
+// Package rule checks whether an idle cluster matches its revisions: of each extension, the newest
+// revision that is not archived is complete, and no other object has the extension's label. Tests
+// with faults end with it.
 package rule
 
 import (
@@ -25,13 +24,12 @@ import (
 type Cluster struct {
 	Revisions typed.ClusterExtensionRevisionInterface
 	Objects   dynamic.Interface
-	// Resources are those of all objects that revisions list. One that the cluster
-	// does not serve has no objects.
+	// Resources are the resources of all objects in revisions. A resource that the cluster does not
+	// serve has no objects.
 	Resources []schema.GroupVersionResource
 }
 
-// Wrong is everything that is not as the rule says, in words; nothing when all is
-// well.
+// Wrong describes all violations of the rule; it is empty if there are none.
 func (c Cluster) Wrong(ctx context.Context) []string {
 	list, err := c.Revisions.List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package widgets is a kind that somebody else owns, and a profile of it that a user defines.
+// Package widgets has a kind of another owner, and a user-defined profile for it.
 package widgets
 
 import (

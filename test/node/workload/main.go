@@ -1,5 +1,5 @@
-// Command workload is the program of the containers that tests run on a real node: it is ready
-// late or never, ends, or needs more memory than it may have, as its flags say.
+// Command workload is the program of test containers on a real node. By its flags it becomes ready
+// late or never, exits, or needs more memory than it may have.
 package main
 
 import (

@@ -7,9 +7,9 @@ type Verb string
 
 // Verbs of orders.
 const (
-	// Apply makes the cluster as the releases' objects are, whatever was there.
+	// Apply applies the releases' objects, whatever is in the cluster.
 	Apply Verb = "apply"
-	// Rollback goes back to what was applied before.
+	// Rollback returns to the previously applied state.
 	Rollback Verb = "rollback"
 	// Remove deletes the releases.
 	Remove Verb = "remove"
@@ -38,7 +38,7 @@ type Release struct {
 	Chart string `json:"chart,omitempty"`
 }
 
-// Answer says how it went.
+// Answer is the result of an order.
 type Answer struct {
 	// Millis is the duration, without reading the files.
 	Millis float64 `json:"millis"`

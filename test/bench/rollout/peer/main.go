@@ -1,13 +1,13 @@
-// Command peer does what `make bench SUITE=rollout` compares Penstock with, in a process
-// of its own, so that its processor time and memory can be told apart: Helm's Go
-// SDK, and a loop of one server-side apply for each object. It reads orders from
-// standard input, a line each, and answers each with a line.
+// Command peer runs the tools that `make bench SUITE=rollout` compares with Penstock: Helm's Go
+// SDK, and a loop of one server-side apply per object. It is a separate process, so that its
+// processor time and memory are known. It reads orders from standard input, one per line, and
+// answers each with a line.
 //
 //	peer helm KUBECONFIG
 //	peer loop KUBECONFIG
 //
-// An operator takes no orders: it installs the chart of a folder for each Central, until
-// standard input ends.
+// An operator takes no orders: it installs the chart of a folder for each Central, until standard
+// input ends.
 //
 //	peer operator KUBECONFIG CHART
 package main
