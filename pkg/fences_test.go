@@ -339,7 +339,7 @@ func describe(folders []string) string {
 	return strings.Join(folders, ", ")
 }
 
-// packages returns the imports of ours of every package.
+// packages returns each package of this module with its imports from this module.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

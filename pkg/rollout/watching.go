@@ -58,8 +58,8 @@ func (p *pass) shows(gate stage.Gate) bool {
 	return seen.Shows(p.engine.reading(gate))
 }
 
-// observed returns what is known of an object from its watch, or from the inventory
-// where that knows better.
+// observed returns the state of an object from its watch. It uses the inventory while the watch
+// lags behind our last write, and an earlier read for an object without our label.
 func (p *pass) observed(id manifest.ID) Seen {
 	observation, presence := p.engine.Observer.Get(id)
 	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {

@@ -149,7 +149,7 @@ func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// open makes a way to a cluster, with an engine of its own.
+// open connects to a cluster and starts an engine for it.
 func (f *follower) open(ctx context.Context, cluster string, config *rest.Config) (*way, error) {
 	link := kubeconfig.NewLink()
 	if err := link.Lead(config); err != nil {

@@ -81,7 +81,7 @@ func (a abroad) mayUse() string {
 	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", a.name)
 }
 
-// leads is the annotation of extensions for that cluster.
+// leads returns the annotation that gives an extension this target cluster.
 func (a abroad) leads() string { return extension.TargetAnnotation + ": " + a.name }
 
 // user may write extensions for that cluster, and have nothing in the host.

@@ -192,8 +192,8 @@ func TestEmbeddedStoreFull(t *testing.T) {
 	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
 }
 
-// The embedded etcd is as large as its quota: nothing is added, and revisions can be
-// deleted. Their content is collected, and then there is room again.
+// TestEmbeddedStoreOverQuota: an embedded etcd at its quota refuses additions, but revisions can be
+// deleted. After their content is collected, there is room again.
 func TestEmbeddedStoreOverQuota(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it waits for a collection, a minute or two; FULL=1 runs it")

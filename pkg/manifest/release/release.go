@@ -142,7 +142,7 @@ func (o Offence) compare(other Offence) int {
 	return cmp.Or(cmp.Compare(o.ID.String(), other.ID.String()), cmp.Compare(o.Annotation, other.Annotation), cmp.Compare(o.Allowed, other.Allowed))
 }
 
-// Text returns the string in a JSON value; ok is false for another type and null.
+// Text returns the string in a JSON value, and false for null and other types.
 func Text(raw json.RawMessage) (string, bool) {
 	// Into a pointer: null would pass for the empty string.
 	var value *string

@@ -26,8 +26,8 @@ func StreamTables() {
 	streamTables(metainternalversionscheme.Codecs.SupportedMediaTypes())
 }
 
-// streamTables replaces the serializers of JSON, which are shared by all who use the
-// codecs. Pretty ones, which people read, stay as they are.
+// streamTables replaces the JSON serializers that all users of the codecs share. It keeps the
+// pretty-printing ones.
 func streamTables(shared []runtime.SerializerInfo) {
 	for i := range shared {
 		if shared[i].MediaType == runtime.ContentTypeJSON {

@@ -127,8 +127,8 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return p.place(path.Base(key), err), kind, nil
 }
 
-// misplaced says when an object is not the one that its key is of: nobody is to take one
-// object for another, no matter who put it there.
+// misplaced returns an error if an object does not belong to its key, so that no object is read
+// under another's key.
 func (p placing) misplaced(key string, object runtime.Object) error {
 	if found := reflect.TypeOf(object); found != p.stored {
 		return fmt.Errorf("it is a record of another kind, %s", found.Elem().Name())

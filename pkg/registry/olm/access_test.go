@@ -16,8 +16,8 @@ func TestComputedReads(t *testing.T) {
 	s.create(file("e-2", inline(configMap("a", "2"), secret(hidden, newValue)))).want(t, http.StatusCreated)
 	s.create(file("f-1", inline(configMap("of-f", "1")))).want(t, http.StatusCreated)
 
-	// Stock authorization of the requests themselves is the library's, and holds
-	// for every path: what is denied here is what the request also needs.
+	// The library authorizes the requests themselves for every path, so each denied right is one
+	// that the request needs in addition.
 	s.rules.set("bob", nil)
 	s.rules.deny("carol", "get clusterextensionrevisions/diff e-1", "get clusterextensionrevisions/manifests e-1")
 	s.rules.deny("dave", "get clusterextensionrevisions/diff f-1", "get clusterextensionrevisions/manifests f-1")

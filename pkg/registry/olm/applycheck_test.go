@@ -73,7 +73,7 @@ func TestApplyCheck(t *testing.T) {
 	s.unchanged(func() {
 		says(t, s.apply("tester", twice).want(t, http.StatusUnprocessableEntity).raw, path)
 	})
-	// Without a cluster nobody knows whether there is a newer one that has the field.
+	// Without a cluster it is unknown whether a newer version has the field.
 	misspelt := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s", "namespace": "default"}, "stringDate": object{"password": "hush"}}
 	got := s.create(file("e-1", inline(misspelt))).want(t, http.StatusCreated)
 	says(t, strings.Join(got.warnings, "\n"), "Secret default/s: stringDate: is not a field of this type", "could not be read")

@@ -58,7 +58,7 @@ func TestApproval(t *testing.T) {
 	if old == "" || digest(diffs+"/e-1..e-3?objectName=a") != old || digest(diffs+"/e-1..e-3?objectName=b") != "" {
 		t.Errorf("the diff of a proposal has digest %q, of all objects %q, of none %q", old, digest(diffs+"/e-1..e-3?objectName=a"), digest(diffs+"/e-1..e-3?objectName=b"))
 	}
-	// Nobody approves what they have not read, takes the question away, or says who answered.
+	// No user can approve an unread diff, remove the proposal's mark, or forge the approver.
 	for reason, refused := range map[string]response{
 		"without a digest": s.patch("e-3", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}}),
 		"another digest":   goOn("e-3", "0123456789abcdef"),
@@ -87,7 +87,7 @@ func TestApproval(t *testing.T) {
 	if row["requestedBy"] != "alice" || row["approvedAt"] == nil {
 		t.Errorf("history has %v", row)
 	}
-	// Once it is approved it is a revision like others.
+	// An approved proposal is an ordinary revision.
 	for _, state := range []string{"Paused", "Active"} {
 		s.patch("e-3", "application/merge-patch+json", object{"spec": object{"lifecycleState": state}}).want(t, http.StatusOK)
 	}

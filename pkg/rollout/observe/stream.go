@@ -104,7 +104,8 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// longestRetry tells a server that is not there from one that refuses.
+// longestRetry returns the longest pause between retries, which differs for an unreachable server and
+// for one that refuses.
 func longestRetry(err error) time.Duration {
 	var unanswered *url.Error
 	if utilnet.IsConnectionRefused(err) || errors.As(err, &unanswered) {

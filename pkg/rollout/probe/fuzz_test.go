@@ -72,8 +72,8 @@ func FuzzProbes(f *testing.F) {
 	})
 }
 
-// TestBrokenObjects puts wrong types into objects that are nearly right, which
-// random JSON rarely is.
+// TestBrokenObjects replaces fields of nearly valid objects by values of wrong types. Random JSON is
+// rarely nearly valid.
 func TestBrokenObjects(t *testing.T) {
 	probes := everyProbe(t)
 	rapid.Check(t, func(t *rapid.T) {

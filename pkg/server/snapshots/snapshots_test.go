@@ -16,7 +16,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// snapshotDir is a directory of snapshots, with somebody who takes them.
+// snapshotDir is a directory with a fake store that is saved to it.
 type snapshotDir struct {
 	t     *testing.T
 	dir   string

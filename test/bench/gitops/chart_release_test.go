@@ -12,7 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// install makes the release, with values of which none is a default.
+// install installs the release with values that all differ from the defaults.
 func (i *installation) install(path string) {
 	i.t.Helper()
 	do := action.NewInstall(i.configuration())

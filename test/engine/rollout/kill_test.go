@@ -39,7 +39,7 @@ type killer struct {
 	took     time.Duration
 }
 
-// TestKill kills the program after its k-th write to the cluster and starts it again, for every
+// TestKill kills the program after its k-th write to the cluster and starts it again. It tries every
 // twelfth k of an install, a deletion and an upgrade of the example. FULL=1 tries every k.
 // TestCrash, and without a cluster TestCrashAfterEveryWrite of pkg/rollout, test the engine alone.
 func TestKill(t *testing.T) {

@@ -161,8 +161,8 @@ func (c *campaign) staleWrites(mark plane.Mark, r *replica) string {
 	return fmt.Sprintf("tried %d writes of objects, %d of them refused", len(writes), refused)
 }
 
-// cutHost takes all replicas' network to the host away, for longer or for shorter than
-// a lease lasts. The host still reaches them, and they cannot ask it who may do what.
+// cutHost cuts the connections of all replicas to the host, for longer or shorter than a lease lasts.
+// The host can still send requests, but replicas cannot ask it to authorize them.
 func (c *campaign) cutHost(t testing.TB) string {
 	for _, r := range c.set.replicas {
 		r.host.Cut()

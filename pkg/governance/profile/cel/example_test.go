@@ -56,7 +56,7 @@ func parsed(t testing.TB, text string) *v1alpha1.ConfigurationProfileDefinition 
 	return definition
 }
 
-// object is one from YAML.
+// object parses an object from YAML.
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{}

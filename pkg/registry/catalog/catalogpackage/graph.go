@@ -160,7 +160,7 @@ func (b *beginning) words(drawn *graph.Graph, bundle string) string {
 	return drawn.PathText(b.paths.To(bundle))
 }
 
-// paths are those to the best version of each channel, and to what was asked for.
+// paths adds the paths to the best version of each channel, and to the requested version.
 func paths(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, beginnings []beginning, out *v1alpha1.CatalogPackageGraph) error {
 	var targets []string
 	if query.To != "" {

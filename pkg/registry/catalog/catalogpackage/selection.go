@@ -20,10 +20,10 @@ import (
 
 // chosen is the selection of a request.
 //
-// The label selector and the field catalog choose among catalogs: of each package the
-// request gets the catalog that counts among those. The other fields choose among what
-// it would get. So -l catalog=community shows all that this catalog has, as an extension
-// with such a selector sees it, also where another catalog counts otherwise.
+// The label selector and the field catalog select catalogs. Of each package the request gets the
+// preferred one among these catalogs. The other fields filter the result. So -l catalog=community
+// shows all packages of this catalog, as an extension with this selector sees them, even if another
+// catalog is preferred otherwise.
 type chosen struct {
 	labels labels.Selector
 	fields fields.Selector
@@ -182,7 +182,7 @@ func (e endpoint) at(options *metainternalversion.ListOptions) (*inventory.Snaps
 	return found, nil
 }
 
-// parseVersion reads a resourceVersion; what is wrong with it is said as the library does.
+// parseVersion parses a resourceVersion. Its error has the library's text.
 func parseVersion(version string) (inventory.Version, error) {
 	parsed, err := storage.APIObjectVersioner{}.ParseResourceVersion(version)
 	if err != nil {

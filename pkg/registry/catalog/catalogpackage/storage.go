@@ -55,8 +55,8 @@ type endpoint struct {
 // Destroy does nothing: nothing is held.
 func (endpoint) Destroy() {}
 
-// known returns what catalogs there are, or that nobody knows yet: until the catalogs of
-// the cluster were listed once, it would look as if there were no packages.
+// known returns the present catalogs. Before the first list of the cluster's catalogs it returns an
+// error, because an empty answer would mean that there are no packages.
 func (e endpoint) known() (*inventory.Snapshot, error) {
 	found := e.catalogs.Snapshot()
 	if !found.Complete() {
@@ -65,8 +65,8 @@ func (e endpoint) known() (*inventory.Snapshot, error) {
 	return found, nil
 }
 
-// installedNow returns what the caller may know of what is installed. When that cannot be
-// found out, a warning says so: it is not the same as that nothing is installed.
+// installedNow returns the installed versions that the caller may know. After an error it adds a
+// warning, because an empty answer would mean that nothing is installed.
 func (e endpoint) installedNow(ctx context.Context) map[string][]v1alpha1.InstalledVersion {
 	found, err := e.installed(ctx)
 	if err != nil {

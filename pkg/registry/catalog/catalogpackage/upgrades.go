@@ -133,8 +133,8 @@ func uncertain(asked Asked, found *upgrades.Upgrades) string {
 	return text.Line(fmt.Sprintf("%s needs Kubernetes %s or later, and the version of the cluster is not known here: %s", found.Allowed, found.AllowedNeeds, asked.NoCluster), longestMessage)
 }
 
-// stalled says what keeps an extension from changing before somebody acts, such as a hold after a
-// rollback; empty for nothing that is known of its spec.
+// stalled returns the reason why an extension waits for a user, such as a hold after a rollback;
+// empty if there is none for its present spec.
 func stalled(of *extension.Extension) string {
 	found := meta.FindStatusCondition(of.Status.Conditions, status.Stalled)
 	if found == nil || found.Status != metav1.ConditionTrue || found.ObservedGeneration != of.Generation {

@@ -122,8 +122,8 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
 }
 
-// another refuses an approval by who is not another person than those who asked for the
-// plan, or approved it before, where more than one has to approve.
+// another refuses an approval by a requester or an earlier approver of the plan, if more than one
+// approval is needed.
 func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	who, given := requester(ctx), external(plan.Status.Approval)
 	switch {
@@ -138,8 +138,8 @@ func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	return nil
 }
 
-// mayDo refuses an approval by somebody who cannot do what the plan does: it would fail
-// when it begins.
+// mayDo refuses an approval by a user without the rights that the plan uses, because its execution
+// would fail.
 func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	external, err := versioned(plan)
 	if err != nil {

@@ -80,7 +80,7 @@ func pinApproved(plan *hco.ConfigurationPlan) {
 	}
 }
 
-// recordRequest adds who makes a request to those who have asked for the plan.
+// recordRequest adds the author of the request to the plan's requesters.
 func recordRequest(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx))
 	if err != nil {

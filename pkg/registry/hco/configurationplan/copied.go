@@ -12,9 +12,9 @@ import (
 // of the restore.
 const restoreLabel = "velero.io/restore-name"
 
-// copyOf says why a new plan is a copy of a stored one, in words, or nothing. Action Apply of such a
-// plan may be the approval of another cluster. It looks at what a backup or its restore leaves, and
-// at nothing that a file of somebody who declares Apply has.
+// copyOf returns the reason why a new plan is a copy of a stored one, or "". Action Apply of a copy
+// may be an approval from another cluster. It examines only traces of a backup or restore, which a
+// file of a user who declares Apply does not have.
 func copyOf(plan *hco.ConfigurationPlan) string {
 	if name, ok := plan.Labels[restoreLabel]; ok {
 		return "label " + restoreLabel + " says that restore " + name + " created the plan"

@@ -25,7 +25,8 @@ func endRestore(plan, stored *hco.ConfigurationPlan) {
 	}
 }
 
-// restoreWarnings tell who writes spec whether the plan does what spec says, or restores.
+// restoreWarnings tells the author of a spec whether the plan applies the spec or restores an
+// earlier state.
 func restoreWarnings(plan, stored *hco.ConfigurationPlan) []string {
 	run := stored.Spec.RestoreRun
 	switch {

@@ -21,8 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// strategy says what a well-formed plan is and what the server adds to it: nobody
-// else says who approved what.
+// strategy validates plans and sets server-side fields: only the server records approvers.
 type strategy struct {
 	shared.Cluster
 	clock    clock.PassiveClock
@@ -110,7 +109,7 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 	return warnings
 }
 
-// notAnApprover is said to who would approve what they have asked for.
+// notAnApprover is the warning for a requester of a plan who sets Apply.
 const notAnApprover = "spec.action: Apply approves nothing: spec.approvals requires people other than those in status.requestedBy; they approve the plan through the subresource approve"
 
 // WarningsOnUpdate warns that a write of Apply approves nothing while another plan is in progress.

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 )
 
-// surveyor knows two profiles.
+// surveyor is a fake Surveyor with two profiles.
 type surveyor struct{ asked *[]string }
 
 func (surveyor) Names(context.Context) ([]string, error) { return []string{"Dense", "Tuning"}, nil }

@@ -56,7 +56,7 @@ func cells(profile *v1alpha1.ConfigurationProfile) []any {
 	return []any{profile.Name, string(status.State), plan, impact, prerequisites(status), profile.Description, blast(status.Items), status.Message}
 }
 
-// prerequisites says what to do about what is missing.
+// prerequisites returns the remedies for missing requirements.
 func prerequisites(status v1alpha1.ConfigurationProfileStatus) string {
 	var remedies []string
 	for _, requirement := range status.Requirements {

@@ -18,7 +18,7 @@ import (
 	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
-// strategy says what a well-formed definition is.
+// strategy validates definitions.
 type strategy struct {
 	shared.Cluster
 	schemas Schemas

@@ -74,13 +74,13 @@ func notes() []string {
 	return slices.Concat(extension.Notes(), chartkind.Notes(), []string{v1alpha1.HeldByAnnotation, v1alpha1.HeldUnderAnnotation, v1alpha1.VerifiedAnnotation})
 }
 
-// keepNotes undoes what a write does to the annotations by which the loops of ClusterExtensions
-// and ChartKinds know what they have made of what. They write them when they create a revision, also in the
-// name of somebody, and change them in the name of Penstock. Another user who could change them
-// would choose which version counts as installed, or have no revision made any more. A rollback has
-// those of the content that it brings back.
+// keepNotes restores the annotations by which the controllers of ClusterExtensions and ChartKinds
+// record the source of a revision. The controllers set them at the creation, possibly in a user's
+// name, and change them in Penstock's name. Otherwise another user could choose the version that
+// counts as installed, or stop further revisions. A rollback gets the annotations of its restored
+// content.
 //
-// The bundle and its version are anybody's in a revision that the loop did not make.
+// The bundle and its version can be set by anyone on a revision that no controller created.
 func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	creates := stored == nil
 	requester, _ := request.UserFrom(ctx)

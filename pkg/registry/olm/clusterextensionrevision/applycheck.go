@@ -29,12 +29,12 @@ type ApplyCheck interface {
 	Foresee(ctx context.Context, secret string, objects []manifest.Object) []applycheck.Note
 }
 
-// applicable wraps the validation of a create: manifests that server-side apply cannot
-// take are refused before anything is written, and not by the phase that comes to them.
-// It comes last, so that users who cannot use a cluster learn nothing of its types.
+// applicable wraps the validation of a create: it refuses manifests that server-side apply cannot
+// accept before anything is written. The check comes last, so that users without the right to a
+// cluster learn nothing about its types.
 //
-// Content that a revision of the chain has already, or that is imported, was created before there
-// was this check, and perhaps rolled out: of it there are warnings only.
+// Content that an earlier revision of the chain has, or that is imported, may have been rolled out
+// before this check existed. For it there are only warnings.
 func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.Object) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if validate != nil {
@@ -116,9 +116,8 @@ func tooEarly(revision *olm.ClusterExtensionRevision, objects []manifest.Object)
 	return warnings
 }
 
-// withoutHidden takes what was found of an object out of its words when they may have
-// values of it that are hidden, and nobody can tell: quietly knows the values only of
-// manifests that are inline.
+// withoutHidden shortens findings about objects whose text may contain hidden values. quietly knows
+// the hidden values only of inline manifests.
 func (r *REST) withoutHidden(revision *olm.ClusterExtensionRevision, objects []manifest.Object, refusals []applycheck.Refusal) {
 	inline := map[entryKey]bool{}
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {

@@ -19,8 +19,8 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// isProposedBy reports whether Penstock itself makes a revision for somebody to approve. Nobody was
-// asked whether they may have it: a user who lets it go on will be.
+// isProposedBy reports whether Penstock itself creates a revision for approval. No user's rights
+// are checked then; the approver's rights are checked later.
 func isProposedBy(ctx context.Context, revision *olm.ClusterExtensionRevision) bool {
 	requester, ok := request.UserFrom(ctx)
 	return ok && admissionrequest.IsInternal(ctx, requester) &&
@@ -99,7 +99,7 @@ func (s *strategy) invalidTime(ctx context.Context, revision, stored *olm.Cluste
 	return append(s.invalidDrift(revision, stored), s.invalidNotBefore(ctx, revision, stored)...)
 }
 
-// invalidNotBefore says what is wrong with the time from which an approval is to take effect.
+// invalidNotBefore returns the errors in the time from which an approval takes effect.
 func (s *strategy) invalidNotBefore(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
 	value := revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation]
 	if value == "" || value == stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] && !validation.ApprovesLater(revision, stored) {
@@ -130,8 +130,9 @@ func approvalPath() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(v1alpha1.ApproveAnnotation)
 }
 
-// invalidApproval says that the user who approves a proposal has not read its diff with what is
-// rolled out now, and with what they have compared it.
+// invalidApproval returns an error if the approver of a proposal has not read its diff against the
+// presently rolled out revision. The error result means that the chain could not
+// be read.
 func (s *strategy) invalidApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) (field.ErrorList, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
 	if errs := s.invalidTime(ctx, revision, stored); len(errs) > 0 {

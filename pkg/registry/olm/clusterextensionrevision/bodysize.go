@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxRestBytes bounds a revision's body without manifests: some times what is
-	// stored can be, so that validation says what there is too much of.
+	// maxRestBytes bounds a revision's body without manifests. It exceeds the stored size several
+	// times, so that validation can name the excess.
 	maxRestBytes = 4 * v1alpha1.MaxRecordBytes
 	// maxOtherBodyBytes bounds bodies that have no manifests in them: an object as it
 	// may be stored, written with spaces between.
@@ -21,10 +21,9 @@ const (
 	maxOperationBytes = objectmeta.MaxBytes
 )
 
-// checkRest refuses a body of a revision in which something else than manifests is
-// far larger than what is stored can be. A body may be as large as the manifests of a
-// revision; the endpoint would decode the rest, make managedFields of it, and have
-// admission look at it, before validation counts it.
+// checkRest refuses a revision's body if a part other than manifests is far larger than can be
+// stored. A body may be as large as the manifests of a revision. The endpoint would decode the
+// rest, compute managedFields and call admission before validation counts it.
 func checkRest(tree map[string]any) error {
 	if bytes := encodedBytes(tree["metadata"]); bytes > objectmeta.MaxBytes {
 		return tooLargeBody("metadata", bytes, objectmeta.MaxBytes)
@@ -38,8 +37,8 @@ func checkRest(tree map[string]any) error {
 	return nil
 }
 
-// checkOperations is checkRest for a JSON patch, of which metadata is all that can be
-// told before it is applied.
+// checkOperations is checkRest for a JSON patch. Before the patch is applied, only the size of
+// metadata is known.
 func checkOperations(operations []map[string]any) error {
 	bytes := 0
 	for _, operation := range operations {

@@ -18,9 +18,9 @@ const maxPrevious = 10
 // watch cache and must not be changed.
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
-// previousOf returns what a new revision of a chain follows: all of a lower
-// number that are not given up yet, newest first. A proposal that waits is not among them: it
-// was never rolled out, and may be withdrawn.
+// previousOf returns the previous revisions of a new one: all with lower numbers that are not
+// archived, newest first. It omits pending proposals, which were never rolled out and may be
+// withdrawn.
 func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.PreviousRevision {
 	var alive []*olm.ClusterExtensionRevision
 	for i := range revisions {

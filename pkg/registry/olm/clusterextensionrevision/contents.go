@@ -68,10 +68,9 @@ func (c *contents) read(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// collect returns all manifests of a new revision, in order: those that the
-// request brought, and for entries that have a digest only those that another
-// revision of the chain holds. Nobody holding one is the client's mistake and
-// 422 Invalid; not being able to read what somebody holds is ours.
+// collect returns all manifests of a new revision, in order: those in the request, and for entries
+// with only a digest, those of other revisions of the chain. A digest that no revision has is the
+// client's mistake, 422 Invalid. A read failure is an internal error.
 func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) ([]manifest.Object, error) {
 	if err := c.borrow(ctx, revision, held); err != nil {
 		return nil, err
@@ -183,9 +182,8 @@ func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manife
 	})
 }
 
-// tooLarge is the answer to too many bytes. Their number is left out when a Secret
-// was borrowed: a user who knows the sizes of all the others could tell that of the
-// Secret from it.
+// tooLarge returns the error about too many bytes. It omits their number if a Secret was borrowed:
+// a user who knows the sizes of the other manifests could compute the Secret's.
 func tooLarge(held *staged, what string, found, allowed int) *field.Error {
 	detail := fmt.Sprintf("the %s of a revision have %d bytes, %d are allowed", what, found, allowed)
 	if held.hidesSizes() {

@@ -35,10 +35,9 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// foretell warns the user who tries out a deletion of what would go. A user who
-// may delete a revision and not get it learns how many objects of which
-// kinds, and no names. A warning says what cannot be found out; the dry-run
-// goes on.
+// foretell adds warnings to a dry-run of a deletion about the objects that would be deleted. A user
+// who may delete but not get a revision learns the numbers of objects by kind, but no names. A
+// warning reports unknown parts; the dry-run continues.
 func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	lines, err := r.forecast(ctx, name, orphans)
 	if err != nil {
@@ -91,8 +90,8 @@ func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 	return may, nil
 }
 
-// inWords puts a teardown into words: how much goes and stays, then the names of what goes.
-// Without named, objects are counted only. Nothing is said of a revision that has nothing.
+// inWords describes a teardown: the numbers of deleted and kept objects, then the names of deleted
+// ones. Without named it gives only numbers. It returns nothing for a revision without objects.
 func inWords(found rev.Teardown, named bool) []string {
 	if len(found.Deleted)+len(found.Listed)+len(found.Adopted)+len(found.Orphaned) == 0 {
 		return nil

@@ -79,8 +79,8 @@ func carriesBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch || method == http.MethodDelete
 }
 
-// streams is true for an import, whose body nobody holds as a whole: its reader
-// has bounds of its own.
+// streams reports whether a request is an import, whose body is never held as a whole: its reader
+// has its own bounds.
 func streams(req *http.Request) bool {
 	info, ok := request.RequestInfoFrom(req.Context())
 	return ok && info.IsResourceRequest && info.APIGroup == v1alpha1.GroupName && info.Resource == "revisionhistories" && info.Subresource == "import"
@@ -143,9 +143,8 @@ func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Reque
 	return req, form.Check(replacement)
 }
 
-// replace returns the body of a write of our kinds as the endpoint should see it. When
-// it is one of a revision, it puts the manifests that came with it into held, which is
-// sealed then. Nothing is done with a body that brings too much.
+// replace returns the body of a write of our kinds as the endpoint should see it. For a revision it
+// moves the manifests into held, and seals it. A body with too many elements stays unchanged.
 func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged, share *requestbody.Share) ([]byte, error) {
 	defer held.seal()
 	tree, err := form.Decode(body, share)

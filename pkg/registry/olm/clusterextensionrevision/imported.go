@@ -128,8 +128,8 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	if err != nil {
 		return err
 	}
-	// It was judged together with those that are imported with it, before any of them
-	// was there; no other create is let into the chain until all are.
+	// The revision was checked together with all others of the import before any existed. No other
+	// create enters the chain until all are written.
 	chain, _, _ := olm.ChainOf(revision.Name)
 	ctx = chainversion.Counting(ctx, chain)
 	chainversion.From(ctx).Refers(rootOf(revision))

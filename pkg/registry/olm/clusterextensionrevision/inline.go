@@ -83,10 +83,9 @@ func contradiction(given entryKey, object manifest.Object) error {
 	return nil
 }
 
-// rewriteTree replaces the manifests of a decoded body, puts them into held, and
-// tells whether it changed anything. Entries whose manifest is invalid stay as
-// they are. Known returns the entries of the stored revision: a manifest that it has
-// without status, from before status was kept, stays so.
+// rewriteTree replaces the manifests of a decoded body, puts them into held, and reports whether it
+// changed anything. Entries with an invalid manifest stay unchanged. known returns the entries of
+// the stored revision: a manifest that was stored without status, by an older Penstock, stays so.
 func (i inliner) rewriteTree(tree map[string]any, known func() map[entryKey]facts, held *staged) bool {
 	changed := rewriteLastAppliedOfTree(tree)
 	eachEntry(tree, func(entry map[string]any) {
@@ -162,13 +161,11 @@ func writeTree(entry map[string]any, object manifest.Object) {
 	factsOf(object).ontoTree(entry)
 }
 
-// rewriteRevision does as rewriteTree to a revision, for what the filter let
-// pass. It leaves entries inline whose manifest is invalid, or did not come with
-// the request; invalidManifests says so.
+// rewriteRevision does the same as rewriteTree for manifests that passed the filter. Entries whose
+// manifest is invalid, or was not in the request, stay inline; invalidManifests reports them.
 //
-// Mutating admission runs between the filter and here. It sees digests; a webhook
-// that puts a manifest in their place would change what was sent and signed, and
-// is refused.
+// Mutating admission runs between the filter and this function, and sees digests. A webhook that
+// replaces a digest by a manifest would change the sent content, and is refused.
 func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *staged) {
 	for p := range revision.Spec.Phases {
 		entries := revision.Spec.Phases[p].Objects
@@ -212,16 +209,16 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 // onlyAsOne ends the errors about inline manifests that the filter has not seen in the request.
 const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
-// strange reports whether an entry has the manifest of a Secret inline that the filter has not
-// seen. Nothing is made of it: nobody was asked whether the caller may know what is stored of the
+// strange reports whether an entry has an inline manifest of a Secret that the filter has not seen.
+// Such a manifest is not used, because it was not checked whether the caller may know the stored
 // Secret.
 func strange(entry *olm.RevisionObject, held *staged) bool {
 	object, err := manifest.Parse(entry.Object.Raw)
 	return err == nil && object.IsSecret() && held.strange(object.ID)
 }
 
-// invalidManifests says what is wrong with the manifests that are still inline. Of a
-// Secret that is strange it says the same whatever is stored.
+// invalidManifests returns the errors about manifests that are still inline. For a strange Secret
+// the error does not depend on the stored content.
 func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision, held *staged) field.ErrorList {
 	var errs field.ErrorList
 	for p := range revision.Spec.Phases {
@@ -270,14 +267,13 @@ func rewriteLastAppliedOfTree(tree map[string]any) bool {
 	return changed
 }
 
-// rewriteLastApplied empties the lists of objects in what client-side `kubectl
-// apply` remembers of the file it applied. With the manifests in it the
-// annotation would soon be beyond the 256 KiB that annotations may have, and
-// would show Secrets to everyone who may read revisions.
+// rewriteLastApplied empties the lists of objects in the annotation of client-side `kubectl apply`.
+// With manifests, the annotation would exceed the limit of 256 KiB, and show Secrets to all users
+// who may read revisions.
 //
-// The lists and phases themselves stay, so that kubectl still notices when one
-// is removed from the file. Their content needs no memory: kubectl compares
-// lists of objects with what is live, as a whole.
+// The lists and phases themselves stay, so that kubectl notices when one is removed from the file.
+// kubectl compares lists of objects as a whole with the live ones, so it does not need their
+// content.
 func rewriteLastApplied(annotations map[string]string) {
 	if shortened, changed := withoutObjects(annotations[corev1.LastAppliedConfigAnnotation]); changed {
 		annotations[corev1.LastAppliedConfigAnnotation] = shortened

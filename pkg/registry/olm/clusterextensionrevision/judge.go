@@ -103,10 +103,9 @@ func wasCollected(err error) bool {
 	return errors.As(err, &collected)
 }
 
-// superseded refuses to archive a revision in Penstock's own name, for which nobody is
-// asked, when there is no newer one that has replaced it. The controllers saw one, in a
-// cache: it may have been given up since, by somebody who was asked for no more than this
-// revision leaves.
+// superseded refuses Penstock's own archival of a revision that no newer one has replaced.
+// Penstock's rights are not checked for it. The controllers saw a newer revision in a cache. A
+// user may have archived that one since, with only the rights for its own objects.
 func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensionRevision) error {
 	if !isArchivedByPenstock(ctx, updated, old) {
 		return nil

@@ -116,7 +116,7 @@ func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]ent
 	return readable, nil
 }
 
-// hiddenSecrets says what was left out. It is cut when not all of it was asked for.
+// hiddenSecrets describes the omitted Secrets; with cut, not all of them were checked.
 func hiddenSecrets(hidden []entryKey, cut bool) string {
 	var names []string
 	for _, entry := range hidden[:min(len(hidden), maxNamedSecrets)] {

@@ -140,7 +140,7 @@ func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRev
 		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used%s, %s", highest, name, r.by(ctx, olm.RevisionName(name, highest)), following(next)))})
 }
 
-// by says who created a revision and when, as far as it is known.
+// by describes the creator of a revision and the time, or returns "" if unknown.
 func (r *REST) by(ctx context.Context, name string) string {
 	stored, err := r.Stored(ctx, name)
 	if err != nil || stored.Status.RequestedBy == nil {

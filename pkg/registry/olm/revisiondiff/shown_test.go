@@ -302,7 +302,7 @@ func commentFull(output, name string) bool {
 		strings.Contains(output, " space/"+name+" |")
 }
 
-// outputs are a diff as people and programs get it. The console has the data, and shows all of it.
+// outputs returns a diff in all formats of the plugin. The console gets the same data as JSON.
 func outputs(t *rapid.T, diff *v1alpha1.RevisionDiff) map[string]string {
 	encoded, err := json.Marshal(diff)
 	if err != nil {

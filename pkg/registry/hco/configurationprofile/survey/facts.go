@@ -55,7 +55,7 @@ func Facts(ctx context.Context, client dynamic.Interface, requirements []profile
 	return facts, unread
 }
 
-// requested has what the cluster answers when it is asked.
+// requested reads facts from the cluster by requests.
 type requested struct{ dynamic.Interface }
 
 var _ profile.Source = requested{}

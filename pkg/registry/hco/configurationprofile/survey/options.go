@@ -55,8 +55,8 @@ func keys(definitions map[string]common.OpenAPIDefinition) []string {
 	return models
 }
 
-// option reads one. Its default is in what it says of itself: the server does not set it, so
-// that a plan follows when the default becomes another one.
+// option describes one option. Its default is only in the description: the server does not set it,
+// so plans follow a changed default.
 func option(name string, schema spec.Schema) v1alpha1.ProfileOption {
 	out := v1alpha1.ProfileOption{Name: name, Description: strings.Join(strings.Fields(schema.Description), " ")}
 	if len(schema.Type) > 0 {

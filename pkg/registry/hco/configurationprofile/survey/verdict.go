@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// trial is an item, and what the cluster said of it.
+// trial is an item with the cluster's answer.
 type trial struct {
 	profile.Item
 	ref manifest.Ref
@@ -30,7 +30,7 @@ type trial struct {
 	err error
 }
 
-// read notes what the cluster said, and what that does to nodes.
+// read takes the cluster's answer, and the impact of the change on nodes.
 func (t *trial) read(seen preview.Item, facts profile.Facts) {
 	weighed, err := governance.Weighed(t.Item, facts, seen.Before, seen.After)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s findings) verdict() v1alpha1.ConfigurationProfileStatus {
 	return status
 }
 
-// prerequisites are those of all requirements together: what is missing for certain
-// is missing, whatever else could not be read.
+// prerequisites returns the state of all requirements together. A missing requirement gives
+// Missing, even if others could not be read.
 func (s findings) prerequisites(requirements []v1alpha1.ProfileRequirement) v1alpha1.PrerequisiteState {
 	has := func(state v1alpha1.PrerequisiteState) bool {
 		return slices.ContainsFunc(requirements, func(r v1alpha1.ProfileRequirement) bool { return !r.Optional && r.State == state })
@@ -159,12 +159,12 @@ func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 	return out, v1alpha1.ImpactSeverity(highest)
 }
 
-// state tells whether the profile is in effect:
+// state reports whether the profile is in effect:
 //
-//   - what lacks something for certain is not in effect,
-//   - what could not be read leaves that unknown, whatever a plan says,
-//   - what a plan would not change is in effect, with or without one,
-//   - and what it would change is drifted when a plan had made it so.
+//   - A profile with missing requirements is not in effect.
+//   - If a part could not be read, the state is unknown, whatever a plan says.
+//   - If a plan would change nothing, the profile is in effect, with or without a plan.
+//   - If a plan would change something, the profile has drifted if a plan had applied it before.
 func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.ProfileState, string) {
 	if prerequisites == v1alpha1.PrerequisiteMissing {
 		return v1alpha1.ProfileInactive, governance.Clip(s.lacks.Error())
