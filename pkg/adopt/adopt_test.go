@@ -99,7 +99,7 @@ func TestObstacles(t *testing.T) {
 	failed.release.Failed = &helm.Release{Version: 8, Info: helm.Info{Status: "failed"}}
 	for name, tc := range map[string]struct {
 		plan *Plan
-		// says is why not, and overwritten whether --overwrite helps.
+		// says is the reason against the adoption. overwritten is true when --overwrite removes it.
 		says        string
 		overwritten bool
 	}{

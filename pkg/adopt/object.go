@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// State is how an object of the cluster stands to the release.
+// State is the result of comparing an object in the cluster with the release.
 type State string
 
 const (
@@ -56,9 +56,9 @@ type Object struct {
 const (
 	// lookAtOnce bounds the requests of one comparison.
 	lookAtOnce = 8
-	// maxFields is how many fields that differ are named.
+	// maxFields is the number of differing fields that a message names.
 	maxFields = 3
-	// looks is how often an object is looked at that somebody writes meanwhile.
+	// looks is the number of attempts to read an object that changes during the comparison.
 	looks = 5
 )
 

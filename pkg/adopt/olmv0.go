@@ -30,7 +30,7 @@ type OLMv0Request struct {
 	Extension string
 }
 
-// OLMv0Plan is what becomes of one Subscription. Nothing was written for it.
+// OLMv0Plan is the plan for adopting one Subscription. Making the plan writes nothing.
 type OLMv0Plan struct {
 	Taken
 	// Subscription is namespace/name.
@@ -46,7 +46,7 @@ type OLMv0Plan struct {
 	Automatic bool
 	// Known is true when the revision has been imported before.
 	Known bool
-	// Problem is why it cannot be adopted, empty for none.
+	// Problem is the reason why the Subscription cannot be adopted; empty when it can.
 	Problem string
 	// NotTaken lists further objects of OLM.
 	NotTaken []NotTaken
@@ -236,7 +236,7 @@ func belongsToOther(live *unstructured.Unstructured, csv *olmv0.ClusterServiceVe
 	return controlled(live)
 }
 
-// Obstacles are why the plan is not carried out, each with what to do.
+// Obstacles returns the reasons that prevent the adoption, each with its remedy.
 func (p *OLMv0Plan) Obstacles() []string {
 	if p.Problem != "" {
 		return []string{p.Problem}

@@ -30,7 +30,7 @@ type OLMv1Request struct {
 	Overwrite bool
 }
 
-// OLMv1Plan is what becomes of one ClusterExtension. Nothing was written for it.
+// OLMv1Plan is the plan for adopting one ClusterExtension. Making the plan writes nothing.
 type OLMv1Plan struct {
 	Taken
 	// Extension is the name of the ClusterExtension and of the extension.
@@ -40,7 +40,7 @@ type OLMv1Plan struct {
 	From string
 	// Known is true when the extension has been adopted before.
 	Known bool
-	// Problem is why the extension cannot be adopted, empty for none.
+	// Problem is the reason why the extension cannot be adopted; empty when it can.
 	Problem string
 
 	overwrite bool
@@ -170,7 +170,7 @@ func (o *origin) belongsElsewhere(live *unstructured.Unstructured) (State, strin
 	return controlled(live)
 }
 
-// Obstacles are why the plan is not carried out, each with what to do.
+// Obstacles returns the reasons that prevent the adoption, each with its remedy.
 func (p *OLMv1Plan) Obstacles() []string {
 	if p.Problem != "" {
 		return []string{p.Problem}
@@ -190,7 +190,7 @@ func (p *OLMv1Plan) Obstacles() []string {
 	return found
 }
 
-// Differences are how many objects are not as they were rolled out.
+// Differences returns the number of objects that differ from their rollout.
 func (p *OLMv1Plan) Differences() int {
 	differences := 0
 	for _, object := range p.Objects {

@@ -34,7 +34,7 @@ const (
 	// boxcutter is the field manager by which operator-controller applies the objects of
 	// revisions, and the value of its label.
 	boxcutter = "olm.operatorframework.io"
-	// most is how large one object in a Secret may become when it is unpacked, in bytes.
+	// most limits the unpacked size of one object in a Secret, in bytes.
 	most = 10 << 20
 )
 

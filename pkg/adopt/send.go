@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// sendTries is how often a server that is busy, with other imports for instance, or
-	// away is tried, and sendPause how long it has in between.
+	// sendTries is the number of attempts at a server that is busy or unavailable, for example because
+	// of other imports. sendPause is the time between two attempts.
 	sendTries = 30
 	sendPause = 2 * time.Second
 )
 
-// Obstacles are why the plan is not carried out, each with what to do.
+// Obstacles returns the reasons that prevent the adoption, each with its remedy.
 func (p *Plan) Obstacles() []string {
 	var found []string
 	for _, object := range p.Objects {
@@ -105,7 +105,8 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 	return out, nil
 }
 
-// ErrKept is why a revision of Helm is not taken that somebody has decided against.
+// ErrKept reports that the extension was adopted earlier and that its revisions are kept instead of
+// Helm's.
 var ErrKept = errors.New("the extension was adopted before, and keeps its content")
 
 // since is the outcome when Helm's deployed revision has been taken into account since the import.

@@ -49,7 +49,8 @@ type Revision struct {
 
 	number         int64
 	version, cause string
-	// at is when it was rolled out, to the second, and succeeded whether that was complete.
+	// at is the time of the rollout, in whole seconds. succeeded is true when the rollout was
+	// complete.
 	at                  time.Time
 	succeeded           bool
 	labels, annotations map[string]string

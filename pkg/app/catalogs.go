@@ -35,9 +35,9 @@ import (
 )
 
 const (
-	// DefaultCatalogAddr is where the content of catalogs is served.
+	// DefaultCatalogAddr is the address at which the content of catalogs is served.
 	DefaultCatalogAddr = ":8444"
-	// folderRetry is how long to wait for a disk that cannot be used.
+	// folderRetry is the time between two attempts to use the disk.
 	folderRetry = 15 * time.Second
 	// catalogdTimeout bounds the download of a catalog from catalogd.
 	catalogdTimeout = 5 * time.Minute
@@ -46,9 +46,9 @@ const (
 // Catalogs has the settings for ClusterCatalogs of the user who starts the program, and the
 // catalogs known while it runs.
 type Catalogs struct {
-	// Addr is where their content is served; empty for nowhere.
+	// Addr is the address that serves the content of catalogs; empty serves none.
 	Addr string
-	// Dir is where they are on disk; empty for no catalogs.
+	// Dir is the folder of the catalogs on disk; empty turns catalogs off.
 	Dir string
 	// Registries say how registries are reached.
 	Registries image.Registries
@@ -59,7 +59,7 @@ type Catalogs struct {
 	AuthFile, PullSecret string
 	// CatalogdCAFile verifies catalogd.
 	CatalogdCAFile string
-	// CatalogdNamespaces are where catalogd may be, whose lease counts.
+	// CatalogdNamespaces are the namespaces that are searched for the lease of catalogd.
 	CatalogdNamespaces []string
 	// TakeOver has us write ClusterCatalogs of a catalogd that has gone.
 	TakeOver bool

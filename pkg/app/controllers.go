@@ -27,8 +27,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// pendingChanges is how many notifications of the observer may wait for the chain
-// controller's queue, which merges them.
+// pendingChanges is the number of notifications of the observer that may wait for the queue of the
+// chain controller. The queue merges them.
 const pendingChanges = 4096
 
 // Settings has the settings for controllers of the user who starts the program.
@@ -39,8 +39,8 @@ type Settings struct {
 	Preflight bool
 	// Catalogs are the ClusterCatalogs; nil for none.
 	Catalogs *Catalogs
-	// OperatorControllerNamespaces are where OLM's operator-controller may be, whose lease
-	// has ClusterExtensions left alone.
+	// OperatorControllerNamespaces are the namespaces that are searched for the lease of OLM's
+	// operator-controller. While the lease is held, Penstock leaves ClusterExtensions alone.
 	OperatorControllerNamespaces []string
 	// ByHelm tells, when controllers start, whether Helm applies ClusterExtensions.
 	ByHelm func() bool

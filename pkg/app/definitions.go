@@ -62,7 +62,7 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 	return readDefinition(ctx, client, name)
 }
 
-// maxConditions is how many OperatorConditions a namespace may have: an operator has one.
+// maxConditions limits the OperatorConditions of one namespace; an operator has one.
 const maxConditions = 500
 
 // OperatorConditions implements extension.Conditions.

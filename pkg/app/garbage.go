@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// garbagePercent is how much garbage there may be beside what is in use, in
-	// percent. Go's default of 100 makes the process twice as large as its caches are,
-	// and much of that stays: memory between what is in use is not given back.
+	// garbagePercent limits garbage, in percent of the live memory. Go's default of 100 makes the
+	// process twice as large as its caches. Fragmentation keeps much of that from returning to the
+	// system.
 	garbagePercent = 40
-	// leastGarbage is how many bytes of garbage there may be however little is in use.
-	// A collection looks at all that is in use and at all stacks. With 30 MB in use, 40
-	// percent of garbage would be a collection for every five extensions that are
-	// installed, a fifth of the processor time that takes. Much more than this leaves
-	// more between what is in use. It is given back when nothing happens.
+	// leastGarbage is the garbage that is always allowed, in bytes, however small the live memory is.
+	// A collection scans all live memory and all stacks. At 30 MB of live memory, 40 percent would
+	// mean a collection for every five extensions installed, a fifth of the processor time. A much
+	// larger value fragments the live memory more. The garbage is freed when the process is idle.
 	leastGarbage = 32 << 20
 
-	// startTime is how long a start takes, with all that it reads. The memory that is kept from
-	// it is between its garbage, for good: the less garbage there is at a time, the closer
-	// together. startPercent and leastStart are garbagePercent and leastGarbage until then.
+	// startTime is the duration of a start with all its reads. The memory that a start keeps lies
+	// between its garbage for good, so less garbage packs it closer. startPercent and leastStart
+	// replace garbagePercent and leastGarbage until the start ends.
 	startTime    = 10 * time.Second
 	startPercent = 20
 	leastStart   = 4 << 20
@@ -31,7 +30,7 @@ const (
 	leastOfStore = 6 << 20
 )
 
-// GarbageLimit is how much garbage a process may have.
+// GarbageLimit limits the garbage of a process.
 type GarbageLimit struct {
 	// percent is of what is in use, least in bytes, however little is in use.
 	percent int

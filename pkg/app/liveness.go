@@ -7,10 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// longestPass is how long a pass over a chain may take before the process counts
-// as hanging. Nothing in a pass waits for the cluster to become ready, so a slow
-// one is a matter of requests, each of which ends: the largest revision takes a
-// minute or two, and a server that asks for pauses adds some.
+// longestPass is the duration after which a pass over a chain counts as hanging. No pass waits for the
+// cluster to become ready; its time is the sum of its requests, and each request has a timeout. The
+// largest revision takes one to two minutes, and throttling adds some.
 const longestPass = 10 * time.Minute
 
 // passes tells which pass has been running for longest, as *chain.Passes does.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// rememberedFor is how long an answer counts that allowed something: as long as in the authorizer
+// rememberedFor is the time for which an "allowed" answer is cached. It equals that of the authorizer
 // of an API server (k8s.io/apiserver/pkg/server/options, DelegatingAuthorizationOptions).
 const rememberedFor = 10 * time.Second
 

@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// trialTimeout is how long the first self-test may hold up the controllers.
+// trialTimeout limits the time for which the first self-test may delay the controllers.
 const trialTimeout = 5 * time.Second
 
-// trialBackoff is how to repeat a self-test that found nothing out.
+// trialBackoff returns the backoff between self-tests that gave no result.
 func trialBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 9, Cap: 5 * time.Minute}
 }

@@ -17,7 +17,7 @@ func TestMarkInternal(t *testing.T) {
 		header http.Header
 		who    user.Info
 		want   bool
-		// sent is whether this process has sent it, in whose name ever.
+		// sent is true when this process sent the request, under any user name.
 		sent bool
 	}{
 		"Loopback": {

@@ -7,8 +7,8 @@ import (
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// Address is where the host finds us: a port of a Service, whose certificate the
-// bundle verifies.
+// Address is the port of the Service at which the host reaches Penstock. The CA bundle verifies the
+// certificate of the Service.
 type Address struct {
 	Namespace, Service string
 	Port               int32

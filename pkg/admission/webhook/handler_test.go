@@ -164,7 +164,7 @@ func flood(handler http.Handler, reviews, come int, address string) (end func() 
 	}
 }
 
-// kubeAPIServer is where reviews come from in these tests, as in httptest.
+// kubeAPIServer is the source address of reviews in these tests, as in httptest.
 const kubeAPIServer = "192.0.2.1:1234"
 
 // A body takes room for what came of it, and not for what it announces: reviews go on

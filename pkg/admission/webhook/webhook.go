@@ -46,7 +46,7 @@ type Webhook struct {
 // host's aggregation layer sends us what is asked of our group.
 const authenticatedPrefix = "/apis/olm.operatorframework.io/v1alpha1/webhooks/"
 
-// Path is where a webhook is heard.
+// Path returns the URL path of the webhook on Penstock's server.
 func (w Webhook) Path() string {
 	if w.Authenticated {
 		return authenticatedPrefix + w.Name
@@ -62,7 +62,7 @@ func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
 
 // Answer is the decision about a write.
 type Answer struct {
-	// Refusal is why it is refused; nil admits it.
+	// Refusal is the reason for denying the write; nil allows it.
 	Refusal *metav1.Status
 	// Annotations are set, and those that are nil removed.
 	Annotations map[string]*string
@@ -97,7 +97,7 @@ type Registration struct {
 	NamespaceLabel string
 	// ObjectLabel must be on the object as it is or as it shall be; empty is any.
 	ObjectLabel string
-	// TimeoutSeconds is how long the host waits.
+	// TimeoutSeconds limits the time for which the host waits for an answer.
 	TimeoutSeconds int32
 	// Again is true when the host asks a second time about what others changed since.
 	Again bool

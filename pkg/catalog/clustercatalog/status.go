@@ -30,17 +30,17 @@ const longestMessage = 32768
 type Content struct {
 	// Ref is the image with its digest.
 	Ref string
-	// Unpacked is when it was taken from the image.
+	// Unpacked is the time when the content was unpacked from the image.
 	Unpacked time.Time
 	// Base is the URL where it is served, "" when nobody listens.
 	Base string
 }
 
-// Outcome is how things stand with a catalog.
+// Outcome is the result of the last attempt to read a catalog.
 type Outcome struct {
 	// Content is nil when nothing is served.
 	Content *Content
-	// Err is why the last attempt to get the content failed, nil when it did not.
+	// Err is the error of the last attempt to get the content, nil after a success.
 	Err error
 	// Blocked says that trying again does not help.
 	Blocked bool

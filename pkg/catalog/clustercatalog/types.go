@@ -21,7 +21,7 @@ const NameLabel = "olm.operatorframework.io/metadata.name"
 // is installed.
 const CatalogdLease = "catalogd-operator-lock"
 
-// CatalogdNamespaces are where it is installed as a rule: by OLM v1, and in OpenShift.
+// CatalogdNamespaces returns the usual namespaces of catalogd: those of OLM v1 and of OpenShift.
 func CatalogdNamespaces() []string { return []string{"olmv1-system", "openshift-catalogd"} }
 
 // CatalogdFinalizer is set by OLM's catalogd. A program that takes catalogs over has to remove it.

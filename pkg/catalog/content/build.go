@@ -88,7 +88,7 @@ func (b *builder) keep(d *fbc.Document) error {
 	return row.write(b.sectionsOut)
 }
 
-// section is where one document is in the plain file.
+// section is the position of one document in the plain file.
 type section struct {
 	schema, pkg, name string
 	at, size          int64

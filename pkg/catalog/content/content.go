@@ -56,7 +56,7 @@ func (c *Content) Digest() string { return c.digest }
 // Size is that of all documents as JSON lines, in bytes.
 func (c *Content) Size() int64 { return c.plainSize }
 
-// Made is when it was written to this disk.
+// Made returns the time when the content was written to this disk.
 func (c *Content) Made() time.Time { return c.made }
 
 // All reads all documents as JSON lines.

@@ -20,14 +20,14 @@ const Root = "/catalogs/"
 // jsonLines is the media type of answers.
 const jsonLines = "application/jsonl"
 
-// maxCompressing is how many answers are compressed at a time; each takes some hundred
-// kilobytes. Others are sent as they are.
+// maxCompressing is the number of answers that are compressed at a time. Each takes some hundred
+// kilobytes. Further answers are sent uncompressed.
 const maxCompressing = 16
 
 // Served is the content served under the name of a catalog.
 type Served struct {
 	Content *content.Content
-	// Modified is when the content became this one, the same on all replicas.
+	// Modified is the time of the last change of the content. It is the same on all replicas.
 	Modified time.Time
 }
 

@@ -17,13 +17,13 @@ import (
 type Limits struct {
 	// Connections at a time, and from one address. One more is closed at once.
 	Connections, PerAddress int
-	// Header is how long a request may take to arrive, Idle how long a connection stays
-	// without one.
+	// Header limits the time in which a request must arrive, Idle the time of a connection without a
+	// request.
 	Header, Idle time.Duration
-	// Stall is how long a client may take no byte of an answer, Answer how long a whole
-	// answer may take.
+	// Stall limits the time in which a client reads no byte of an answer, Answer the time of a whole
+	// answer.
 	Stall, Answer time.Duration
-	// Stop is how long answers may go on when the process stops.
+	// Stop limits the time for which answers continue after the process begins to stop.
 	Stop time.Duration
 }
 

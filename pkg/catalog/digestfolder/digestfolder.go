@@ -52,7 +52,7 @@ var digestPattern = regexp.MustCompile(`^[a-z0-9]+:[a-f0-9]{32,128}$`)
 // IsDigest reports whether a text is <algorithm>:<hex>, and can be in the name of a folder.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
-// Folder is where a digest is, or would be.
+// Folder returns the path of the folder of a digest. The folder need not exist.
 func (r *Root) Folder(digest string) string {
 	return filepath.Join(r.path, r.format+strings.ReplaceAll(digest, ":", "-"))
 }

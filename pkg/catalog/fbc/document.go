@@ -143,8 +143,8 @@ type nesting struct {
 	closed bool
 }
 
-// plain is how many characters from here on are within a string and mean nothing: most of a
-// catalog.
+// plain returns the number of bytes from here on that lie inside a string and have no special meaning.
+// They are most of a catalog.
 func (n *nesting) plain(text []byte) int {
 	if !n.inString || n.escaped {
 		return 0

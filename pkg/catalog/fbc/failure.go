@@ -11,8 +11,8 @@ import (
 type Error struct {
 	// File is as it was given, or relative to the directory that was read.
 	File string
-	// Line is where the document begins, or the line within it that is wrong; 0 when it is
-	// the file that cannot be read.
+	// Line is the first line of the document, or the wrong line within it. It is 0 when the file
+	// cannot be read.
 	Line int
 	// Schema, Package and Name are those of the document, as far as they are known.
 	Schema, Package, Name string

@@ -33,8 +33,8 @@ func DefaultLimits() Limits {
 	return Limits{DocumentBytes: 16 << 20, Bytes: 1 << 30, Documents: 1_000_000}
 }
 
-// maxValues is how many one document has at most: a decoder takes some hundred bytes for
-// each of them, however short. Real documents have some ten thousand.
+// maxValues limits the values of one document. A decoder takes some hundred bytes for each value,
+// however short. Real documents have about ten thousand.
 const maxValues = 2_000_000
 
 // checkValues counts what stands between, before or around values, within text too: the
@@ -50,11 +50,11 @@ func checkValues(document []byte) error {
 	return nil
 }
 
-// windowBytes is how much of a file zstd may refer back to; more memory than that is not
-// reserved for any file.
+// windowBytes limits the zstd window, and so the memory that is reserved for a file.
 const windowBytes = 32 << 20
 
-// Documents is how a catalog is read: Read or ReadDirectory with what it reads.
+// Documents reads a catalog and calls found for each document: Read or ReadDirectory with their
+// arguments bound.
 type Documents func(ctx context.Context, found func(*Document) error) error
 
 // Read calls found for every document of a stream: JSON objects, in lines or not, and YAML
@@ -169,7 +169,7 @@ func uncompressed(from io.Reader) (io.Reader, func(), error) {
 
 // countedReader ends with an error when all files together have too many bytes.
 type countedReader struct {
-	// stopped is why nobody waits for more, or nil.
+	// stopped returns the reason to stop reading, or nil.
 	stopped func() error
 	from    io.Reader
 	all     *int64

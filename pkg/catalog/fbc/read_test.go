@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// listing is what the tests compare: line, schema, package and name of every document.
+// listing returns the line, schema, package and name of every document, for comparison.
 func listing(t *testing.T, file string, content []byte, limits Limits) ([]string, error) {
 	t.Helper()
 	var out []string

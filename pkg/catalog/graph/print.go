@@ -198,7 +198,7 @@ func (g *Graph) upgradeOf(one entry) []string {
 	return parts
 }
 
-// maxNames is how many bundles a sentence names.
+// maxNames is the number of bundles that a sentence names.
 const maxNames = 5
 
 func (g *Graph) list(bundles []string) string {

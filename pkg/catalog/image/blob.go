@@ -21,7 +21,8 @@ type blob struct {
 	left     int64
 	size     int64
 	verifier digest.Verifier
-	// failed is why reading ended early: a library that reads may tell it as something else.
+	// failed is the error that ended reading early. The library that reads may report it as another
+	// error.
 	failed error
 }
 

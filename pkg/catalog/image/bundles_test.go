@@ -77,7 +77,7 @@ func index(t *testing.T, of []specs.Descriptor) []byte {
 // answer takes the place of the registry when it returns true.
 type answer = func(http.ResponseWriter, *http.Request, http.Handler) bool
 
-// referrersTag is where a registry without the referrers API has the referrers of an image.
+// referrersTag returns the tag of an image's referrers in a registry without the referrers API.
 func referrersTag(of digest.Digest) string { return strings.Replace(of.String(), ":", "-", 1) }
 
 // TestBundles: an image needs a bundle that the rules accept, wherever the registry keeps it. An

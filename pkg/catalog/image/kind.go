@@ -40,7 +40,7 @@ const (
 	plainV0    = "plain+v0"
 )
 
-// ChartFile is where a chart's archive is.
+// ChartFile is the file name of a chart's archive.
 const ChartFile = "chart.tgz"
 
 // The media types of a Helm chart in a registry

@@ -29,7 +29,7 @@ const (
 	lockPrefix = "lock-"
 	// pullingPrefix begins the names of locks for pulls.
 	pullingPrefix = "pulling-"
-	// poll is how long it takes to see that another process is done.
+	// poll is the interval of checks whether another process has released the lock.
 	poll = 50 * time.Millisecond
 )
 

@@ -29,7 +29,7 @@ import (
 	bundles "github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// payload is what both kinds of signatures sign
+// payload returns the signed content of both kinds of signatures
 // (https://github.com/containers/image/blob/main/docs/containers-signature.5.md).
 func payload(t *testing.T, kind, ref string, of digest.Digest) []byte {
 	t.Helper()

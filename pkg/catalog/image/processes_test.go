@@ -25,7 +25,7 @@ const (
 	otherCAs   = "PENSTOCK_TEST_IMAGE_CAS"
 )
 
-// TestOtherProcess is what such a process does: it fetches an image, says so, and holds it
+// TestOtherProcess runs as the other process: it fetches an image, reports that, and holds the image
 // until its standard input ends.
 func TestOtherProcess(t *testing.T) {
 	root := os.Getenv(otherRoot)

@@ -65,8 +65,8 @@ func parse(ref string) (named reference.Named, pinned digest.Digest, err error) 
 	return reference.TagNameOnly(named), "", nil
 }
 
-// system is how the library is to reach registries. It names everything that the library
-// would otherwise look for in the folders of the user who runs it.
+// system returns the configuration for access to registries. It sets every path that the library would
+// otherwise search in the user's folders.
 func (s *Store) system(auth string) (*types.SystemContext, error) {
 	or := func(file, missing string) string {
 		if file == "" {

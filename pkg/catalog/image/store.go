@@ -47,8 +47,8 @@ type Options struct {
 	Clock   clock.Clock
 	// Timeout ends a pull, whatever the registry does.
 	Timeout time.Duration
-	// LockWait is how long another process that shares the folder may be at work on an image
-	// before that is an error; 0 is as long as Timeout.
+	// LockWait limits the time for which another process may hold the lock of an image in the shared
+	// folder. After it, the fetch fails. 0 means Timeout.
 	LockWait time.Duration
 	// Pulls is the number of images of one user that are unpacked at a time, which bounds memory and
 	// disk. Users share twice as many, and a user without any always gets one (package fairshare).

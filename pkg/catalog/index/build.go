@@ -31,7 +31,7 @@ type builder struct {
 	out     *os.File
 	encoder *zstd.Encoder
 	table   table
-	// written is how large the last frame is when it is read.
+	// written is the unpacked size of the last frame, in bytes.
 	written int64
 }
 

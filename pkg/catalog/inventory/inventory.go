@@ -58,8 +58,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// kept is how many snapshots before the current one At finds: enough for a reader who comes
-// back at once, and few, since each has its indexes open.
+// kept is the number of snapshots before the current one that At can return. Each keeps its indexes
+// open, so there are few.
 const kept = 2
 
 // Inventory is the set of catalogs. It is safe for concurrent use.

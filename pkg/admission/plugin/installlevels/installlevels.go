@@ -83,7 +83,7 @@ func (p *Plugin) decide(a admission.Attributes, d decision) {
 	_ = a.AddAnnotation("installlevels.policy.penstock.dev/decision", string(d))
 }
 
-// place is where a revision lists an object.
+// place is the field path of an object in a revision, with the mark of the release that created it.
 type place struct {
 	path *field.Path
 	mark release.Mark

@@ -23,7 +23,7 @@ type demand struct {
 	asks []ask
 	// effects are the effects on objects, in the order of the checks.
 	effects []effect
-	// kinds is how objects are reached, as far as that was found out.
+	// kinds maps the kinds of the objects to resources, as far as they are known.
 	kinds  *kinds
 	grants grants
 }

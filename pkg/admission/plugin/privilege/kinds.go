@@ -20,7 +20,7 @@ import (
 // has a right on all resources of the group has it on this one for sure.
 const anyResource = "*"
 
-// served is how a kind is reached.
+// served is the resource of a kind and its scope.
 type served struct {
 	resource   string
 	namespaced bool

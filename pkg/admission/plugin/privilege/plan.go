@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// chainState is how a chain is before a change.
+// chainState is the state of a chain before a change.
 type chainState struct {
 	// others are the revisions of the chain without the one that changes.
 	others []olm.ClusterExtensionRevision

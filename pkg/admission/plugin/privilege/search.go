@@ -11,18 +11,17 @@ import (
 // first refusal decides, and the few questions that follow only serve to tell what is
 // missing. So that everything is asked bit by bit, a few things first.
 const (
-	// maxMissing is how many missing rights an answer names.
+	// maxMissing is the number of missing rights that an answer names.
 	maxMissing = 10
-	// firstEffects is how many objects are asked about first, mostEffects how many at a
-	// time when all answers have been "yes".
+	// firstEffects is the number of objects in the first batch of checks. The batch grows up to
+	// maxEffects while every check is allowed.
 	firstEffects, maxEffects = 4, 256
-	// firstGrants is how many roles and bindings are asked about first.
+	// firstGrants is the number of roles and bindings in the first batch of checks.
 	firstGrants = 2
-	// questionBatch is how many questions are asked before the answers are looked at.
+	// questionBatch is the number of checks that are sent before their answers are evaluated.
 	questionBatch = 32
-	// lastQuestions is how many questions follow a refusal, those to discovery included.
-	// With the one about the bypass and those about the first objects it makes less than
-	// 30.
+	// lastQuestions is the number of checks after the first denial, requests to discovery included.
+	// With the checks of the bypass and of the first objects, a denied request costs less than 30.
 	lastQuestions = 15
 )
 
@@ -35,7 +34,7 @@ type search struct {
 
 	// lacking has the refused questions, in the order of the demand.
 	lacking []ask
-	// left is how many more questions are asked, from the first refusal on.
+	// left is the number of checks that may still be sent after the first denial.
 	left int
 	// partial is true when not everything was asked about.
 	partial bool

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// userConcurrency is how many requests of one user are judged at a time. Their
-	// questions share what all users have together (see inquiry).
+	// userConcurrency is the number of requests of one user that are checked at a time. Their checks
+	// share the limit of all users (see inquiry).
 	userConcurrency = 4
-	// userWaiting is how many more requests of one user wait for that.
+	// userWaiting is the number of further requests of one user that may wait.
 	userWaiting = 64
-	// busyRetrySeconds is when somebody who was sent away may come again.
+	// busyRetrySeconds is the value of Retry-After, in seconds.
 	busyRetrySeconds = 2
 )
 

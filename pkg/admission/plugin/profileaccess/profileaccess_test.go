@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// rights are what somebody has in the whole cluster, as "verb resource.group"; "down" stands
-// for a cluster that does not answer.
+// rights are the cluster-wide rights of a user, as "verb resource.group". "down" simulates a cluster
+// that does not answer.
 type rights []string
 
 func (r rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

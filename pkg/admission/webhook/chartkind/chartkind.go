@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// mayImpersonate is whether who writes a ChartKind may impersonate its ServiceAccount.
-// kube-apiserver finds it out: it knows, and answers nobody else.
+// mayImpersonate is a CEL expression: the author of a ChartKind may impersonate its ServiceAccount.
+// kube-apiserver evaluates it, because only kube-apiserver can authorize for other users.
 const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespace(object.spec.serviceAccount.namespace)" +
 	".name(object.spec.serviceAccount.name).check('impersonate').allowed()"
 

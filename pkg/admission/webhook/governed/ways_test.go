@@ -148,7 +148,7 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// refused is what kube-apiserver answers: it asks the webhooks whose conditions hold.
+// refused returns the answer of kube-apiserver: it calls the webhooks whose match conditions hold.
 func refused(t *testing.T, hooks []compiled, w way, who user.Info, right mayBypass) string {
 	t.Helper()
 	var says []string

@@ -33,7 +33,7 @@ import (
 // engine writes what others ask for.
 const engine = "system:serviceaccount:penstock-system:penstock-engine"
 
-// host is what the webhook asks: alice and the engine may get everything.
+// host answers the lookups of the webhook: alice and the engine may get every object.
 type host struct{ asked []string }
 
 func (h *host) Find(_ context.Context, object imagetemplate.Object) (lookup.Resource, error) {
