@@ -170,7 +170,8 @@ func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.
 	return r.way(ctx, secret)
 }
 
-// way is how a cluster is reached that a Secret leads to. One of another Penstock is none.
+// way returns the configuration for the cluster of a Secret. It fails when another Penstock runs
+// there.
 func (r *definitionReader) way(ctx context.Context, secret string) (*rest.Config, error) {
 	found, err := r.secrets.CoreV1().Secrets(r.namespace).Get(ctx, secret, metav1.GetOptions{})
 	if err != nil {

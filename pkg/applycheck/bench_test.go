@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// operator is what an operator of 60 objects has: half of it roles, one Deployment of
-// many variables, a definition and an object of its kind.
+// operator returns the objects of an operator of 60 objects: half of them roles, a Deployment with
+// many variables, a definition and an instance.
 func operator(t testing.TB) []manifest.Object {
 	var objects []manifest.Object
 	add := func(text string) { objects = append(objects, *object(t, text)) }
@@ -34,7 +34,7 @@ func operator(t testing.TB) []manifest.Object {
 	return objects
 }
 
-// BenchmarkCheck is what the check of one revision costs.
+// BenchmarkCheck measures the check of one revision.
 func BenchmarkCheck(b *testing.B) {
 	types := builtin(b)
 	sets := map[string][]manifest.Object{"Operator60": operator(b)}

@@ -55,7 +55,7 @@ func (f Finding) String() string { return f.Path.String() + ": " + f.Problem }
 // Findings are all that was found in one object, in the order of a walk by name.
 type Findings struct {
 	List []Finding
-	// Omitted is how many more there are.
+	// Omitted is the number of findings that are left out.
 	Omitted int
 }
 

@@ -97,8 +97,8 @@ type Spec struct {
 	// HoldOn lists the reasons of the notes that hold with Reviewed; empty is the default list of
 	// package note.
 	HoldOn []string `json:"holdOn,omitempty"`
-	// ProgressDeadlineMinutes is how long a rollout may take before it counts as failed; 0 is
-	// no deadline.
+	// ProgressDeadlineMinutes limits the time of a rollout, after which it counts as failed; 0 sets no
+	// deadline.
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 }
 

@@ -21,7 +21,7 @@ const (
 	// MaxPath is the length of a path, and MaxExpression that of an expression, in bytes.
 	MaxPath       = 256
 	MaxExpression = 4096
-	// MaxNotes is how many bytes of NOTES.txt are kept: they are a column.
+	// MaxNotes limits the stored part of NOTES.txt, in bytes, because it becomes a column.
 	MaxNotes = 1024
 )
 

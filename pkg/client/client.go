@@ -83,7 +83,7 @@ func (f *Flags) Arguments() []string {
 // ErrNoKubeconfig says that nothing leads to a cluster.
 var ErrNoKubeconfig = errors.New("no kubeconfig")
 
-// Config is how to connect to the cluster, as the user that the kubeconfig names.
+// Config returns the configuration for requests to the cluster, as the user of the kubeconfig.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// freshFor is how long an answer is not asked for again.
+	// freshFor is the time for which an answer is cached.
 	freshFor = time.Minute
 	// askTimeout bounds one request.
 	askTimeout = 15 * time.Second
@@ -40,7 +40,7 @@ type answers struct {
 	// higher is an answer above it, and since is when it was given first; zero for none.
 	higher Kubernetes
 	since  time.Time
-	// failed is why the last answer is none.
+	// failed is the error of the last request, nil after a success.
 	failed error
 }
 

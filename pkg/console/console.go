@@ -86,7 +86,7 @@ func served(api, files http.Handler) (http.Handler, error) {
 	return mux, nil
 }
 
-// limits are how many requests and streams go on at a time: of one caller, and of all.
+// limits are the numbers of concurrent requests and streams: of one caller, and of all callers.
 type limits struct{ requests, streams, allRequests, allStreams int }
 
 func ofOneUser() limits {

@@ -25,7 +25,7 @@ const (
 	maxSharedStreams  = 400
 	// maxToken is the length of a token, in bytes.
 	maxToken = 16 << 10
-	// maxWrongKeys is how many wrong keys are looked at in a second.
+	// maxWrongKeys is the number of wrong keys that are checked per second.
 	maxWrongKeys = 5
 )
 

@@ -103,7 +103,7 @@ func (r request) send(handler http.Handler) *httptest.ResponseRecorder {
 
 const rollback = "/api/revisions/shop-1/rollback"
 
-// TestGate is what went wrong with other consoles.
+// TestGate covers known attacks on other consoles.
 func TestGate(t *testing.T) {
 	const passes = http.StatusForbidden // by the cluster, which refuses all
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))

@@ -13,7 +13,7 @@ import (
 // a user who needs the console elsewhere has ssh -L.
 func loopbacks() []string { return []string{"127.0.0.1", "::1"} }
 
-// Door is where a console listens.
+// Door is the set of listeners of a console.
 type Door struct {
 	// Listeners are on all addresses of loopback that this machine has, on one port.
 	Listeners []net.Listener

@@ -83,7 +83,7 @@ func asSomebody(method, path, body string, change func(*http.Request)) *http.Req
 	return asked
 }
 
-// TestSharedGate is what went wrong with other consoles, at the door in the cluster.
+// TestSharedGate covers known attacks on other consoles, against the console in the cluster.
 func TestSharedGate(t *testing.T) {
 	handler, cluster := testShared(t, sharedHost)
 	header := func(name string, values ...string) func(*http.Request) {

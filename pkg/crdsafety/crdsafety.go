@@ -28,7 +28,7 @@ import (
 // unhandled is the check that fails for every change that no other check knows.
 const unhandled = "unhandled"
 
-// maxFindings is how many findings the text of an error has.
+// maxFindings is the number of findings in the text of an error.
 const maxFindings = 20
 
 // Finding is a change that is not safe.

@@ -34,7 +34,7 @@ func registerOneOf(registry validations.Registry) {
 // Name is that of the check.
 func (*oneOf) Name() string { return oneOfCheck }
 
-// SetEnforcement is how the library says whether the check refuses.
+// SetEnforcement sets whether the check refuses. The library calls it.
 func (o *oneOf) SetEnforcement(policy config.EnforcementPolicy) { o.enforcement = policy }
 
 // Compare blanks what it has compared, as the library asks of a check.

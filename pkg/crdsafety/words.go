@@ -22,7 +22,7 @@ func bounded(said []string, separator string) string {
 	return strings.Join(said, separator)
 }
 
-// place is how a note of a diff names a property of a version.
+// place returns the name of a property of a version, as the notes of a diff use it.
 func place(version, property string) string {
 	if property = strings.TrimPrefix(property, "^"); property == "" {
 		property = "the object"

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// sharedData is where real bundles and manifests are, beside the repository.
+// sharedData is the folder of real bundles and manifests, beside the repository.
 const sharedData = "../../../shared/data"
 
 // release is one version of an operator.

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
 )
 
-// summary is what a table of a change says: "replace .spec.replicas 1 -> 2".
+// summarise returns the changes as lines: "replace .spec.replicas 1 -> 2".
 func summarise(change Change) []string {
 	var lines []string
 	for _, f := range change.Fields {

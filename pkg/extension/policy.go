@@ -61,7 +61,7 @@ func defaults() Policy {
 	return Policy{Approval: ApprovalAutomatic, OnFailure: "None", CollisionProtection: "Prevent", TeardownPolicy: "Delete"}
 }
 
-// annotationsPath is where they are.
+// annotationsPath returns the field path of the annotations.
 func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
 
 // ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation, its
@@ -210,7 +210,7 @@ func ParseMetricChecks(value string) []string {
 	return names
 }
 
-// decimal is how numbers are written.
+// decimal matches a number in decimal without leading zeros, up to 999999999.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
 func number(path *field.Path, value string, most int32, unit string) (int32, *field.Error) {

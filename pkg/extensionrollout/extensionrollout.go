@@ -31,7 +31,7 @@ func Plan(spec *v1alpha1.ClusterExtensionRolloutSpec) *fleet.Plan {
 	return plan
 }
 
-// Progress is how far a rollout is.
+// Progress returns the progress of a rollout.
 func Progress(status *v1alpha1.ClusterExtensionRolloutStatus) fleet.Progress {
 	progress := fleet.Progress{Halted: status.HaltedBy != "", Ended: status.Ended, Completed: status.Completed, ApprovedWaves: map[string]string{}, Clusters: map[string]fleet.At{}}
 	for _, approval := range status.Approvals {

@@ -70,7 +70,7 @@ type Spec struct {
 	TeardownPolicy string `json:"teardownPolicy,omitempty"`
 	// Paused lets no cluster begin.
 	Paused bool `json:"paused,omitempty"`
-	// RolloutHistoryLimit is how many ended rollouts are kept.
+	// RolloutHistoryLimit is the number of ended rollouts that are kept.
 	RolloutHistoryLimit *int32 `json:"rolloutHistoryLimit,omitempty"`
 }
 
@@ -100,11 +100,11 @@ type Override struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Strategy is how a change reaches the clusters.
+// Strategy determines the order in which a change reaches the clusters.
 type Strategy struct {
 	// Waves in their order; without any there is one, of all clusters.
 	Waves []Wave `json:"waves,omitempty"`
-	// DeadlineSeconds is how long a cluster may take to become healthy; 0 is the default.
+	// DeadlineSeconds limits the time in which a cluster must become healthy; 0 is the default.
 	DeadlineSeconds int64 `json:"deadlineSeconds,omitempty"`
 }
 
@@ -145,7 +145,7 @@ const (
 	MaxClusters = 1000
 )
 
-// Exception is why the set does not serve a cluster.
+// Exception is a cluster that the set does not serve, and the reason.
 type Exception struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`

@@ -36,7 +36,7 @@ type Content struct {
 	Base string
 }
 
-// Outcome is the result of the last attempt to read a catalog.
+// Outcome is the content of a catalog and the result of the last attempt to fetch it.
 type Outcome struct {
 	// Content is nil when nothing is served.
 	Content *Content

@@ -49,7 +49,7 @@ type Spec struct {
 	AvailabilityMode string `json:"availabilityMode,omitempty"`
 }
 
-// Source is where the content comes from.
+// Source is the origin of the content.
 type Source struct {
 	Type  string       `json:"type"`
 	Image *ImageSource `json:"image,omitempty"`
@@ -69,7 +69,7 @@ type Status struct {
 	LastUnpacked   *metav1.Time       `json:"lastUnpacked,omitempty"`
 }
 
-// ResolvedSource is where the content that is served came from.
+// ResolvedSource is the origin of the served content.
 type ResolvedSource struct {
 	Type  string         `json:"type"`
 	Image *ResolvedImage `json:"image,omitempty"`
@@ -80,7 +80,7 @@ type ResolvedImage struct {
 	Ref string `json:"ref"`
 }
 
-// URLs are where the content is served.
+// URLs are the URLs of the content.
 type URLs struct {
 	Base string `json:"base"`
 }
@@ -116,7 +116,7 @@ func (c *Catalog) Ref() string {
 	return c.Spec.Source.Image.Ref
 }
 
-// Poll is how often to look for another image, 0 for never.
+// Poll returns the interval of checks for a newer image, 0 for none.
 func (c *Catalog) Poll() time.Duration {
 	if c.Spec.Source.Image == nil || c.Spec.Source.Image.PollIntervalMinutes == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 // notAvailable is the problem of a workload that wants time, or somebody to look at it.
 const notAvailable = "not available"
 
-// maxNames is how many workloads a message names.
+// maxNames is the number of workloads that a message names.
 const maxNames = 20
 
 // Workload is one that a revision expects.

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// Signal is how something is, in one word that each screen has a glyph and a colour for.
+// Signal is the state of an object in one word. Each screen has a glyph and a colour for it.
 type Signal string
 
 // Signals.
@@ -84,9 +84,9 @@ type Advice struct {
 	Because string `json:"because,omitempty"`
 	// Reason is the reason of the condition that decided, empty for none.
 	Reason string `json:"reason,omitempty"`
-	// Cause is why an object is not ready, such as ImagePullBackOff; empty when it is not known.
+	// Cause is the reason why an object is not ready, such as ImagePullBackOff; empty when unknown.
 	Cause string `json:"cause,omitempty"`
-	// Since is when that began; zero when it is not known.
+	// Since is the time when the state began; zero when unknown.
 	Since metav1.Time `json:"since,omitzero"`
 	// Who must follow Do.
 	Who Who `json:"who"`

@@ -27,7 +27,7 @@ func TestAwait(t *testing.T) {
 		timeout time.Duration
 		runs    [][]Result
 		err     error
-		// ran is how often it checked, found what it reported.
+		// ran is the number of checks. found lists the reported results.
 		ran   int
 		found []Result
 	}{

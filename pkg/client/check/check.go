@@ -45,7 +45,7 @@ type Result struct {
 
 // Options say what is checked.
 type Options struct {
-	// Config is how to connect to the cluster, as the caller.
+	// Config is the configuration for requests to the cluster, as the caller.
 	Config *rest.Config
 	// Version of the program that checks, to compare with what answers; empty compares
 	// nothing.
@@ -116,8 +116,9 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// rootCause is why all that follows fails too: Penstock is not installed, or does not answer. It
-// is nil when there is another answer. The first failure says more.
+// rootCause returns one result that explains why every check of a stage failed: Penstock is not
+// installed, or does not answer. It returns nil when another cause is possible. Next is that of the
+// first failure.
 func rootCause(check string, results, earlier []Result) *Result {
 	if check != "apiservice" && check != "discovery" {
 		return nil

@@ -105,8 +105,8 @@ func judgeAPIService(found apiService, err error) Result {
 }
 
 const (
-	// renewalLate is when an authority should have been replaced: Penstock does so a year
-	// before it ends, and others have their own times, usually 30 days.
+	// renewalLate is the remaining lifetime at which an authority should already be replaced. Penstock
+	// replaces its own a year before the end; other issuers usually do at 30 days.
 	renewalLate = 14 * 24 * time.Hour
 )
 

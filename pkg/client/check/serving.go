@@ -112,7 +112,7 @@ func (in *installation) controllers(ctx context.Context) []Result {
 	return []Result{result}
 }
 
-// clockSkew is how far the clocks of the caller and of the leader may differ.
+// clockSkew is the allowed difference between the clocks of the caller and of the leader.
 const clockSkew = 5 * time.Second
 
 func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Source is where the objects are.
+// Source lists and watches objects.
 type Source[T metav1.Object] struct {
 	// List returns all objects, and the resourceVersion to watch from.
 	List func(context.Context, metav1.ListOptions) ([]T, string, error)

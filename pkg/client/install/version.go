@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// versionPath is where a ClusterExtension has the range of versions that it asks for.
+// versionPath is the JSON pointer of a ClusterExtension's version range.
 const versionPath = "/spec/source/catalog/version"
 
 // VersionPatch is a JSON patch by which a ClusterExtension asks for another range of versions,

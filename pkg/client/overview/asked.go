@@ -17,9 +17,10 @@ type Asked struct {
 	// Reason and Message are of the condition Ready; Pending, and nothing, until Penstock has
 	// looked at the spec as it is.
 	Reason, Message string
-	// Since is when Ready became what it is; before, it is Created.
+	// Since is the time of the last change of the condition Ready; without the condition, it equals
+	// Created.
 	Since metav1.Time
-	// Created is when the object was made.
+	// Created is the creation time of the object.
 	Created metav1.Time
 	// Needs is true if a user must look: nothing changes before a user acts, or a repeated attempt
 	// has failed.

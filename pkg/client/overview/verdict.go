@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Verdict is whether something has ended, and how.
+// Verdict is the outcome of a rollout or a run, or that it still goes on.
 type Verdict int
 
 // Verdicts.
@@ -21,8 +21,8 @@ const (
 	Stopped
 )
 
-// RevisionVerdict is how the rollout of a revision is, with a reason when it has stopped.
-// Status of an older spec says nothing.
+// RevisionVerdict returns the verdict on the rollout of a revision, with a reason for Stopped. Status
+// of an older generation is ignored.
 func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdict, reason string) {
 	switch {
 	case revision.DeletionTimestamp != nil:
@@ -47,7 +47,7 @@ func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdi
 	return Going, ""
 }
 
-// PlanVerdict is how the run of a plan is, with a reason when it has stopped.
+// PlanVerdict returns the verdict on the run of a plan, with a reason for Stopped.
 func PlanVerdict(plan *hcov1alpha1.ConfigurationPlan) (verdict Verdict, reason string) {
 	status := &plan.Status
 	switch {

@@ -33,7 +33,7 @@ type Pods struct {
 	More bool
 }
 
-// Most is how many Pods of a namespace are read.
+// Most limits the Pods that are read of a namespace.
 const Most = 1000
 
 // List reads the Pods of a namespace.
@@ -82,7 +82,7 @@ func byOwner(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata) Pods
 	return found
 }
 
-// State is how a Pod is.
+// State is the state of a Pod.
 type State struct {
 	// Word is the phase of the Pod, or why one of its containers waits, or Terminating.
 	Word              string

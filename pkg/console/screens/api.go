@@ -18,9 +18,9 @@ import (
 
 // Options are the dependencies of the API.
 type Options struct {
-	// Config is how to reach the cluster, as the user.
+	// Config is the configuration for requests to the cluster, as the user.
 	Config *rest.Config
-	// Cluster is how the user calls the cluster: the context of the kubeconfig.
+	// Cluster is the user's name for the cluster: the context of the kubeconfig.
 	Cluster string
 	// Version is that of the console.
 	Version string

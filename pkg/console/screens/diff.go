@@ -18,7 +18,7 @@ import (
 
 // Diff has the changes between two revisions, or between the cluster and one.
 type Diff struct {
-	// Asked is when that was, in RFC 3339: what is in the cluster changes.
+	// Asked is the time of the diff, in RFC 3339. Objects in the cluster change after it.
 	Asked string                 `json:"asked"`
 	Diff  *v1alpha1.RevisionDiff `json:"diff"`
 }

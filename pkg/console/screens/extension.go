@@ -63,7 +63,7 @@ type Revision struct {
 	// By is the user who asked for it, or has approved it.
 	By    string `json:"by,omitempty"`
 	Cause string `json:"cause,omitempty"`
-	// Reason is why somebody has paused, resumed or archived it.
+	// Reason is the reason that a user gave for pausing, resuming or archiving the revision.
 	Reason     string `json:"reason,omitempty"`
 	RollbackOf string `json:"rollbackOf,omitempty"`
 	// Proposed is true of the newest revision while somebody is to read it.

@@ -42,8 +42,8 @@ type Installation struct {
 	// Version is the version that would be installed now, as far as the package shows it;
 	// empty for a range.
 	Version string `json:"version,omitempty"`
-	// Refused is why nothing would be installed, empty when nothing is known that keeps it; Free is
-	// a name that nothing has, when the name is why.
+	// Refused is the reason why nothing would be installed; empty when none is known. Free is an
+	// unused name, set when the requested name is taken.
 	Refused string `json:"refused,omitempty"`
 	Free    string `json:"free,omitempty"`
 	// Notes are facts to know before, Warnings those of the cluster.

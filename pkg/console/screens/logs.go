@@ -20,7 +20,7 @@ const (
 	maxLine = 8 << 10
 	// maxTail bounds how many earlier lines can be asked for.
 	maxTail = 5000
-	// batchFor is how long lines are gathered before they are sent.
+	// batchFor is the time for which lines are collected before they are sent.
 	batchFor = 100 * time.Millisecond
 	// maxBatch bounds how many lines are sent at a time.
 	maxBatch = 500

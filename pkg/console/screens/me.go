@@ -40,8 +40,8 @@ func (a *API) me(ctx context.Context, _ *http.Request) (any, error) {
 	return Me{Cluster: a.Cluster, Username: user.Username, Groups: user.Groups, Version: a.Version, Server: a.Server.Get(), ReadOnly: a.ReadOnly}, nil
 }
 
-// Right is whether the user may do something, as far as RBAC says it. The effects of an action
-// in the cluster need other rights, which Penstock checks.
+// Right reports whether RBAC allows the user an action. The effects of the action in the cluster need
+// further rights, which Penstock checks.
 type Right struct {
 	Allowed bool `json:"allowed"`
 	// Missing is the right that is missing, in words.

@@ -85,9 +85,9 @@ type offering struct {
 	// created are the queries with which extensions were, and patched those with which their
 	// range was changed.
 	created, patched []string
-	// installed is what there is of the package.
+	// installed lists the installed versions of the package.
 	installed []catalogv1alpha1.InstalledVersion
-	// leads is what a range leads to.
+	// leads maps a version range to the version that it selects.
 	leads map[string]string
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
-// batch is how long changes are gathered before they are sent.
+// batch is the time for which changes are collected before they are sent.
 const batch = 100 * time.Millisecond
 
 // Parts of the overview, which are heard of apart from each other.

@@ -21,11 +21,11 @@ import (
 
 // Packages are the packages of the cluster's catalogs.
 type Packages struct {
-	// Asked is when that was, in RFC 3339.
+	// Asked is the time of the answer, in RFC 3339.
 	Asked    string       `json:"asked"`
 	Packages []PackageRow `json:"packages"`
 	Catalogs []CatalogRow `json:"catalogs"`
-	// Hidden is why the catalogs are not shown, nil when they are.
+	// Hidden is the reason why the catalogs are not shown, nil when they are.
 	Hidden *Refusal `json:"hidden,omitempty"`
 	// Warnings are those of the cluster: of catalogs that cannot be read, and of packages that
 	// are left out.
@@ -60,7 +60,7 @@ type CatalogRow struct {
 	// Message says what is wrong, empty when nothing is.
 	Message  string `json:"message,omitempty"`
 	Priority int32  `json:"priority"`
-	// Since is when its content was unpacked last, in RFC 3339.
+	// Since is the time when the content was last unpacked, in RFC 3339.
 	Since string `json:"since,omitempty"`
 }
 

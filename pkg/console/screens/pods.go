@@ -39,14 +39,14 @@ type Workload struct {
 	Pods      []Pod  `json:"pods"`
 }
 
-// Pod is how a Pod is.
+// Pod is the state of a Pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Signal    Signal `json:"signal"`
 	// State is its phase, or why one of its containers waits.
 	State string `json:"state"`
-	// Said is how many of its containers are ready, and how often they were restarted.
+	// Said gives the number of ready containers and of restarts, as a text.
 	Said    string `json:"said"`
 	Created string `json:"created"`
 	Node    string `json:"node,omitempty"`
@@ -66,7 +66,7 @@ type Container struct {
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Ended is how it failed when it ended last, if it did.
+	// Ended is the failure of the container's last run, empty without one.
 	Ended    string `json:"ended,omitempty"`
 	Restarts int32  `json:"restarts"`
 }
@@ -81,7 +81,7 @@ type Event struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Count is how often it happened.
+	// Count is the number of occurrences of the event.
 	Count int32 `json:"count"`
 	// From is the component that has noted it.
 	From string `json:"from,omitempty"`

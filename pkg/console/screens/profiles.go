@@ -21,10 +21,10 @@ import (
 
 // Profiles are the profiles of plans, with the state of each in the cluster.
 type Profiles struct {
-	// Asked is when that was, in RFC 3339: profiles are computed when they are read.
+	// Asked is the time when the profiles were computed, in RFC 3339. Each read computes them anew.
 	Asked    string    `json:"asked"`
 	Profiles []Profile `json:"profiles"`
-	// Hidden is why nothing is said of definitions, nil when it is.
+	// Hidden is the reason why definitions are not shown, nil when they are.
 	Hidden *Refusal `json:"hidden,omitempty"`
 }
 

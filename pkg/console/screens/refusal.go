@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Refusal is why something was not done, as pages get it.
+// Refusal is the reason why a request failed, as pages receive it.
 type Refusal struct {
 	// Status is a code of HTTP: that of the cluster where it has refused.
 	Status int `json:"status"`

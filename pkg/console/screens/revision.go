@@ -112,9 +112,10 @@ func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 
 // UpgradeWindow says when upgrades of a ClusterExtension may begin by themselves.
 type UpgradeWindow struct {
-	// Opens is when, in RFC 3339. It is empty when they may begin now, and when the time is not known.
+	// Opens is the time when upgrades may begin, in RFC 3339. It is empty when they may begin now, and
+	// when the time is unknown.
 	Opens string `json:"opens,omitempty"`
-	// Said is why they cannot begin now.
+	// Said is the reason why they cannot begin now.
 	Said string `json:"said,omitempty"`
 }
 

@@ -149,7 +149,7 @@ func handles(state fleet.State, event fleet.Event) bool {
 	return err == nil
 }
 
-// clusterSignal is how a cluster of a rollout is.
+// clusterSignal returns the signal of a cluster in a rollout.
 func clusterSignal(state fleet.State) Signal {
 	switch state {
 	case fleet.Succeeded:
@@ -163,7 +163,7 @@ func clusterSignal(state fleet.State) Signal {
 	}
 }
 
-// fleetSignal is how a set or its rollout is, by its phase and its conditions.
+// fleetSignal returns the signal of a set or its rollout, by its phase and conditions.
 func fleetSignal(phase string, conditions []metav1.Condition) Signal {
 	switch is := func(condition string) bool { return meta.IsStatusConditionTrue(conditions, condition) }; {
 	case phase == string(fleet.ReviewRequired):

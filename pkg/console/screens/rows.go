@@ -24,7 +24,7 @@ type Rows struct {
 	GoneSets       []string `json:"goneSets,omitempty"`
 }
 
-// Signal is how something is, in the words of every other answer.
+// Signal is the state of a row, with the values of package advice.
 type Signal = advice.Signal
 
 // Signals.
@@ -53,7 +53,7 @@ type ExtensionRow struct {
 	// Ready of Objects are available.
 	Ready   int `json:"ready"`
 	Objects int `json:"objects"`
-	// Since is when State began, in RFC 3339.
+	// Since is the time when State began, in RFC 3339.
 	Since string `json:"since,omitempty"`
 	// Proposed is the newest revision when somebody is to read it: its version, and the name
 	// of the diff.
@@ -76,7 +76,7 @@ type PlanRow struct {
 	// Done of Items are completed or skipped.
 	Done  int `json:"done"`
 	Items int `json:"items"`
-	// Begins is when the window of the plan opens, in RFC 3339; empty without one.
+	// Begins is the time when the window of the plan opens, in RFC 3339; empty without a window.
 	Begins string `json:"begins,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func extensionRow(e overview.Extension) ExtensionRow {
 	return row
 }
 
-// signalOf is how a revision is.
+// signalOf returns the signal of a revision.
 func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
 	return advice.Revision(revision, nil).Signal
 }

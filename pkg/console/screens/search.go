@@ -25,7 +25,7 @@ import (
 // Search has the objects with a text in their name, the best first.
 type Search struct {
 	Hits []Hit `json:"hits"`
-	// Omitted is how many more there are.
+	// Omitted is the number of hits that are left out.
 	Omitted int `json:"omitted,omitempty"`
 	// Refused says what was not searched, and why.
 	Refused []string `json:"refused,omitempty"`
@@ -56,7 +56,7 @@ const (
 const (
 	// mostHits are shown.
 	mostHits = 50
-	// asMetadata is how lists are requested without specs.
+	// asMetadata is the Accept header for lists of metadata without specs.
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	// mostSearch bounds what is searched for, in bytes.
 	mostSearch = 128

@@ -41,7 +41,7 @@ type Message struct {
 	Part string `json:"part,omitempty"`
 }
 
-// beat is how often something is sent when nothing happens.
+// beat is the interval of messages on an idle stream.
 const beat = 15 * time.Second
 
 // stream is a handler that sends messages, a line of JSON each, until the context ends.

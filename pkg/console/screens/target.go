@@ -81,7 +81,7 @@ func (a *API) live(ctx context.Context, ref v1alpha1.TargetRef) (*unstructured.U
 	return object, err
 }
 
-// resourceOf is where objects of a kind are, empty when the cluster does not serve it.
+// resourceOf returns the resource of a kind, empty when the cluster does not serve it.
 func (a *API) resourceOf(ref v1alpha1.TargetRef) (schema.GroupVersionResource, error) {
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 type Timeline struct {
 	Asked   string  `json:"asked"`
 	Entries []Entry `json:"entries"`
-	// Omitted is how many earlier entries are left out.
+	// Omitted is the number of earlier entries that are left out.
 	Omitted int `json:"omitted,omitempty"`
 	// Values of Who and What of all entries, before a filter, to filter by.
 	Who  []string `json:"who"`
@@ -49,7 +49,7 @@ type Entry struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`
-	// Count is how often it happened, when that is more than once; Time is of the last time.
+	// Count is the number of occurrences when there are several; Time is that of the last.
 	Count int32 `json:"count,omitempty"`
 }
 
@@ -70,7 +70,8 @@ const (
 	mostRuns = 20
 	// mostChoices bounds the values that a filter offers.
 	mostChoices = 100
-	// sameWithin is how far apart an event and what history or a condition says of the same may be.
+	// sameWithin is the largest time between an event and the entry of the same fact in history or a
+	// condition.
 	sameWithin = time.Minute
 
 	kindRevision = "ClusterExtensionRevision"

@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 // typeWriter writes interfaces of TypeScript.
 type typeWriter struct{ done map[string]string }
 
-// name is what a type is called, after it was written if it has fields.
+// name returns the name of a type. It first writes the type if the type has fields.
 func (w *typeWriter) name(of reflect.Type) string {
 	if of.Kind() == reflect.Pointer {
 		return w.name(of.Elem())

@@ -35,11 +35,11 @@ func places() []string {
 	return []string{"diff", "fleet", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
 }
 
-// preloads is where the page names its modules, so that a browser asks for all of them at
-// once and not for one after the other.
+// preloads marks the place in the page for the list of its modules. The list lets a browser fetch all
+// modules at once.
 const preloads = "<!-- modules -->"
 
-// signIn is where the page names the identity provider.
+// signIn marks the place in the page for the identity provider.
 const signIn = "<!-- sign-in -->"
 
 // Provider is an OpenID Connect provider at which pages sign in.

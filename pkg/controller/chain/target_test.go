@@ -56,8 +56,8 @@ func TestTarget(t *testing.T) {
 		reason    string
 		revisions revisions
 		targets   known
-		// recorded is which cluster the inventory is about, and held how many objects of
-		// revision 1 it lists.
+		// recorded is the cluster of the inventory. held is the number of objects of revision 1 in the
+		// inventory.
 		recorded string
 		held     int
 		// targetErr is wanted, with Available and Failing of the newest revision.

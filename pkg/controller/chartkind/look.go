@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/revision"
 )
 
-// expectation is which workloads a revision expects. A revision does not change.
+// expectation is the set of workloads that a revision expects. Revisions are immutable in this.
 type expectation struct {
 	revision  string
 	workloads []report.Workload

@@ -12,7 +12,7 @@ import (
 type Fleet struct {
 	// Set is the name of the ClusterExtensionSet.
 	Set string
-	// States are how many clusters are in a state.
+	// States is the number of clusters by state.
 	States map[string]int
 	// Waits are the reasons for which the rollout waits, each once.
 	Waits []string

@@ -249,8 +249,8 @@ func (h *hunks) finish() {
 	h.hunk = nil
 }
 
-// span is how a unified diff spells lines: the first and how many. An empty one
-// is behind the line before.
+// span returns the range of lines in a unified diff: the first line and the count. An empty range
+// names the line before it.
 func span(start, count int) string {
 	if count == 0 {
 		start--

@@ -8,9 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// valueDepth is how deep a value of a field change may be nested. A deeper one
-// would make the whole answer unreadable for clients, whose decoders have limits
-// of their own.
+// valueDepth limits the depth of a value in a field change. A deeper value would exceed the depth
+// limit of clients' decoders and make the whole answer unreadable.
 const valueDepth = 64
 
 // Value is a node as JSON.

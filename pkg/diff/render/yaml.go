@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// flowDepth is where YAML turns from lines into one line of JSON, so that the
-// indentation of a hostile manifest does not grow with the square of its depth.
+// flowDepth is the depth from which YAML is written as one line of JSON. Otherwise the indentation of
+// a hostile manifest would grow with the square of its depth.
 const flowDepth = 40
 
 // side tells whose lines are printed.

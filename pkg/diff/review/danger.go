@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// danger is why a right deserves a look.
+// danger is the severity of a right and the reason for it.
 type danger struct {
 	severity Severity
 	why      string

@@ -38,7 +38,7 @@ type Change struct {
 	// OldVersion and NewVersion are the API versions the manifests are written
 	// in, such as "v1"; empty where the object does not exist.
 	OldVersion, NewVersion string
-	// Delta is how the object changes; it is not Same.
+	// Delta is the change of the object; it is not Same.
 	Delta tree.Delta
 }
 

@@ -114,7 +114,7 @@ func operations(rules []rule) []string {
 	return grouped(rights)
 }
 
-// calledAt is where a webhook is called: what it sees goes there.
+// calledAt returns the address of a webhook, which receives the objects of its requests.
 func calledAt(hook *tree.Node) string {
 	if url := hook.At("clientConfig", "url").Str(); url != "" {
 		return url

@@ -65,8 +65,8 @@ func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
 	return b.named(NameOf(kind))
 }
 
-// NameOf is how the schema of Kubernetes names the type of a kind; empty for one of
-// somebody else. There need not be such a type.
+// NameOf returns the name of a kind's type in the schema of Kubernetes; empty for kinds outside
+// Kubernetes. The schema need not contain the type.
 func NameOf(kind schema.GroupVersionKind) string {
 	parent := packageOf(kind.Group)
 	if parent == "" {

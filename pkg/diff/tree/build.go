@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// place is where a value is in its object, as far as it matters: what hides it,
-// and the names of the field that has it and of the field above that.
+// place is the position of a value in its object: the mask that hides it, and the names of its field
+// and of the parent field.
 type place struct {
 	mask         redact.Mask
 	name, parent string

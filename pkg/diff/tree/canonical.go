@@ -8,16 +8,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
-// canonicalDepth is how deep a manifest may be nested to be read here.
+// canonicalDepth limits the depth of manifests that are read here.
 const canonicalDepth = 256
 
-// canonical makes the tree of a manifest of its canonical JSON (see package manifest),
-// which is how revisions are stored: in one pass, and without the maps that a decoder makes
-// for others, which are most of the time and the garbage of a comparison. It makes the same
-// nodes as Comparer.build does of the decoded manifest.
+// canonical builds the tree of a manifest from its canonical JSON (see package manifest), the form
+// in which revisions are stored. It reads in one pass and without a decoder's maps, which cost most
+// of the time and garbage of a comparison. The nodes equal those of Comparer.build for the decoded
+// manifest.
 //
-// It gives up on all that is not canonical, among it duplicate keys and invalid UTF-8, and
-// on what has something to hide. Such manifests are decoded.
+// canonical gives up on input that is not canonical, such as duplicate keys or invalid UTF-8, and on
+// values to hide. Such manifests are decoded.
 type canonical struct {
 	comparer *Comparer
 	text     string

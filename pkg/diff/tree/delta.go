@@ -1,8 +1,7 @@
 package tree
 
-// Delta is how one value becomes another, down to where they differ. Field
-// changes, the unified diff and notes are all read from it, so they never
-// contradict each other.
+// Delta is the difference between two values, down to the fields that differ. Field changes, the
+// unified diff and notes are all derived from it, so they never contradict each other.
 type Delta struct {
 	Op Op
 	// Old and New are nil where the value does not exist. Where both do and
@@ -34,7 +33,7 @@ type Child struct {
 	Delta
 	// Name of a field; empty of an item.
 	Name string
-	// Step is how a path names it; a field that is the same may have none.
+	// Step is the path element of the value; an unchanged field may have none.
 	Step string
 	// Index in the new list, from 0, of an item that was added to a list with
 	// keys, otherwise -1.

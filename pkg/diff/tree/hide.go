@@ -52,7 +52,7 @@ func carriesObject(name, value string) bool {
 		return true
 	}
 	value = strings.TrimSpace(value)
-	// H4sI is how gzip begins in base64.
+	// H4sI is the beginning of gzip data in base64.
 	return strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "H4sI")
 }
 

@@ -72,7 +72,7 @@ func (c *Comparer) compareKeyed(at *Delta, oldLabels, newLabels []label) {
 
 // matched tells which items of two lists are the same by their labels.
 type matched struct {
-	// oldIndex is where an item stands in the old list, by its step.
+	// oldIndex maps the step of an item to its index in the old list.
 	oldIndex map[string]int
 	// common and inPlace are old indices: of the items that both lists have, and
 	// of those that kept their place relative to each other.

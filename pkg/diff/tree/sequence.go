@@ -81,8 +81,8 @@ const (
 	// similarEffort bounds the pairs of items that are looked at for
 	// resemblance.
 	similarEffort = 2500
-	// similarEnough is where two items are better read as one that changed
-	// than as one that went and another that came.
+	// similarEnough is the similarity from which two items count as one changed item, and not as a
+	// removed and an added item.
 	similarEnough = 0.4
 )
 

@@ -31,7 +31,7 @@ import (
 // FieldManager is under which name Helm applies.
 const FieldManager = "penstock-helm"
 
-// maxHistory is how many revisions of a release are kept, as operator-controller keeps them.
+// maxHistory is the number of revisions of a release that are kept, as in operator-controller.
 const maxHistory = 10
 
 // Applier applies extensions by Helm. It is safe for concurrent use, for one extension at a
@@ -74,13 +74,13 @@ type Revision struct {
 	Labels    map[string]string
 	// Manifest is a stream of JSON objects, or of YAML.
 	Manifest string
-	// Deployed is when it was.
+	// Deployed is the time of the deployment.
 	Deployed time.Time
 	// Owner is the uid of the extension whose release it is, empty for none.
 	Owner types.UID
 	// TakenOver is true when the engine has its objects.
 	TakenOver bool
-	// Err is why it cannot be read; then Version and Status are known at most.
+	// Err is the error of reading the release. With it, only Version and Status may be set.
 	Err error
 }
 

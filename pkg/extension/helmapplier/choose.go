@@ -10,7 +10,7 @@ import (
 // Deployed is the status of a revision whose objects are in the cluster.
 const Deployed = string(releasecommon.StatusDeployed)
 
-// Blocked is why nothing of a release can be taken over.
+// Blocked is the error for a release that cannot be adopted.
 type Blocked struct {
 	// Message says what was found, and Help what a person can do; Help may be empty.
 	Message, Help string

@@ -186,7 +186,7 @@ func Breaks(of Extension, version string, all []Extension, acknowledged string, 
 	return fmt.Sprintf("%s; to go on without regard to that: kubectl annotate --overwrite clusterextension %s %s=%s", text, of.Name, extension.AcknowledgeDependentsAnnotation, id)
 }
 
-// maxShown is how many dependents a message names.
+// maxShown is the number of dependents that a message names.
 const maxShown = 5
 
 // identify names what is acknowledged: a change of one extension that others do not agree with.

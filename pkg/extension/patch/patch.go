@@ -18,11 +18,11 @@ import (
 
 // Limits of a list of patches.
 const (
-	// MaxPatches is how many patches a list has.
+	// MaxPatches limits the patches of a list.
 	MaxPatches = 64
-	// MaxOperations is how many operations the JSON patches of a list have together.
+	// MaxOperations limits the operations of all JSON patches of a list together.
 	MaxOperations = 1000
-	// MaxMatches is how many objects the patches of a list match together.
+	// MaxMatches limits the objects that all patches of a list match together.
 	MaxMatches = 1000
 	// MaxAdded is by how much the patches of a list make objects larger together, in bytes.
 	MaxAdded = 4 << 20
@@ -42,7 +42,7 @@ type Patch struct {
 	// Type is Merge or JSON.
 	Type  string          `json:"type"`
 	Patch json.RawMessage `json:"patch"`
-	// Count is how many objects must match, 1 or more; nil is any number of them, but not none.
+	// Count is the number of objects that must match, at least 1; nil allows any number except 0.
 	Count *int `json:"count,omitempty"`
 
 	operations jsonpatch.Patch

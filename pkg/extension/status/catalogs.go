@@ -20,7 +20,7 @@ const (
 	reasonNoUpgrades     = "NotFromCatalog"
 )
 
-// maxBlocked is how many versions a message names.
+// maxBlocked is the number of versions that a message names.
 const maxBlocked = 3
 
 // deprecations says what the catalog says of the package, of the channels, and of the bundle

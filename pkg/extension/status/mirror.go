@@ -28,7 +28,7 @@ const (
 	objectPaused      = "Paused"
 )
 
-// maxRevisions is how many revisions are told.
+// maxRevisions is the number of revisions in the status.
 const maxRevisions = 8
 
 // available is the condition Available of a revision, in the words of OLM v1.

@@ -84,7 +84,7 @@ func tellsInstalled(reason string) bool {
 	return !failed
 }
 
-// held is why a rollback keeps the extension from making revisions, nil when it does not.
+// held returns a condition while a rollback prevents new revisions of the extension, nil otherwise.
 func held(v view) *metav1.Condition {
 	if v.newest == nil {
 		return nil

@@ -26,7 +26,7 @@ const (
 	reasonUnavailable      = "Unavailable"
 )
 
-// maxObjects is how many failing objects a message names.
+// maxObjects is the number of failing objects that a message names.
 const maxObjects = 5
 
 // readiness is the condition Ready, and whether a person has to act. The most important of
@@ -142,7 +142,8 @@ func (r revision) objects() string {
 	return ""
 }
 
-// cause is why an object is not ready, when that is known: ProbeFailed, ImagePullBackOff.
+// cause returns the reasons of the object's failure and of its cause, such as "ProbeFailed,
+// ImagePullBackOff"; empty without a known cause.
 func cause(object olmv1alpha1.ObjectFailure) string {
 	if object.Cause == nil || object.Cause.Reason == "" {
 		return ""

@@ -63,7 +63,7 @@ type view struct {
 	proposal *revision
 	// newest is that of the highest number, archived ones included.
 	newest *revision
-	// leaving is how many are being deleted.
+	// leaving is the number of revisions that are being deleted.
 	leaving int
 }
 

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// MaxSources is how many sources an extension has.
+	// MaxSources limits the sources of an extension.
 	MaxSources = 16
-	// MaxDepth is how many fields a target path has.
+	// MaxDepth limits the fields of a target path.
 	MaxDepth = 16
 	// MaxBytes bounds the values of all sources together.
 	MaxBytes = 1 << 20

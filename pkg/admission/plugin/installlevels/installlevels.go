@@ -83,7 +83,7 @@ func (p *Plugin) decide(a admission.Attributes, d decision) {
 	_ = a.AddAnnotation("installlevels.policy.penstock.dev/decision", string(d))
 }
 
-// place is the field path of an object in a revision, with the mark of the release that created it.
+// place is the field path of an object in a revision, and its CreateOnly and install level.
 type place struct {
 	path *field.Path
 	mark release.Mark
