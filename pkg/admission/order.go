@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
 
-// Order is the order of all admission plugins. All that mutate run before all that
-// validate, whatever the list says; it says so too.
+// Order returns the names of all admission plugins in order. The API server runs every mutating plugin
+// before every validating one, and the list is sorted that way too.
 func Order() []string {
 	return []string{
 		// Costs nothing, and what it refuses nobody else needs to look at.
@@ -65,7 +65,7 @@ func Register(options *options.AdmissionOptions) {
 	options.RecommendedPluginOrder = Order()
 }
 
-// Initializer gives our plugins what they need.
+// Initializer injects dependencies into Penstock's plugins.
 type Initializer struct {
 	Privilege     privilege.Deps
 	InstallLevels installlevels.Deps

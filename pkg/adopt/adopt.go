@@ -32,7 +32,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// Request says what is adopted as what.
+// Request names the release to adopt and the extension to create.
 type Request struct {
 	// Namespace and Release name the Helm release.
 	Namespace, Release string

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/revision/references"
 )
 
-// OLMv0Request says which Subscriptions of OLM v0 are adopted.
+// OLMv0Request selects the Subscriptions of OLM v0 to adopt.
 type OLMv0Request struct {
 	// Namespace of the Subscriptions; empty are all.
 	Namespace string

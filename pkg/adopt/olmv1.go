@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// OLMv1Request says which extensions of OLM v1 are adopted.
+// OLMv1Request selects the extensions of OLM v1 to adopt.
 type OLMv1Request struct {
 	// Namespace of operator-controller: it has the Secrets of releases.
 	Namespace string

@@ -38,7 +38,7 @@ type Taken struct {
 	archive []byte
 }
 
-// Revision is one revision of the extension, of one that somebody else has rolled out.
+// Revision is one revision of the extension, taken from a revision of Helm or OLM.
 type Revision struct {
 	Name string
 	// State is Active or Archived.

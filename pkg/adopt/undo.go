@@ -247,11 +247,11 @@ func (a *Adopter) remove(ctx context.Context, back *Return) error {
 	return nil
 }
 
-// ErrNotReady says that a revision has not succeeded in time.
+// ErrNotReady reports that a revision did not succeed within the timeout.
 var ErrNotReady = errors.New("it has not succeeded in time")
 
-// Await waits until a revision has succeeded, or waits for a person: then its message says
-// for what.
+// Await waits until a revision succeeds. A revision that needs a user ends the wait with an error that
+// says for what it waits.
 func (a *Adopter) Await(ctx context.Context, name string) error {
 	extension, _, _ := olm.ChainOf(name)
 	message := "the controller has not looked at it yet"

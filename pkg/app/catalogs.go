@@ -112,7 +112,7 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 		"registries.d of podman and CRI-O: where signatures are.")
 }
 
-// Validate says everything that is wrong with the flags.
+// Validate returns all errors of the flags.
 func (c *Catalogs) Validate() error {
 	var errs []error
 	if c.Addr != "" {
@@ -248,7 +248,7 @@ func (c *Catalogs) catalogd() (*http.Client, error) {
 	}, nil
 }
 
-// Controller has this replica write ClusterCatalogs while it leads.
+// Controller returns the controller that writes ClusterCatalogs while this replica leads.
 func (c *Catalogs) Controller() leadership.Controller {
 	return leadership.Controller{Name: "catalogs", Start: func(_ context.Context, term leadership.Term) error {
 		return term.Manager.Add(manager.RunnableFunc(c.lead))

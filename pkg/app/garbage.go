@@ -37,7 +37,7 @@ type GarbageLimit struct {
 	least   uint64
 }
 
-// GarbageOfServer is that of a server that has run for so long.
+// GarbageOfServer returns the limit of a server that has run for age.
 func GarbageOfServer(age time.Duration) GarbageLimit {
 	if age < startTime {
 		return GarbageLimit{percent: startPercent, least: leastStart}
@@ -45,13 +45,13 @@ func GarbageOfServer(age time.Duration) GarbageLimit {
 	return GarbageLimit{percent: garbagePercent, least: leastGarbage}
 }
 
-// GarbageOfStore is that of the embedded etcd in a process of its own.
+// GarbageOfStore returns the limit of the embedded etcd in its own process.
 func GarbageOfStore(time.Duration) GarbageLimit {
 	return GarbageLimit{percent: garbagePercent, least: leastOfStore}
 }
 
-// LimitGarbage sets after each collection when the next one comes, until the context
-// ends. The limit is asked for with the time since now.
+// LimitGarbage sets the threshold of the next collection after each collection, until the context
+// ends. Limit gets the time since the call.
 func LimitGarbage(ctx context.Context, limit func(age time.Duration) GarbageLimit) {
 	began := time.Now()
 	debug.SetGCPercent(limit(0).of(inUse()))

@@ -28,7 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// Profiles are all that plans can be made of.
+// Profiles returns all built-in profiles.
 func Profiles() []profile.Profile {
 	return []profile.Profile{loadawarerebalancing.Profile{}, highdensityswap.Profile{}, nodehealthremediation.Profile{}}
 }

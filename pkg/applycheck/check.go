@@ -11,7 +11,7 @@ import (
 // maxAsked bounds the group versions that a cluster is asked about for one call of Check.
 const maxAsked = 16
 
-// Cluster knows the types of one cluster.
+// Cluster returns the types of one cluster.
 type Cluster interface {
 	// TypeOf returns the type of a kind, or nil when the cluster does not have the kind.
 	// A type that is not fresh may be some minutes old.

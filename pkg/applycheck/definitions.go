@@ -17,9 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Definitions are the types that CustomResourceDefinitions among some objects declare. A
-// definition is read when the type of one of its objects is first asked for. It is for
-// one goroutine.
+// Definitions are the types that the CustomResourceDefinitions among some objects declare. The first
+// request for the type of a kind reads its definition. It is not safe for concurrent use.
 type Definitions struct {
 	builtin *BuiltinTypes
 	unread  map[string][]*manifest.Object // by group
@@ -69,8 +68,8 @@ func (d *Definitions) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 	return t
 }
 
-// Defines reports whether one of the objects defines a kind, in any version. It is for kinds that
-// TypeOf was asked about.
+// Defines reports whether one of the objects defines a kind, in any version. Definitions are read by
+// TypeOf: call it for the kind first.
 func (d *Definitions) Defines(kind runtimeschema.GroupKind) bool { return d.defined[kind] }
 
 func (d *Definitions) readDefinition(object *manifest.Object) {

@@ -20,7 +20,7 @@ const (
 	maxProblemBytes = 256
 )
 
-// Reason says what is wrong, in one word.
+// Reason is the kind of a finding, as one CamelCase word.
 type Reason string
 
 // Kinds of findings.
@@ -52,7 +52,7 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Path.String() + ": " + f.Problem }
 
-// Findings are all that was found in one object, in the order of a walk by name.
+// Findings are the findings in one object, sorted by field name along the walk.
 type Findings struct {
 	List []Finding
 	// Omitted is the number of findings that are left out.
@@ -68,7 +68,7 @@ func (f *Findings) add(one Finding) {
 	f.List = append(f.List, one)
 }
 
-// Path leads to a place in an object.
+// Path is the position of a value in an object.
 type Path []Step
 
 // Step is one step of a path: into a field, or into an item of a list.

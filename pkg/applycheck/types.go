@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Types knows the types of kinds.
+// Types returns the types of kinds.
 type Types interface {
 	// TypeOf returns the type of a kind, or nil.
 	TypeOf(kind runtimeschema.GroupVersionKind) *Type
 }
 
-// Type is a kind as server-side apply knows it. Several goroutines may use it.
+// Type is the type of a kind in server-side apply. It is safe for concurrent use.
 type Type struct {
 	schema *smdschema.Schema
 	ref    smdschema.TypeRef
@@ -28,7 +28,8 @@ type Type struct {
 	values *decoder
 }
 
-// Check says what server-side apply would refuse of an object, which is not changed.
+// Check returns the errors that server-side apply would report for an object. It does not change the
+// object.
 func (t *Type) Check(object *manifest.Object) (Findings, error) {
 	decoded, err := Decode(object.JSON)
 	if err != nil {

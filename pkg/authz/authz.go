@@ -56,7 +56,7 @@ func (r Right) String() string {
 	return b.String()
 }
 
-// Of is the question whether somebody has the right, for an authorizer.
+// Of returns the question for an authorizer whether a user has the right.
 func (r Right) Of(who user.Info) authorizer.AttributesRecord {
 	if r.Path != "" {
 		return authorizer.AttributesRecord{User: who, Verb: r.Verb, Path: r.Path}
@@ -77,8 +77,8 @@ func (r Right) Attributes() *authorizationv1.ResourceAttributes {
 
 func (r Right) version() string { return cmp.Or(r.Version, "*") }
 
-// Has asks an authorizer whether somebody has the right. An error means that it is not
-// known. As for kube-apiserver, who is allowed by one authorizer needs no other.
+// Has asks an authorizer whether a user has the right. An error means that the answer is unknown. As
+// in kube-apiserver, the "allowed" of one authorizer is enough.
 func (r Right) Has(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info) (bool, error) {
 	decision, _, err := by.Authorize(ctx, r.Of(who))
 	if decision == authorizer.DecisionAllow {

@@ -3,9 +3,9 @@ package authz
 // policyGroup is where the rights are that are none on objects: nothing is served there.
 const policyGroup = "policy.penstock.dev"
 
-// Refusal begins what admission plugin Privilege says when it refuses a revision. A program that creates
-// revisions for somebody tells by it that rights are missing: a refusal by admission has no
-// reason of its own.
+// Refusal begins the message with which admission plugin Privilege refuses a revision. Programs that
+// create revisions for a user recognise missing rights by it, because refusals by admission share one
+// reason.
 const Refusal = "a revision may only do what its requester may do"
 
 // Bypass is the right not to be checked by admission plugin Privilege.

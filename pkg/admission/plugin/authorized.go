@@ -22,7 +22,7 @@ type Authorized struct {
 
 var _ admission.InitializationValidator = &Authorized{}
 
-// NewAuthorized returns that of the plugin with a name, for its operations.
+// NewAuthorized returns the common part of the plugin with a name, for its operations.
 func NewAuthorized(name string, operations ...admission.Operation) *Authorized {
 	return &Authorized{Handler: admission.NewHandler(operations...), name: name}
 }

@@ -33,52 +33,51 @@ type (
 	answersKey   struct{}
 )
 
-// WithManifests says which manifests a new revision has, in rollout order and
-// verified against its digests.
+// WithManifests stores the manifests of a new revision in the context, in rollout order and verified
+// against its digests.
 func WithManifests(ctx context.Context, manifests []manifest.Object) context.Context {
 	return context.WithValue(ctx, manifestsKey{}, manifests)
 }
 
-// ManifestsFrom returns the manifests of the new revision; ok is false where
-// nobody has said which ones there are.
+// ManifestsFrom returns the manifests of the new revision; ok is false when the context has none.
 func ManifestsFrom(ctx context.Context) (manifests []manifest.Object, ok bool) {
 	manifests, ok = ctx.Value(manifestsKey{}).([]manifest.Object)
 	return manifests, ok
 }
 
-// WithBorrowed says which manifests of a new revision the requester has only named, by
-// digest, and in which revision they were found.
+// WithBorrowed stores the manifests that the requester named by digest only, each with the revision
+// that contains it.
 func WithBorrowed(ctx context.Context, borrowed map[manifest.Digest]string) context.Context {
 	return context.WithValue(ctx, borrowedKey{}, borrowed)
 }
 
-// BorrowedFrom returns the revision in which a manifest was found that the requester
-// has not brought, or empty.
+// BorrowedFrom returns the revision that contains a manifest which the requester named by digest only.
+// It is empty for a manifest that the requester sent.
 func BorrowedFrom(ctx context.Context, digest manifest.Digest) string {
 	borrowed, _ := ctx.Value(borrowedKey{}).(map[manifest.Digest]string)
 	return borrowed[digest]
 }
 
-// WithBeside says which revisions come into the chain together with a new one and are
-// not stored yet: those of an import.
+// WithBeside stores the revisions that an import adds to the chain together with the new one. They are
+// not stored in the cluster yet.
 func WithBeside(ctx context.Context, revisions []*olm.ClusterExtensionRevision) context.Context {
 	return context.WithValue(ctx, besideKey{}, revisions)
 }
 
-// BesideFrom returns the revisions that come together with the new one.
+// BesideFrom returns the revisions that the import adds together with the new one.
 func BesideFrom(ctx context.Context) []*olm.ClusterExtensionRevision {
 	revisions, _ := ctx.Value(besideKey{}).([]*olm.ClusterExtensionRevision)
 	return revisions
 }
 
-// WithAnswers says that what is checked in this context is checked for one request, one thing
-// after the other: what the cluster has answered about its user need not be asked again.
+// WithAnswers adds a cache of authorization answers to the context. The context serves one request and
+// one goroutine at a time, so each right of its user is checked once.
 func WithAnswers(ctx context.Context) context.Context {
 	return context.WithValue(ctx, answersKey{}, map[authz.Right]bool{})
 }
 
-// AnswersFrom returns what the cluster has answered in this context, to be added to; it is
-// new where nothing is checked together.
+// AnswersFrom returns the cache of authorization answers of the context, for reading and adding.
+// Without a cache it returns a new map.
 func AnswersFrom(ctx context.Context) map[authz.Right]bool {
 	if answers, ok := ctx.Value(answersKey{}).(map[authz.Right]bool); ok {
 		return answers
@@ -86,12 +85,12 @@ func AnswersFrom(ctx context.Context) map[authz.Right]bool {
 	return map[authz.Right]bool{}
 }
 
-// WithOrphans says that a delete leaves the objects of the revision behind.
+// WithOrphans marks a deletion as one that keeps the objects of the revision.
 func WithOrphans(ctx context.Context) context.Context {
 	return context.WithValue(ctx, orphansKey{}, true)
 }
 
-// LeavesOrphans reports whether a delete leaves the objects of the revision behind.
+// LeavesOrphans reports whether the deletion keeps the objects of the revision.
 func LeavesOrphans(ctx context.Context) bool {
 	orphans, _ := ctx.Value(orphansKey{}).(bool)
 	return orphans
@@ -149,9 +148,9 @@ func IsInternal(ctx context.Context, who user.Info) bool {
 	return request.own && who != nil && who.GetName() == user.APIServerUser
 }
 
-// IsSentByPenstock reports whether this process has sent a request, in its own name or in that of
-// somebody else. In the latter case it says nothing of rights: those are that user's. It says who
-// has put the request together: nobody but this process has the token.
+// IsSentByPenstock reports whether this process sent the request, in its own name or impersonating a
+// user. An impersonated request has only the rights of its user. Only this process has the token, so
+// only it can have written the request.
 func IsSentByPenstock(ctx context.Context) bool {
 	_, is := ctx.Value(internalKey{}).(sent)
 	return is

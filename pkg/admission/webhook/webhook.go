@@ -54,7 +54,8 @@ func (w Webhook) Path() string {
 	return "/webhooks/" + w.Name
 }
 
-// IsOurs reports whether a reference of a webhook leads to us by way of kube-apiserver.
+// IsOurs reports whether a webhook's service reference is that of kube-apiserver, through which the
+// host calls Penstock.
 func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
 	return service != nil && service.Namespace == metav1.NamespaceDefault && service.Name == hostService &&
 		service.Path != nil && strings.HasPrefix(*service.Path, authenticatedPrefix)

@@ -47,7 +47,7 @@ const (
 	componentPrefix = Group + "/"
 )
 
-// Subscription asks for a package.
+// Subscription requests a package.
 type Subscription struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -135,7 +135,7 @@ func (a API) String() string {
 	return "CustomResourceDefinition " + a.Name
 }
 
-// OperatorGroup says which namespaces the operators of its namespace watch.
+// OperatorGroup lists the namespaces that the operators of its own namespace watch.
 type OperatorGroup struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -144,7 +144,7 @@ type OperatorGroup struct {
 	} `json:"status"`
 }
 
-// InstallPlan lists what was made for a ClusterServiceVersion.
+// InstallPlan lists the objects that OLM created for a ClusterServiceVersion.
 type InstallPlan struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -182,7 +182,7 @@ type Operator struct {
 	} `json:"status"`
 }
 
-// Read reads an object of OLM into one of these types.
+// Read decodes an object of OLM into one of these types.
 func Read(from *unstructured.Unstructured, into any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, into); err != nil {
 		return fmt.Errorf("reading %s %s/%s: %w", from.GetKind(), from.GetNamespace(), from.GetName(), err)

@@ -12,7 +12,7 @@ const DefinitionName = "clustercatalogs.olm.operatorframework.io"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of ClusterCatalogs.
+// Definition returns the CustomResourceDefinition of ClusterCatalogs.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: "ClusterCatalog", Manifest: manifest}
 }

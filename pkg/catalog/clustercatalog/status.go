@@ -96,17 +96,17 @@ func (s *Status) resolved(content *Content) {
 	s.LastUnpacked = &unpacked
 }
 
-// Same reports whether two statuses say the same, whatever the order and the time zone.
+// Same reports whether two statuses are equal, whatever their time zones.
 func Same(a, b Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// Done reports whether the status says that the spec as it is was brought about: then what the
-// status names need not be looked for again.
+// Done reports whether the status says that the current spec was completed. Then the image named in
+// the status need not be resolved again.
 func (c *Catalog) Done() bool {
 	condition := meta.FindStatusCondition(c.Status.Conditions, Progressing)
 	return condition != nil && condition.ObservedGeneration == c.Generation && condition.Reason == ReasonSucceeded && c.Resolved() != ""
 }
 
-// Served reports whether the status says that the content can be read.
+// Served reports whether the status says that the content is served.
 func (c *Catalog) Served() bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, Serving) && c.Status.URLs != nil && c.Resolved() != ""
 }

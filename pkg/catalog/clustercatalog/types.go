@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is that of ClusterCatalogs. The group and version are OLM's.
+// Resource is the resource of ClusterCatalogs. Its group and version are OLM's.
 var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clustercatalogs"}
 
 // NameLabel has the name of the catalog: selectors of extensions name catalogs by it.
@@ -42,7 +42,7 @@ type Catalog struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec says which image a catalog is, and how it is used.
+// Spec names the image of a catalog, and how the catalog is used.
 type Spec struct {
 	Source           Source `json:"source"`
 	Priority         int32  `json:"priority,omitempty"`
@@ -55,13 +55,13 @@ type Source struct {
 	Image *ImageSource `json:"image,omitempty"`
 }
 
-// ImageSource is an image. The interval is in minutes, and nil when nobody looks.
+// ImageSource is an image. The interval is in minutes; nil turns polling off.
 type ImageSource struct {
 	Ref                 string `json:"ref"`
 	PollIntervalMinutes *int   `json:"pollIntervalMinutes,omitempty"`
 }
 
-// Status says what is served, and what is being done.
+// Status describes the served content and the progress of the spec.
 type Status struct {
 	Conditions     []metav1.Condition `json:"conditions,omitempty"`
 	ResolvedSource *ResolvedSource    `json:"resolvedSource,omitempty"`
@@ -124,7 +124,7 @@ func (c *Catalog) Poll() time.Duration {
 	return time.Duration(*c.Spec.Source.Image.PollIntervalMinutes) * time.Minute
 }
 
-// Resolved is the image with digest that is served as the status says, "" when none is.
+// Resolved returns the served image with its digest, as the status has it; "" when none is served.
 func (c *Catalog) Resolved() string {
 	if c.Status.ResolvedSource == nil || c.Status.ResolvedSource.Image == nil {
 		return ""

@@ -171,7 +171,7 @@ func (p *Package) text(b *strings.Builder) {
 	}
 }
 
-// String is a sentence: "with 1.0.0, 1.1.0 installed: goes to 1.2.0, before: stays".
+// String returns a sentence such as "with 1.0.0, 1.1.0 installed: goes to 1.2.0, before: stays".
 func (e Effect) String() string {
 	who := "a new installation"
 	if len(e.Installed) > 0 {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Content is the whole content of one catalog. It is safe for concurrent use, and stays
-// readable when it is collected, for as long as somebody has it: then the runtime closes its
-// files.
+// Content is the whole content of one catalog. It is safe for concurrent use. It stays readable after
+// Collect removes it; the runtime closes its files with the last reference.
 type Content struct {
 	digest                          string
 	plain, compressed, sections     *os.File
@@ -50,10 +49,10 @@ func open(folder, digest string) (*Content, error) {
 
 func (c *Content) table() io.Reader { return io.NewSectionReader(c.sections, 0, c.rows) }
 
-// Digest is that of the catalog.
+// Digest returns the digest of the catalog.
 func (c *Content) Digest() string { return c.digest }
 
-// Size is that of all documents as JSON lines, in bytes.
+// Size returns the size of all documents as JSON lines, in bytes.
 func (c *Content) Size() int64 { return c.plainSize }
 
 // Made returns the time when the content was written to this disk.

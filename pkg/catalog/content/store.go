@@ -15,7 +15,7 @@ const format = "v1-"
 // time.
 type Store struct{ root *digestfolder.Root }
 
-// Open makes or opens a folder, and removes what a crash left half-built.
+// Open opens or creates a folder, and removes incomplete contents that a crash left.
 func Open(root string) (*Store, error) {
 	opened, err := digestfolder.Open(root, format)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Store) Ensure(ctx context.Context, digest string, documents fbc.Documen
 	return open(s.root.Folder(digest), digest)
 }
 
-// Collect removes the contents whose digest is not named, except those that are being made.
-// One that somebody reads stays readable for them.
+// Collect removes the contents whose digest is not listed, except those that are being built. An open
+// content stays readable.
 func (s *Store) Collect(digests []string) error {
 	if _, err := s.root.Collect(digests); err != nil {
 		return fmt.Errorf("collecting contents of catalogs: %w", err)

@@ -31,7 +31,7 @@ type Served struct {
 	Modified time.Time
 }
 
-// Find returns what is served under a name, or nil.
+// Find returns the served content of a name, or nil.
 type Find func(name string) *Served
 
 // handler answers requests for contents.

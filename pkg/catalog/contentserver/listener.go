@@ -107,7 +107,7 @@ func (w *pacedWriter) Write(content []byte) (int, error) {
 	return w.ResponseWriter.Write(content)
 }
 
-// Unwrap lets http find what it knows.
+// Unwrap returns the inner writer, for http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // limited closes connections that are too many.

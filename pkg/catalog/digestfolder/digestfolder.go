@@ -17,7 +17,7 @@ import (
 // Unfinished begins the names of files and folders that are being made.
 const Unfinished = "build-"
 
-// Root is a folder with a folder for each digest. One process has it at a time.
+// Root is a folder with a folder for each digest. Only one process uses it at a time.
 type Root struct {
 	// path is the folder, and format what the names of the folders in it begin with: one of
 	// another format is none, and is collected.
@@ -30,7 +30,7 @@ type Root struct {
 	needed map[string]int
 }
 
-// Open makes or opens a root, and removes what a crash left half-made.
+// Open opens or creates a root, and removes incomplete folders that a crash left.
 func Open(path, format string) (*Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -57,8 +57,7 @@ func (r *Root) Folder(digest string) string {
 	return filepath.Join(r.path, r.format+strings.ReplaceAll(digest, ":", "-"))
 }
 
-// Take waits until nobody else makes anything, and keeps a digest from being collected,
-// until done is called.
+// Take locks the root for building, and protects a digest from Collect. Both end when done is called.
 func (r *Root) Take(ctx context.Context, digest string) (done func(), err error) {
 	r.need(digest, 1)
 	select {
@@ -98,8 +97,8 @@ func (r *Root) Make(digest string, build func(folder string) error) error {
 	return Sync(r.path)
 }
 
-// Collect removes the folders whose digest is not named, except those that somebody is
-// about to use, and returns how many. Entries of other names stay when they are listed.
+// Collect removes the folders whose digest is not listed, except those protected by Take, and returns
+// their number. Entries of other names are kept only if others lists them.
 func (r *Root) Collect(digests []string, others ...string) (removed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,7 +43,7 @@ type Channel struct {
 	Entries []Entry `json:"entries"`
 }
 
-// Entry puts a bundle into a channel and says what it is an upgrade of.
+// Entry adds a bundle to a channel and lists the bundles that it upgrades.
 type Entry struct {
 	Name string `json:"name"`
 	// Replaces and Skips are names of bundles.
@@ -62,7 +62,7 @@ type Bundle struct {
 	RelatedImages []RelatedImage `json:"relatedImages,omitempty"`
 }
 
-// Property says something about a bundle.
+// Property is a typed value of a bundle.
 type Property struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
@@ -80,14 +80,14 @@ type Deprecations struct {
 	Entries []Deprecation `json:"entries"`
 }
 
-// Deprecation says of a package, a channel or a bundle that it should not be used.
+// Deprecation marks a package, a channel or a bundle as deprecated.
 type Deprecation struct {
 	Reference Reference `json:"reference"`
 	Message   string    `json:"message"`
 }
 
-// Reference names what is deprecated: by one of the schemas above, and by name unless it
-// is the package.
+// Reference names the deprecated blob: by one of the schemas above, and by name unless it is the
+// package.
 type Reference struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`

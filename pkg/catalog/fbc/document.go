@@ -21,7 +21,7 @@ type Document struct {
 	JSON []byte
 }
 
-// Decode reads the document into one of the types of this package.
+// Decode decodes the document into one of the types of this package.
 func (d *Document) Decode(into any) error {
 	if err := json.Unmarshal(d.JSON, into); err != nil {
 		return d.failed(inWords(err))

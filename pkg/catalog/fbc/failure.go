@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Error says which document cannot be read, and why.
+// Error names a document that cannot be read, with the reason.
 type Error struct {
 	// File is as it was given, or relative to the directory that was read.
 	File string
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what is wrong with the document.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // inWords says what is wrong with JSON without words of Go.

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Limits bound what a catalog can make of us.
+// Limits bound the resources that reading a catalog may take.
 type Limits struct {
 	// DocumentBytes of one document, as JSON lines the longest line. Real ones have half a
 	// megabyte; bundles that carry their manifests have some megabytes.

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// By says which field of an entry makes an upgrade.
+// By is the field of an entry that creates an upgrade.
 type By string
 
 // The fields of an entry.
@@ -164,7 +164,7 @@ func (g *Graph) Node(name string) *Node { return g.bundles[name] }
 // Nodes returns all bundles, the best first.
 func (g *Graph) Nodes() []*Node { return g.order }
 
-// Succeeds reports whether a bundle is an upgrade of what is installed, and by what.
+// Succeeds reports whether a bundle is an upgrade of the installed version, and by which field.
 func (g *Graph) Succeeds(bundle string, installed Installed) (Upgrade, bool) {
 	for _, one := range g.entries[bundle] {
 		if by, ok := one.succeeds(installed); ok {
@@ -186,7 +186,7 @@ func (e *entry) succeeds(installed Installed) (By, bool) {
 	return "", false
 }
 
-// Successors are the bundles of the catalog that are upgrades of what is installed, the best
+// Successors returns the bundles of the catalog that are upgrades of the installed version, the best
 // first.
 func (g *Graph) Successors(installed Installed) []Upgrade {
 	return g.successors(installed, g.ranged, map[string]bool{installed.Name: true})
@@ -219,9 +219,9 @@ func (g *Graph) successors(installed Installed, ranged []entry, known map[string
 	return out
 }
 
-// Path returns the shortest upgrade path to a bundle, without what is installed: every
-// step is one that OLM takes when its version is asked for. Of several shortest paths it is
-// one of the best versions. It is nil when none leads there, and when the bundle is installed.
+// Path returns the shortest upgrade path from the installed version to a bundle, without the installed
+// one. OLM takes each step when its version is requested. Among several shortest paths, it prefers the
+// best versions. It is nil when there is no path, and when the bundle is installed.
 func (g *Graph) Path(from Installed, to string) []Upgrade {
 	if from.Name == to || g.bundles[to] == nil {
 		return nil
@@ -232,7 +232,7 @@ func (g *Graph) Path(from Installed, to string) []Upgrade {
 // Paths returns the shortest upgrade paths to all bundles.
 func (g *Graph) Paths(from Installed) *Paths { return g.reach(from, "") }
 
-// Paths are the shortest upgrade paths from what is installed.
+// Paths are the shortest upgrade paths from the installed version.
 type Paths struct {
 	from     string
 	cameBy   map[string]Upgrade

@@ -43,8 +43,7 @@ func (g *Graph) Draw() Drawing {
 	return drawing
 }
 
-// Upgrades returns all that one step does, sorted, at most so many; and how many more there
-// are.
+// Upgrades returns the upgrades of one step, sorted, at most limit, and the number of further ones.
 func (g *Graph) Upgrades(limit int) (found []Edge, more int) {
 	var entries []entry
 	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
@@ -104,7 +103,7 @@ type Entry struct {
 	UpgradeOf string
 }
 
-// Entries returns those of the channels that count, by channel, the highest version first.
+// Entries returns the entries of the selected channels, by channel, the highest version first.
 func (g *Graph) Entries() []Entry {
 	var out []Entry
 	sorted := g.sortedEntries()
@@ -116,8 +115,8 @@ func (g *Graph) Entries() []Entry {
 	return out
 }
 
-// Text prints the graph for a person: per channel its bundles, the highest first, with what
-// they are upgrades of. Installed is marked where it stands.
+// Text prints the graph: the bundles of each channel, the highest first, with the bundles they
+// upgrade. It marks the installed version.
 func (g *Graph) Text(to io.Writer, installed string) error {
 	defaultChannel := DefaultOf(g.config)
 	sorted := g.sortedEntries()
@@ -213,8 +212,8 @@ func (g *Graph) list(bundles []string) string {
 	return out
 }
 
-// Describe says of what a bundle is an upgrade, in the channels that count: "replaces 1.4.1".
-// It is empty for a bundle that is an upgrade of nothing.
+// Describe returns the upgrades that a bundle offers in the selected channels: "replaces 1.4.1". It is
+// empty for a bundle that upgrades none.
 func (g *Graph) Describe(bundle string) string {
 	var parts []string
 	for _, one := range g.entries[bundle] {

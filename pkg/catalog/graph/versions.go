@@ -101,9 +101,8 @@ func (g *Graph) ShortName(bundle string) string {
 	return bundle
 }
 
-// Unsupported says why OLM v1 cannot install a bundle, as far as the catalog tells: it has
-// dependencies, provides an aggregated API, or cannot watch all namespaces. It is empty when
-// nothing speaks against it.
+// Unsupported returns the reason why OLM v1 cannot install a bundle: it has dependencies, provides an
+// aggregated API, or cannot watch all namespaces. It is empty when the catalog shows no such reason.
 func Unsupported(bundle *fbc.Bundle) string {
 	var reasons []string
 	required := map[string]int{}
@@ -120,7 +119,7 @@ func Unsupported(bundle *fbc.Bundle) string {
 	return strings.Join(reasons, "; ")
 }
 
-// KindsOf returns the kinds that a bundle says it provides, in its order.
+// KindsOf returns the kinds that a bundle declares to provide, in its order.
 func KindsOf(bundle *fbc.Bundle) []metav1.GroupVersionKind {
 	var out []metav1.GroupVersionKind
 	for _, property := range bundle.Properties {

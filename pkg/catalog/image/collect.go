@@ -20,8 +20,8 @@ func (s *Store) Collect(digests []string) error {
 	return s.collect(func(name string, _ os.FileInfo) bool { return keep[name] })
 }
 
-// CollectUnused removes the images that nobody opened since a time, for whom nobody knows
-// what is needed.
+// CollectUnused removes the images that were not opened since a time. It is for callers that cannot
+// list the needed images.
 func (s *Store) CollectUnused(since time.Time) error {
 	return s.collect(func(name string, _ os.FileInfo) bool {
 		record, err := os.Stat(filepath.Join(s.root, name, recordFile))

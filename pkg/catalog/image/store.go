@@ -63,8 +63,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Store is a folder with unpacked images, by digest. Several processes may have it: an image
-// is pulled by one of them, and stays while one of them reads it.
+// Store is a folder with unpacked images, by digest. Several processes may share it: one of them pulls
+// an image, and an image is kept while a process reads it.
 type Store struct {
 	root    string
 	options Options
@@ -78,7 +78,7 @@ type Store struct {
 	whole map[string]bool
 }
 
-// Request asks for one image.
+// Request requests one image.
 type Request struct {
 	// Reference is registry/repository with a tag or a digest.
 	Reference string
@@ -149,7 +149,7 @@ func (r *record) check(check string, signed *signer.Record) bool {
 	return true
 }
 
-// Open makes or opens a folder, and removes what a crash left half-pulled.
+// Open opens or creates a folder, and removes incomplete images that a crash left.
 func Open(root string, options Options) (*Store, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the folder of images: %w", err)

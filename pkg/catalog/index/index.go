@@ -90,7 +90,7 @@ func (i *Index) verify() error {
 	return nil
 }
 
-// Digest is that of the catalog.
+// Digest returns the digest of the catalog.
 func (i *Index) Digest() string { return i.digest }
 
 // Packages returns the table, sorted by name. It is shared: do not change it.

@@ -62,8 +62,8 @@ func Open(root string) (*Store, error) {
 	return s, nil
 }
 
-// Update makes a catalog use the index of a digest. The index is built only when there is
-// none; until it is complete, and when that fails, the catalog goes on with what it has.
+// Update makes a catalog use the index of a digest, and builds the index if it is missing. Until the
+// index is complete, and if building fails, the catalog keeps its previous index.
 func (s *Store) Update(ctx context.Context, catalog, digest string, documents fbc.Documents) (*Index, error) {
 	if !digestfolder.IsDigest(digest) {
 		return nil, fmt.Errorf("updating the index of catalog %s: %q is no digest: want <algorithm>:<hex>", catalog, digest)
@@ -142,7 +142,8 @@ func (s *Store) Catalogs() []string {
 	return slices.Sorted(maps.Keys(s.current))
 }
 
-// Remove forgets a catalog. Its index goes with the next Collect, unless another one uses it.
+// Remove removes a catalog from the store. The next Collect deletes its index, unless another catalog
+// uses it.
 func (s *Store) Remove(catalog string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ type Catalog struct {
 	Err error
 }
 
-// Digest is that of the content, "" when there is none.
+// Digest returns the digest of the content, "" when there is none.
 func (c *Catalog) Digest() string {
 	if c.Index == nil {
 		return ""
@@ -80,8 +80,8 @@ func New(clock clock.PassiveClock) *Inventory {
 	return i
 }
 
-// MarkComplete says that all catalogs that the cluster has were put in, though not all can
-// be read. Before that nobody knows which packages there are not.
+// MarkComplete records that all catalogs of the cluster were put in, readable or not. Before that, a
+// missing package is unknown and not absent.
 func (i *Inventory) MarkComplete() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -91,7 +91,7 @@ func (i *Inventory) MarkComplete() {
 	}
 }
 
-// Snapshot returns what is there now.
+// Snapshot returns the current snapshot.
 func (i *Inventory) Snapshot() *Snapshot {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,7 +111,7 @@ func (i *Inventory) At(version Version) *Snapshot {
 	return nil
 }
 
-// Put makes a catalog known, or replaces it. One that is as it was changes nothing.
+// Put adds or replaces a catalog. An unchanged catalog makes no new snapshot.
 func (i *Inventory) Put(catalog Catalog) {
 	catalog.Labels = maps.Clone(catalog.Labels)
 	i.mu.Lock()
@@ -163,7 +163,7 @@ func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
 	return s
 }
 
-// Version is higher than that of all snapshots before.
+// Version returns a number that is higher than those of all earlier snapshots.
 func (s *Snapshot) Version() Version { return s.version }
 
 // Complete reports whether the inventory had all catalogs: if not, nothing is known of packages

@@ -31,8 +31,8 @@ func (o Offer) same(other Offer) bool {
 // longestName is that of objects, in bytes.
 const longestName = 253
 
-// CheckName says why the name of a package cannot be that of an object, nil when it can.
-// Names come from the publisher who made the catalog, and end in addresses and on terminals.
+// CheckName returns an error when a package's name cannot be the name of an object. Names come from
+// the publisher of the catalog, and appear in URLs and on terminals.
 func CheckName(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return errors.New(problems[0])
@@ -51,8 +51,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Unlisted returns the names of the packages that cannot be names of objects: nobody can
-// ask for them.
+// Unlisted returns the names of the packages that cannot be names of objects, and so cannot be read by
+// name.
 func (c *Catalog) Unlisted() []string {
 	var out []string
 	if c.Index == nil {
@@ -94,8 +94,8 @@ func (c *Catalog) listed() map[string]*index.Summary {
 	return out
 }
 
-// Offers returns the catalogs that have a package: the one that counts first, which is that
-// of the highest priority, and of those the first by name.
+// Offers returns the catalogs that have a package, sorted by priority, the highest first, and then by
+// name. The first catalog is the one that is used.
 func (s *Snapshot) Offers(name string) []Offer {
 	if CheckName(name) != nil {
 		return nil
@@ -174,8 +174,8 @@ func (s *Snapshot) Providers(kind schema.GroupVersionKind) []Offer {
 	return out
 }
 
-// ProviderNames names the packages that have what a bundle requires, another package or a
-// kind: sorted, each once, whatever catalogs offer it. It is for bundle.Options.Providers.
+// ProviderNames returns the packages that provide a bundle's requirement, a package or a kind, from
+// any catalog: sorted, without duplicates. It is for bundle.Options.Providers.
 func (s *Snapshot) ProviderNames(name string, kind schema.GroupVersionKind) []string {
 	if name != "" {
 		if len(s.Offers(name)) > 0 {

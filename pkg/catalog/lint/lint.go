@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// Severity says whether opm refuses the catalog.
+// Severity tells whether opm refuses the catalog for a finding.
 type Severity string
 
 // The severities: opm refuses an error, and a warning is what OLM v1 cannot use as it is

@@ -51,11 +51,11 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create)}
 }
 
-// SetDeps gives the plugin what it needs.
+// SetDeps sets the dependencies of the plugin.
 func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
 
-// Validate refuses a revision with all that is wrong with its manifests, in one
-// answer, and warns of what is hardly meant.
+// Validate refuses a revision and lists every error of its manifests in one answer. It warns about
+// probable mistakes.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	revision, ok := a.GetObject().(*olm.ClusterExtensionRevision)
 	if !ok || a.GetSubresource() != "" || a.GetResource().GroupResource() != v1alpha1.Resource("clusterextensionrevisions") {

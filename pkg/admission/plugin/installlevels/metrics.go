@@ -12,7 +12,7 @@ const (
 	failed decision = "failed"
 )
 
-// Metrics count what the plugin does.
+// Metrics count the decisions of the plugin.
 type Metrics struct{ decisions *metrics.CounterVec }
 
 // NewMetrics registers the metrics. One registry can have them once.

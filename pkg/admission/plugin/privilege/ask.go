@@ -14,7 +14,7 @@ type ask struct {
 	shownTo authz.Right
 }
 
-// String is for the list of what is missing.
+// String returns the right as the list of missing rights shows it.
 func (a ask) String() string {
 	if a.refusal != "" {
 		return a.refusal

@@ -18,7 +18,7 @@ const (
 	exempt decision = "exempt"
 )
 
-// Metrics count what the plugin does.
+// Metrics count the decisions of the plugin.
 type Metrics struct {
 	decisions *metrics.CounterVec
 	questions metrics.CounterMetric

@@ -89,7 +89,7 @@ type Role struct {
 	Aggregated bool
 }
 
-// Chains reads what is stored of chains.
+// Chains reads the stored state of chains.
 type Chains interface {
 	// Revisions returns the revisions of a chain as they are now. Nobody changes
 	// them.
@@ -122,7 +122,7 @@ func New() *Plugin {
 	}
 }
 
-// SetDeps gives the plugin what it needs.
+// SetDeps sets the dependencies of the plugin.
 func (p *Plugin) SetDeps(deps Deps) {
 	if deps.Timeout == 0 {
 		deps.Timeout = DefaultTimeout
@@ -130,7 +130,7 @@ func (p *Plugin) SetDeps(deps Deps) {
 	p.deps = deps
 }
 
-// ValidateInitialization says what is missing.
+// ValidateInitialization returns an error that names a missing dependency.
 func (p *Plugin) ValidateInitialization() error {
 	if p.deps.Authorizer == nil || p.deps.Kinds == nil || p.deps.Roles == nil || p.deps.Chains == nil {
 		return fmt.Errorf("admission plugin %s was given no authorizer, kinds, roles or chains", PluginName)

@@ -42,8 +42,8 @@ func (s Stamps) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	return w.Stamp(r, bypass)
 }
 
-// StampForThemselves stamps as Stamp does, and refuses what somebody writes for others: the
-// subject acts with the rights of its author, who would be Penstock.
+// StampForThemselves stamps like Stamp, but refuses a write on behalf of others. The object would act
+// with the rights of its author, which would be Penstock.
 func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {
@@ -58,8 +58,8 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 	return w.Stamp(r, bypass)
 }
 
-// Check is the last look at a write: whether it means something, and whether the stamp is that
-// of the user who writes, for what is written. Another webhook may have changed both.
+// Check validates a write after all mutating webhooks: the fields, and that the stamp is of this user
+// for this content. Another webhook may have changed both.
 func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {
@@ -75,14 +75,14 @@ func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList)
 		r, r.User.Username, extension.AuthorAnnotation))
 }
 
-// Invalid is the answer to fields that mean nothing.
+// Invalid returns the answer to invalid fields.
 func (s Stamps) Invalid(r webhook.Review, errs field.ErrorList) webhook.Answer {
 	status := apierrors.NewInvalid(s.Subject.Kind.GroupKind(), r.Name, errs).Status()
 	return webhook.Answer{Refusal: &status}
 }
 
-// Stamp is the answer to a write that was read. An object written for others has no stamp, until
-// somebody takes it over in their own name.
+// Stamp returns the answer to a write. An object written on behalf of others has no stamp until a user
+// edits it in their own name.
 func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	switch {
 	case w.ForOthers && w.Changes():
@@ -107,7 +107,8 @@ func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: &value}, Warnings: w.takeover()}
 }
 
-// Read reads the objects of a review, or says why it is none that can be answered.
+// Read reads the objects of a review. It returns a refusal when the review is not of this kind, cannot
+// be read, or the key is unavailable.
 func (s Stamps) Read(r webhook.Review) (*Write, *webhook.Answer) {
 	key, err := s.Key()
 	if err != nil {

@@ -35,8 +35,8 @@ func Spec(object string) string {
 	return "(has(" + object + ".spec) ? dyn(" + object + ".spec) : dyn(null))"
 }
 
-// SpecRegistration asks about writes of cluster-scoped objects that change the spec or the stamp. While
-// Penstock does not answer, nobody makes such a write.
+// SpecRegistration registers for writes of cluster-scoped objects that change the spec or the stamp.
+// While Penstock is unavailable, kube-apiserver refuses such writes.
 func SpecRegistration(resource schema.GroupVersionResource) webhook.Registration {
 	stamp := func(object string) string {
 		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +

@@ -106,15 +106,15 @@ func (w *Write) generation() int64 {
 	}
 }
 
-// IsStamped reports whether the object has a stamp that was made for this user a moment ago, for
-// what they write and a generation.
+// IsStamped reports whether the object has a recent stamp of this user, for this content and the given
+// generation.
 func (w *Write) IsStamped(generation int64) bool {
 	stamp, err := w.subject.Written(w.key, w.Object)
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
 }
 
-// IsBrought reports whether the object has a stamp that the user brings: one of another author,
-// signed a moment ago for what is written and a generation.
+// IsBrought reports whether the user may bring stamps and the object has a recent, valid stamp for
+// this content and the given generation. The stamp may be of any author.
 func (w *Write) IsBrought(generation int64) bool {
 	if !w.Brings {
 		return false
@@ -123,8 +123,8 @@ func (w *Write) IsBrought(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
-// IsDropped reports whether a user who may bring stamps takes away one that does not count, and leaves the
-// spec as it is: the object has no author, as before.
+// IsDropped reports whether a user who may bring stamps removes an invalid stamp and leaves the spec
+// unchanged. The object has no author before and after.
 func (w *Write) IsDropped() bool {
 	if !w.Brings || w.Old == nil || written(w.Object) != "" || w.changesGeneration() {
 		return false

@@ -23,8 +23,9 @@ import (
 const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespace(object.spec.serviceAccount.namespace)" +
 	".name(object.spec.serviceAccount.name).check('impersonate').allowed()"
 
-// Webhooks are those of ChartKinds. Key returns the key of the store, or why there is none now;
-// forOthers tells users who cannot write any.
+// Webhooks returns the webhooks of ChartKinds. Key returns the key of the store, or an error while it
+// is unavailable. forOthers reports users whose ChartKinds are refused, because they write on behalf
+// of others.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := stamps{authored.Stamps{Subject: chartkind.Author(), Key: key, Now: now, ForOthers: forOthers}}
 	refused := authored.SpecRegistration(chartkind.Resource)

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
-// Webhooks are those of ClusterExtensionSets. Key returns the key of the store, or why there is none
-// now; forOthers tells users who cannot write any.
+// Webhooks returns the webhooks of ClusterExtensionSets. Key returns the key of the store, or an error
+// while it is unavailable. forOthers reports users who write on behalf of others.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := authored.Stamps{Subject: extensionset.Author(), Key: key, Now: now, ForOthers: forOthers}
 	return []webhook.Webhook{

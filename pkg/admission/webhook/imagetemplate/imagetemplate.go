@@ -34,8 +34,8 @@ type Access interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// Webhooks are those of templates, one for each kind. Key returns the key of the store, or why
-// there is none now; forOthers tells users whose writes nobody has signed.
+// Webhooks returns the webhooks of templates, for each kind. Key returns the key of the store, or an
+// error while it is unavailable. forOthers reports users whose writes get no stamp.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool, access Access) []webhook.Webhook {
 	var all []webhook.Webhook
 	for _, kind := range annotated.Kinds() {

@@ -22,10 +22,10 @@ const (
 	timeoutSeconds = 2
 )
 
-// DefaultResources are looked at when nobody says otherwise.
+// DefaultResources returns the resources that are checked by default.
 func DefaultResources() []string { return []string{"config.openshift.io/*", "operator.openshift.io/*"} }
 
-// Resource is a group with one of its resources, or all.
+// Resource is a resource of a group, or all resources of it.
 type Resource struct{ Group, Resource string }
 
 // ParseResource reads "config.openshift.io/*" or "apps/deployments"; the core group

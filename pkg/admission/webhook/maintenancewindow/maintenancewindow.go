@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// Webhook is that of MaintenanceWindows.
+// Webhook returns the webhook of MaintenanceWindows.
 func Webhook() webhook.Webhook {
 	return webhook.Webhook{
 		Name: "maintenancewindow", Authenticated: true,
