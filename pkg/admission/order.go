@@ -55,7 +55,7 @@ func Order() []string {
 	}
 }
 
-// Register makes options know all plugins, in Order.
+// Register registers all plugins with options, in Order.
 func Register(options *options.AdmissionOptions) {
 	options.Plugins.Register(privilege.PluginName, func(io.Reader) (admission.Interface, error) { return privilege.New(), nil })
 	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
@@ -69,7 +69,7 @@ func Register(options *options.AdmissionOptions) {
 type Initializer struct {
 	Privilege     privilege.Deps
 	InstallLevels installlevels.Deps
-	// Authorizer is that of the plugins that ask for one right of the requester.
+	// Authorizer is the authorizer of the plugins that check one right of the requester.
 	Authorizer authorizer.UnconditionalAuthorizer
 }
 

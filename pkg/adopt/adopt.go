@@ -86,7 +86,7 @@ func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 // release has the objects of a release in the cluster.
 type release struct {
 	helm.History
-	// secret is that of the deployed revision.
+	// secret is the Secret of the deployed revision.
 	secret corev1.Secret
 	// unreadable are older revisions that are left out, each with the reason.
 	unreadable []string
@@ -134,7 +134,7 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 	return out, nil
 }
 
-// missing says why there is no release.
+// missing returns the error for a release that does not exist.
 func (a *Adopter) missing(ctx context.Context, request Request, selector metav1.ListOptions) error {
 	maps, err := a.maps.ConfigMaps(request.Namespace).List(ctx, selector)
 	if err == nil && len(maps.Items) > 0 {

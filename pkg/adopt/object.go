@@ -32,11 +32,11 @@ const (
 	Same State = "same"
 	// Ours: the extension has it already.
 	Ours State = "adopted"
-	// Differs: somebody has changed it since.
+	// Differs: the object was changed after the rollout.
 	Differs State = "differs"
-	// Gone: somebody has deleted it.
+	// Gone: the object was deleted after the rollout.
 	Gone State = "gone"
-	// Others: it belongs to somebody else by now.
+	// Others: the object has another owner now.
 	Others State = "others"
 	// Unknown: the caller cannot look at it, or the server does not answer.
 	Unknown State = "unknown"
@@ -171,7 +171,7 @@ func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {
 	return t.foreign(live)
 }
 
-// controlled says who controls an object, if anybody does.
+// controlled returns the controller of an object, if it has one.
 func controlled(live *unstructured.Unstructured) (State, string) {
 	if controller := metav1.GetControllerOf(live); controller != nil {
 		return Others, fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)

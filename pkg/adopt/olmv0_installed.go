@@ -216,5 +216,5 @@ func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings 
 	return left, warnings
 }
 
-// errNoDefinition says that one cannot ask for extensions.
+// errNoDefinition reports that the cluster does not serve ClusterExtensions.
 var errNoDefinition = errors.New("this cluster has no ClusterExtensions: have penstock serve --register install their CustomResourceDefinition")

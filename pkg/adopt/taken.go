@@ -22,7 +22,7 @@ type Taken struct {
 	Revisions []Revision
 	// Objects of the revision that becomes active, in the order of rollout.
 	Objects []Object
-	// Warnings tell what is left out, and what may be refused.
+	// Warnings list omitted parts, and parts that the server may refuse.
 	Warnings []string
 
 	extension string
@@ -74,7 +74,7 @@ func (r *Revision) take(phases []source.Phase, digester manifest.Digester) error
 	return nil
 }
 
-// objects are those of all phases.
+// objects returns the objects of all phases.
 func (r *Revision) objects() []manifest.Object {
 	var all []manifest.Object
 	for _, phase := range r.phases {

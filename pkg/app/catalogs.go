@@ -50,7 +50,7 @@ type Catalogs struct {
 	Addr string
 	// Dir is the folder of the catalogs on disk; empty turns catalogs off.
 	Dir string
-	// Registries say how registries are reached.
+	// Registries configure the access to registries.
 	Registries image.Registries
 	// VerificationPolicy is a file that says which Sigstore bundles images need; empty for none.
 	VerificationPolicy string

@@ -33,7 +33,7 @@ const pendingChanges = 4096
 
 // Settings has the settings for controllers of the user who starts the program.
 type Settings struct {
-	// Version is that of the program, told with each execution of a plan.
+	// Version is the version of the program. Each execution of a plan records it.
 	Version string
 	// Preflight tries by dry-run what a phase would write.
 	Preflight bool
@@ -42,7 +42,7 @@ type Settings struct {
 	// OperatorControllerNamespaces are the namespaces that are searched for the lease of OLM's
 	// operator-controller. While the lease is held, Penstock leaves ClusterExtensions alone.
 	OperatorControllerNamespaces []string
-	// ByHelm tells, when controllers start, whether Helm applies ClusterExtensions.
+	// ByHelm reports, at the start of the controllers, whether Helm applies ClusterExtensions.
 	ByHelm func() bool
 	// KeepReleases keeps the Secrets of Helm releases whose objects the engine has taken over.
 	KeepReleases bool

@@ -33,7 +33,7 @@ type identities struct {
 	known map[v1alpha1.ProfileName]*identity
 }
 
-// identity is that of one profile.
+// identity is the identity of one profile.
 type identity struct {
 	// begin begins something that lasts as long as the definition; stop ends all of it.
 	begin  func() (context.Context, context.CancelFunc)

@@ -17,7 +17,7 @@ import (
 // of an API server (k8s.io/apiserver/pkg/server/options, DelegatingAuthorizationOptions).
 const rememberedFor = 10 * time.Second
 
-// rights are those of others.
+// rights checks the rights of users.
 type rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }

@@ -84,7 +84,7 @@ func (r templateReads) Read(ctx context.Context, resource lookup.Resource, field
 	return r.granted.Read(ctx, resource, field)
 }
 
-// hostRights asks the host about the rights of others.
+// hostRights checks the rights of users at the host.
 type hostRights struct{ host kubernetes.Interface }
 
 // May implements imagetemplate.Rights and extension.Rights.

@@ -27,7 +27,7 @@ type Definitions struct {
 	defined map[runtimeschema.GroupKind]bool
 }
 
-// NewDefinitions returns the types that come with some objects.
+// NewDefinitions returns the types that CustomResourceDefinitions among objects declare.
 func NewDefinitions(builtin *BuiltinTypes, objects []manifest.Object) *Definitions {
 	d := &Definitions{
 		builtin: builtin, unread: map[string][]*manifest.Object{},
@@ -46,8 +46,8 @@ func NewDefinitions(builtin *BuiltinTypes, objects []manifest.Object) *Definitio
 	return d
 }
 
-// TypeOf implements Types. Of a definition that is no good there is no type: the API
-// server will say what is wrong with it.
+// TypeOf implements Types. It returns nil for an invalid definition; the API server reports the error
+// when it is applied.
 func (d *Definitions) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 	for _, object := range d.unread[kind.Group] {
 		d.readDefinition(object)

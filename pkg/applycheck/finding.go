@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxFindings bounds what is told of one object; what is left out is counted.
+	// maxFindings limits the findings of one object; further ones are counted.
 	maxFindings = 20
 	// maxNameBytes bounds names of fields and keys of items in messages: both come
 	// from the manifest.
 	maxNameBytes = 80
 	// maxPathBytes bounds a path in a message.
 	maxPathBytes = 512
-	// maxProblemBytes bounds what a decoder says.
+	// maxProblemBytes limits the message of a decoder.
 	maxProblemBytes = 256
 )
 
@@ -41,7 +41,7 @@ const (
 // Finding is one thing that server-side apply refuses.
 type Finding struct {
 	Reason Reason
-	// Path leads to the field. Of a duplicate it leads to the later item.
+	// Path is the path of the field, and of the later item for a duplicate.
 	Path Path
 	// First is the index of the earlier item that a duplicate repeats.
 	First int

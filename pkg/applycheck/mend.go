@@ -29,29 +29,28 @@ func repeatable(element string) bool {
 // Mend is a change that leaves the meaning of an object as it is, and makes it one that
 // server-side apply takes.
 type Mend struct {
-	// Path leads to the item that was left out, by its place before.
+	// Path is the path of the removed item, by its index before the removal.
 	Path Path
-	// Kept is the index of the item that stays in its list, before.
+	// Kept is the index of the kept item in its list, before the removal.
 	Kept int
-	// Problem says what was found and what was done, without values.
+	// Problem describes the duplicate and its repair, without values.
 	Problem string
 }
 
-// repeats are the items of a list that have one key.
+// repeats are the items of a list that share a key.
 type repeats struct {
 	list    Path
 	element string
 	indexes []int
 }
 
-// Mend changes an object where a duplicate has one meaning everywhere, and says where:
+// Mend removes duplicate items whose meaning is the same for every server, and returns the removals:
 //
 //   - Equal items: the first one stays.
-//   - Environment variables of one name: the last one stays, as in the kubelet. It does
-//     not when a variable in between reads the earlier value, or when the last one may be
-//     left out at run time: then nothing is changed.
-//   - Container ports of one number and different names, when Helm has accepted them already: the first
-//     one stays.
+//   - Environment variables with one name: the last one stays, as in the kubelet. Both stay when a
+//     variable between them reads the earlier value, or when the last one is optional.
+//   - Container ports with one number and different names: the first one stays, and only if asHelm
+//     says that Helm has accepted the object already.
 func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 	groups := map[string]*repeats{}
 	var order []string
@@ -95,7 +94,8 @@ func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 	return mends
 }
 
-// keep says which item stays, and what to tell of the others; nothing when that depends.
+// keep returns the index of the kept item and a description of the repair. The description is empty
+// when the meaning depends on the server.
 func (g *repeats) keep(items []any, asHelm bool) (kept int, problem string) {
 	first, last := g.indexes[0], g.indexes[len(g.indexes)-1]
 	equal := true

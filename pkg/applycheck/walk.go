@@ -20,7 +20,7 @@ type walk struct {
 	schema   *smdschema.Schema
 	path     Path
 	findings *Findings
-	// duplicates are told of every item that repeats another one; nil tells nobody.
+	// duplicates is called for every item that repeats an earlier one; it may be nil.
 	duplicates func(list Path, element string, first, index int)
 }
 

@@ -22,10 +22,9 @@ func Begin(extension string) Right {
 	return Right{Verb: "begin", Group: policyGroup, Resource: "extensions", Name: extension}
 }
 
-// Use is the right to have Penstock do in another cluster whatever its kubeconfig
-// there may. Rights on single objects mean nothing: the users of the host are nobody
-// in that cluster, or somebody else of the same name, and its namespaces are not
-// those of the host.
+// Use returns the right to let Penstock act in another cluster with the rights of its kubeconfig.
+// Rights on single objects cannot be checked: users and namespaces of the host do not exist in that
+// cluster, or are others of the same name.
 func Use(target string) Right {
 	return Right{Verb: "use", Group: policyGroup, Resource: "targets", Name: target}
 }

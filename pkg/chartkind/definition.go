@@ -12,7 +12,7 @@ const DefinitionName = "chartkinds.charts.penstock.dev"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of ChartKinds.
+// Definition returns the CustomResourceDefinition of ChartKinds.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
 }

@@ -7,9 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Lacks says what the schema of a kind lacks of what is written into status; empty when it has
-// all of it. A field that a schema does not have is refused by server-side apply, and with it the
-// whole write.
+// Lacks returns the status fields that the schema of a kind must declare and does not; empty when it
+// declares all. Server-side apply refuses a whole write that has an undeclared field.
 func Lacks(schema *apiextensionsv1.CustomResourceValidation) string {
 	var status apiextensionsv1.JSONSchemaProps
 	if schema != nil && schema.OpenAPIV3Schema != nil {

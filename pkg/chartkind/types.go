@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is that of ChartKinds.
+// Resource is the resource of ChartKinds.
 var Resource = schema.GroupVersionResource{Group: "charts.penstock.dev", Version: "v1alpha1", Resource: "chartkinds"}
 
-// Kind is that of ChartKinds.
+// Kind is the kind ChartKind.
 var Kind = Resource.GroupVersion().WithKind("ChartKind")
 
 // Names on ChartKinds and on custom resources.
@@ -23,8 +23,8 @@ const (
 	// Finalizer keeps a custom resource until what was installed for it is gone, and a
 	// ChartKind until its custom resources are let go.
 	Finalizer = "charts.penstock.dev/teardown"
-	// PausedAnnotation, with the value "true" on a custom resource, leaves what is installed
-	// as it is. Its deletion goes on.
+	// PausedAnnotation, with the value "true" on a custom resource, stops changes to the installed
+	// objects. Deletion continues.
 	PausedAnnotation = "charts.penstock.dev/paused"
 )
 
@@ -46,8 +46,8 @@ const (
 	NotesAnnotation = "charts.penstock.dev/notes"
 )
 
-// Notes are the annotations by which Penstock knows what it has made of a custom resource. No
-// client sets or changes them.
+// Notes returns the annotations in which Penstock records the progress of a custom resource. Clients
+// must not set or change them.
 func Notes() []string {
 	return []string{ResourceAnnotation, UIDAnnotation, GenerationAnnotation, MadeOfAnnotation, SettingsAnnotation, NotesAnnotation}
 }
@@ -63,7 +63,7 @@ const (
 	ApprovalReviewed = "Reviewed"
 )
 
-// ChartKind says with which chart the custom resources of one kind are installed.
+// ChartKind names the chart that installs the custom resources of one kind.
 type ChartKind struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -167,7 +167,7 @@ func (i Input) GVR() schema.GroupVersionResource {
 	return ResourceKind{Group: i.Group, Version: i.Version, Kind: i.Kind, Plural: i.Plural}.GVR()
 }
 
-// Status says whether the kind is served.
+// Status reports whether the kind is served.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Chart is the chart of the custom resources.

@@ -28,8 +28,8 @@ const (
 // pathPattern is that of paths: names with dots between them.
 var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// Validate says what is wrong with a ChartKind, but for expressions, which package mapping
-// compiles. Old is nil at a creation.
+// Validate returns the errors of a ChartKind, except those of expressions, which package mapping
+// compiles. Old is nil at creation.
 func Validate(spec, old *Spec) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateResource(spec.Resource, path.Child("resource"))

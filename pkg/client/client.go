@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// Flags say which cluster a command talks to, as for kubectl.
+// Flags select the cluster of a command, as for kubectl.
 type Flags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
@@ -80,7 +80,7 @@ func (f *Flags) Arguments() []string {
 	return out
 }
 
-// ErrNoKubeconfig says that nothing leads to a cluster.
+// ErrNoKubeconfig reports that no kubeconfig was found.
 var ErrNoKubeconfig = errors.New("no kubeconfig")
 
 // Config returns the configuration for requests to the cluster, as the user of the kubeconfig.
@@ -115,7 +115,7 @@ func (f *Flags) Client() (*versioned.Clientset, *Warnings, error) {
 	return clients, heard, nil
 }
 
-// Warnings are those of a server, each once. The zero value is ready to use.
+// Warnings collects the warnings of a server, each once. The zero value is ready to use.
 type Warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -133,7 +133,7 @@ func (w *Warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// Take returns what there is, and forgets it.
+// Take returns the collected warnings and clears them.
 func (w *Warnings) Take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,7 +30,7 @@ type Known struct {
 	clusters map[string]*answers
 }
 
-// answers are those of one cluster.
+// answers are the answers of one cluster.
 type answers struct {
 	asking bool
 	asked  time.Time
@@ -44,7 +44,7 @@ type answers struct {
 	failed error
 }
 
-// New returns one that asks by read, which returns a version such as v1.36.3.
+// New returns a cache of versions. Read reads the version of a target, such as v1.36.3.
 func New(c clock.WithTicker, read func(ctx context.Context, target string) (string, error)) *Known {
 	return &Known{read: read, clock: c, changed: make(chan struct{}, 1), clusters: map[string]*answers{}}
 }
@@ -69,7 +69,7 @@ func (k *Known) Version(ctx context.Context, target string) (found Kubernetes, k
 	return a.counts, a.known, a.failed
 }
 
-// ask asks once, and once more when the answer has to be confirmed.
+// ask sends one request, and another one when the answer needs confirmation.
 func (k *Known) ask(ctx context.Context, target string) {
 	for {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)

@@ -18,7 +18,7 @@ type Options struct {
 	// Hosts are the values of the header Host that are served, with the port: all others are
 	// refused, and without any everything is.
 	Hosts []string
-	// Screens answer what pages ask.
+	// Screens serves the API of the pages.
 	Screens *screens.API
 	Clock   clock.PassiveClock
 }
@@ -50,8 +50,8 @@ type SharedOptions struct {
 	Provider web.Provider
 }
 
-// NewShared is the console of many users as a handler. It keeps nothing of them: each request
-// has its token, by which the cluster knows them, and no other one is asked with it.
+// NewShared returns the handler of a console for many users. It stores nothing about users: each
+// request carries a token, and requests to the cluster use only that token.
 func NewShared(options SharedOptions) (http.Handler, error) {
 	files, err := web.New(options.Provider)
 	if err != nil {
@@ -123,7 +123,7 @@ func bounded(next http.Handler, most limits, who func(*http.Request) caller) htt
 	})
 }
 
-// places count what goes on.
+// places count the running requests and streams.
 type places struct {
 	each, all int
 

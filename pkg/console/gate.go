@@ -51,9 +51,9 @@ type gate struct {
 	scheme string
 	// policy is the Content-Security-Policy of pages.
 	policy string
-	// admit looks at what a request shows, and says why that is not enough.
+	// admit checks the credentials of a request, and returns the refusal of wrong ones.
 	admit func(*http.Request) *screens.Refusal
-	// sameOrigin refuses writes from other origins, by what the browser says of them.
+	// sameOrigin refuses writes from other origins, by the headers of the browser.
 	sameOrigin *http.CrossOriginProtection
 }
 

@@ -55,7 +55,7 @@ func (d *Door) Close() error {
 // keyBytes is the length of a key: 256 bits.
 const keyBytes = 32
 
-// NewKey is a key that nobody can guess, in characters that a URL may have.
+// NewKey returns a random key, in characters that are valid in a URL.
 func NewKey() string {
 	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // it never fails

@@ -60,7 +60,7 @@ func (f Finding) String() string {
 
 // Error is a definition that must not take the place of the one in the cluster.
 type Error struct {
-	// Name is that of the definition.
+	// Name is the name of the definition.
 	Name     string
 	Findings []Finding
 	// Advice is the first action to take; empty when only another version of the definition helps.

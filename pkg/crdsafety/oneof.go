@@ -31,13 +31,14 @@ func registerOneOf(registry validations.Registry) {
 	registry.Register(oneOfCheck, func(map[string]any) (validations.Validation, error) { return &oneOf{}, nil })
 }
 
-// Name is that of the check.
+// Name returns the name of the check.
 func (*oneOf) Name() string { return oneOfCheck }
 
 // SetEnforcement sets whether the check refuses. The library calls it.
 func (o *oneOf) SetEnforcement(policy config.EnforcementPolicy) { o.enforcement = policy }
 
-// Compare blanks what it has compared, as the library asks of a check.
+// Compare compares two schemas and then blanks the compared fields, as the library requires of a
+// check.
 func (o *oneOf) Compare(before, after *apiextensionsv1.JSONSchemaProps) validations.ComparisonResult {
 	old, now := alternatives(before.OneOf), alternatives(after.OneOf)
 	before.OneOf, after.OneOf = nil, nil

@@ -40,8 +40,8 @@ func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomRe
 	return found
 }
 
-// compareProperty asks all checks. Each blanks what it has compared; what is different then
-// is known to none of them.
+// compareProperty runs all checks. Each check blanks the fields it compared; no check knows the fields
+// that still differ then.
 func (c *Checker) compareProperty(name, path string, before, after *apiextensionsv1.JSONSchemaProps) []Finding {
 	old, now := before, after
 	before, after = before.DeepCopy(), after.DeepCopy()

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxSaid bounds what is said of one property.
+// maxSaid limits the number of changes that are listed for one property.
 const maxSaid = 20
 
 func bounded(said []string, separator string) string {

@@ -20,7 +20,7 @@ const (
 
 // Definition is a CustomResourceDefinition that we bring.
 type Definition struct {
-	// Name is that of the CustomResourceDefinition.
+	// Name is the name of the CustomResourceDefinition.
 	Name string
 	// Resource is the defined resource, and Kind the name that people use.
 	Resource schema.GroupVersionResource

@@ -23,7 +23,7 @@ const contextLines = 3
 type comparison struct {
 	comparer *tree.Comparer
 	reviewer review.Reviewer
-	// stop tells that time ran out.
+	// stop reports that the time is over.
 	stop   func() bool
 	limits Limits
 	// parsed are objects that give rights and were read for that.

@@ -23,11 +23,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// Options say how to compare. The zero value knows no types, hides only
-// Secrets, and has the default limits.
+// Options configure a comparison. The zero value knows no types, hides only Secrets, and has the
+// default limits.
 type Options struct {
-	// Schema knows the types of fields; nil is the same as one that knows none.
-	// schema.NewBuiltin knows the types of Kubernetes.
+	// Schema returns the types of fields; nil has none. schema.NewBuiltin has the types of Kubernetes.
 	Schema schema.Schema
 	// Redactor hides fields beyond the content of Secrets, which is always
 	// hidden; nil hides no more.

@@ -61,7 +61,7 @@ func (c Change) linesColumn() string {
 	return fmt.Sprintf("+%d/-%d", c.AddedLines, c.RemovedLines)
 }
 
-// String names what was left out, empty when nothing was.
+// String describes the omitted parts, empty when there are none.
 func (t Truncation) String() string {
 	var parts []string
 	for _, part := range []struct {

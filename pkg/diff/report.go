@@ -96,8 +96,8 @@ func (s *Summary) addSizes(old, new *manifest.Object) {
 	}
 }
 
-// AddNotes adds notes that a caller has found, before the others of their severity.
-// Limits are those of the comparison.
+// AddNotes adds the notes of a caller, before the existing notes of the same severity. Limits are
+// those of the comparison.
 func (r *Report) AddNotes(notes []review.Note, limits Limits) {
 	for i := range r.Changes {
 		change := &r.Changes[i]

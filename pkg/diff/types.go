@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Kind says what happens to an object.
+// Kind is the kind of change of an object.
 type Kind string
 
 // The kinds of change.
@@ -19,7 +19,7 @@ const (
 	Unchanged Kind = "Unchanged"
 )
 
-// Op says what happens to a field.
+// Op is the kind of change of a field.
 type Op string
 
 // The operations on fields. Reorder is of the items of a list which are known
@@ -50,7 +50,7 @@ type Change struct {
 	// AddedLines and RemovedLines count the lines of the unified diff before
 	// its truncation.
 	AddedLines, RemovedLines int
-	// Notes say in words what matters, the most severe first.
+	// Notes are remarks for the reviewer, the most severe first.
 	Notes []review.Note
 
 	// OnlyLabels says which labels of the version change, when nothing else of the object does, such
@@ -65,7 +65,7 @@ type Change struct {
 	Truncated Truncation
 }
 
-// FieldCount returns the number of differences, with those that were left out.
+// FieldCount returns the number of differing fields, including the omitted ones.
 func (c Change) FieldCount() int {
 	return len(c.Fields) + c.Truncated.Fields
 }
@@ -117,7 +117,7 @@ func (s Summary) String() string {
 // Report has the changes between two sets of objects.
 type Report struct {
 	Summary Summary
-	// Notes are those of all changes, the most severe first.
+	// Notes are the notes of all changes, the most severe first.
 	Notes []review.Note
 	// Changes are the objects that change: those of new in their order, then
 	// those that are removed.
@@ -127,7 +127,7 @@ type Report struct {
 	Truncated Truncation
 }
 
-// Truncation counts what was left out.
+// Truncation counts the omitted parts of a diff.
 type Truncation struct {
 	// Fields are field changes of which nothing is shown.
 	Fields int
@@ -141,10 +141,10 @@ type Truncation struct {
 	Objects int
 }
 
-// IsZero tells that nothing was left out.
+// IsZero reports whether nothing was omitted.
 func (t Truncation) IsZero() bool { return t == Truncation{} }
 
-// Add adds what was left out of something else.
+// Add adds the counts of another truncation.
 func (t *Truncation) Add(other Truncation) {
 	t.Fields += other.Fields
 	t.Values += other.Values
@@ -157,30 +157,29 @@ func (t *Truncation) Add(other Truncation) {
 type Limits struct {
 	// Fields is the number of field changes of one object, by default 200.
 	Fields int
-	// TotalFields is that of all objects, by default 10,000.
+	// TotalFields is the number of fields of all objects, by default 10,000.
 	TotalFields int
 	// ValueBytes is the size of one value of a field change, as JSON, by
 	// default 4 KiB.
 	ValueBytes int
-	// TotalValueBytes is that of all values, by default 4 MiB.
+	// TotalValueBytes is the size of all values, by default 4 MiB.
 	TotalValueBytes int
 	// UnifiedBytes is the size of the unified diff of one object, by default
 	// 256 KiB.
 	UnifiedBytes int
-	// TotalUnifiedBytes is that of all objects, by default 4 MiB.
+	// TotalUnifiedBytes is the size of the unified diffs of all objects, by default 4 MiB.
 	TotalUnifiedBytes int
 	// LineBytes is the length of one line of a unified diff, by default 4 KiB.
 	// A longer line is cut around what differs.
 	LineBytes int
 	// Notes is the number of notes of one object, by default 50.
 	Notes int
-	// TotalNotes is that of a report, by default 500.
+	// TotalNotes is the number of notes of a report, by default 500.
 	TotalNotes int
 }
 
-// ForOne are the limits of a comparison that somebody asked for one object: what the others would
-// take is there for that one. A manifest with which even these are reached is no manifest to
-// be reviewed by reading.
+// ForOne returns the limits for the diff of a single object, which may use the space that all objects
+// otherwise share. A manifest that exceeds even these limits cannot be reviewed by reading.
 func ForOne() Limits {
 	const all = 32 << 20
 	return Limits{

@@ -78,7 +78,7 @@ type ServiceAccount struct {
 	Name string `json:"name"`
 }
 
-// Source has one of its fields set, the one that SourceType names.
+// Source has one field set, the one that SourceType names.
 type Source struct {
 	SourceType string       `json:"sourceType"`
 	Catalog    *Catalog     `json:"catalog,omitempty"`
@@ -157,8 +157,7 @@ type Bundle struct {
 	Release *string `json:"release,omitempty"`
 }
 
-// ActiveRevision is a revision that is not archived. Only those that have not succeeded have
-// conditions.
+// ActiveRevision is a revision that is not archived. It has conditions only until it succeeds.
 type ActiveRevision struct {
 	Name       string             `json:"name"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -80,7 +80,8 @@ func Record(status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progr
 	slices.SortFunc(status.Clusters, func(a, b v1alpha1.RolloutClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Situation is the part of a situation that decisions of people depend on, as the status has it.
+// Situation returns the members of a rollout and the time, as far as the status has them. Approvals
+// and skips are checked against it.
 func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.ClusterExtensionRolloutStatus, now time.Time) fleet.Situation {
 	s := fleet.Situation{Now: now, MembersKnown: true, Members: map[string]bool{}}
 	for _, cluster := range spec.Clusters {

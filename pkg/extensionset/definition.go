@@ -12,7 +12,7 @@ const DefinitionName = "clusterextensionsets.penstock.dev"
 //go:embed definition.yaml
 var manifest []byte
 
-// Definition is that of ClusterExtensionSets.
+// Definition returns the CustomResourceDefinition of ClusterExtensionSets.
 func Definition() definition.Definition {
 	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
 }

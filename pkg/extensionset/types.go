@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// Resource is that of ClusterExtensionSets.
+// Resource is the resource of ClusterExtensionSets.
 var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1alpha1", Resource: "clusterextensionsets"}
 
-// Kind is that of ClusterExtensionSets.
+// Kind is the kind ClusterExtensionSet.
 var Kind = Resource.GroupVersion().WithKind("ClusterExtensionSet")
 
 // ClusterLabel is on each Secret with a kubeconfig that sets may select, in the namespace of
@@ -123,7 +123,7 @@ type Wave struct {
 	Approval string `json:"approval,omitempty"`
 }
 
-// Status says how far the set is. Its counts add up to Clusters.
+// Status is the progress of a set. Its counts add up to Clusters.
 type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Clusters that the set selects.

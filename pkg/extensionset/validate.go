@@ -158,7 +158,7 @@ func bound(value *intstr.IntOrString, usual string, clusters, least int) (int, e
 	return fleet.Number(number, percent, clusters, least)
 }
 
-// Bounds are those of a wave of so many clusters.
+// Bounds returns the bounds of a wave with a number of clusters.
 func (w *Wave) Bounds(clusters int) (fleet.Bounds, error) {
 	unavailable, err := bound(w.MaxUnavailable, "1", clusters, 1)
 	if err != nil {

@@ -159,7 +159,7 @@ func sender(r *http.Request) string {
 	return host
 }
 
-// read returns the body. The share grows with what has come of it, whatever is announced.
+// read returns the body. It reserves space for the bytes received, and not for the announced length.
 func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]byte, error) {
 	// A slow client does not hold the room for long. Where the connection
 	// cannot be given a deadline, the server's own for the whole request holds.

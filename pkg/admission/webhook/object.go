@@ -20,7 +20,7 @@ type Object struct {
 	Metadata Metadata `json:"metadata"`
 }
 
-// Metadata of an object, as it came.
+// Metadata is the metadata of an object, as sent.
 type Metadata struct {
 	Labels Labels `json:"labels"`
 	// Annotations are raw: a value that is no string must not pass for none.
@@ -67,7 +67,7 @@ func (m *Managers) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// Owner is one of those with whom an object goes.
+// Owner is an owner reference of an object.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

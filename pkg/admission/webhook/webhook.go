@@ -35,10 +35,10 @@ type Webhook struct {
 	Decide func(context.Context, Review) Answer
 	// Mutating is true when Decide may change the object.
 	Mutating bool
-	// Authenticated is true when nobody but kube-apiserver is answered. Its path is within
-	// our API.
+	// Authenticated is true when only kube-apiserver may call the webhook. Its path is then within
+	// Penstock's API.
 	Authenticated bool
-	// Rules, conditions and the rest say what it is asked about.
+	// Rules, conditions and the other fields select the requests for which the host calls the webhook.
 	Registration Registration
 }
 
@@ -78,7 +78,7 @@ func Refuse(reason string) Answer {
 	}}
 }
 
-// decide asks the webhook.
+// decide calls the webhook.
 func (w Webhook) decide(ctx context.Context, r Review) Answer {
 	if w.Decide != nil {
 		return w.Decide(ctx, r)
@@ -100,7 +100,7 @@ type Registration struct {
 	ObjectLabel string
 	// TimeoutSeconds limits the time for which the host waits for an answer.
 	TimeoutSeconds int32
-	// Again is true when the host asks a second time about what others changed since.
+	// Again is true when the host calls the webhook again after other webhooks changed the object.
 	Again bool
 }
 

@@ -42,7 +42,7 @@ type Outcome struct {
 	Content *Content
 	// Err is the error of the last attempt to get the content, nil after a success.
 	Err error
-	// Blocked says that trying again does not help.
+	// Blocked is true when another attempt cannot succeed.
 	Blocked bool
 	// Tried is true if there was an attempt since the spec changed. Without it the condition
 	// Progressing stays as it is.

@@ -36,7 +36,7 @@ type Package struct {
 	// Deprecated and Undeprecated name the package, channels and bundles.
 	Deprecated   []string `json:"deprecated,omitempty"`
 	Undeprecated []string `json:"undeprecated,omitempty"`
-	// Effects say for whom something changes.
+	// Effects are the installed versions for which the upgrade changes.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
@@ -46,8 +46,7 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// Compare returns what is different. Documents that say the same in another order, or in
-// other words, are no difference.
+// Compare returns the differences. Order and notation of documents make no difference.
 func Compare(before, after *fbc.Config) Changes {
 	old, now := before.ByPackage(), after.ByPackage()
 	changes := Changes{AddedPackages: missing(now, old), RemovedPackages: missing(old, now)}

@@ -89,7 +89,7 @@ func effectOf(request resolve.Request, before, after *fbc.Config) Effect {
 	return Effect{Before: from, After: to, Stuck: noneAfter != nil && noneBefore == nil}
 }
 
-// goesTo says where an extension goes in a catalog.
+// goesTo returns the version to which an extension upgrades in a catalog.
 func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
 	resolution, err := resolve.Resolve(request, []resolve.Catalog{{Name: "catalog", Config: config}})
 	var none *resolve.Error

@@ -81,7 +81,7 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, next 
 	return fmt.Errorf("serving the content of catalogs: %w", err)
 }
 
-// paced ends answers that nobody reads: each write has to come to an end.
+// paced limits the time of answers, so that a client that does not read cannot hold them open.
 func paced(next http.Handler, limits Limits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), limits: limits, end: time.Now().Add(limits.Answer)}, r)

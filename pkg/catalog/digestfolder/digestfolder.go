@@ -77,8 +77,8 @@ func (r *Root) need(digest string, by int) {
 	}
 }
 
-// Make has build fill a new folder, and puts it in the place of what there is of the
-// digest, which is not whole, or nobody would make it. It is for the caller that has taken the digest.
+// Make calls build with a new folder, and puts the folder in the place of the digest. It replaces an
+// incomplete folder of the digest. The caller must have called Take for the digest.
 func (r *Root) Make(digest string, build func(folder string) error) error {
 	building, err := os.MkdirTemp(r.path, Unfinished)
 	if err != nil {

@@ -37,7 +37,7 @@ func (d *Document) Check() error {
 	return d.Decode(&json.RawMessage{})
 }
 
-// failed says of which document an error speaks.
+// failed adds the position of the document to an error.
 func (d *Document) failed(err error) error {
 	return &Error{File: d.File, Line: d.Line, Schema: d.Schema, Package: d.Package, Name: d.Name, Err: err}
 }

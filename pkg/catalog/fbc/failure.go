@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// inWords says what is wrong with JSON without words of Go.
+// inWords describes a JSON error without terms of Go.
 func inWords(err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {

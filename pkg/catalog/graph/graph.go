@@ -141,8 +141,8 @@ func compareEntries(a, b fbc.Entry) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Replaces, b.Replaces), cmp.Compare(a.SkipRange, b.SkipRange), slices.Compare(a.Skips, b.Skips))
 }
 
-// Better sorts nodes: what is not deprecated first, then what has a version, then the highest
-// version and release, then by name.
+// Better compares nodes: those that are not deprecated first, then those with a version, then the
+// highest version and release, then by name.
 func Better(a, b *Node) int {
 	return cmp.Or(trueLast(a.Deprecated, b.Deprecated), trueLast(!a.Readable, !b.Readable),
 		b.Version.Compare(a.Version), cmp.Compare(a.Bundle.Name, b.Bundle.Name))

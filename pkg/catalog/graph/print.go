@@ -99,7 +99,7 @@ func (g *Graph) channels() []string {
 // Entry is a bundle in a channel.
 type Entry struct {
 	Channel, Bundle string
-	// UpgradeOf says of what it is an upgrade: "replaces 1.4.1; skips 1.4.0".
+	// UpgradeOf lists the upgrades that the entry offers: "replaces 1.4.1; skips 1.4.0".
 	UpgradeOf string
 }
 

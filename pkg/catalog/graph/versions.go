@@ -17,13 +17,13 @@ type Version struct {
 	Version string `json:"version"`
 	// Channels are those that have the bundle, sorted.
 	Channels []string `json:"channels,omitempty"`
-	// Replaces, Skips and SkipRanges are what its entries say, without repetition, those of
-	// all channels together, sorted.
+	// Replaces, Skips and SkipRanges are the values of its entries in all channels, sorted, without
+	// duplicates.
 	Replaces   []string `json:"replaces,omitempty"`
 	Skips      []string `json:"skips,omitempty"`
 	SkipRanges []string `json:"skipRanges,omitempty"`
 	Deprecated bool     `json:"deprecated,omitempty"`
-	// Message says why it is deprecated.
+	// Message is the reason of the deprecation.
 	Message string `json:"message,omitempty"`
 	// Unsupported says why OLM v1 cannot install it; it is empty when it can.
 	Unsupported string `json:"unsupported,omitempty"`

@@ -73,7 +73,7 @@ func (s *Store) removeLocked(lock, name string) error {
 	return os.RemoveAll(filepath.Join(s.root, name))
 }
 
-// removeImage removes a folder that nobody reads, and in which nobody is interested now.
+// removeImage removes a folder that no process reads or waits for.
 func (s *Store) removeImage(name string) error {
 	folder := filepath.Join(s.root, name)
 	digest := strings.Replace(strings.TrimPrefix(name, imagePrefix), "-", ":", 1)

@@ -107,7 +107,7 @@ func configTypes() []string {
 	return []string{specs.MediaTypeImageConfig, manifest.DockerV2Schema2ConfigMediaType, chartConfigType}
 }
 
-// checkManifest judges what a manifest says, before anything it names is asked for.
+// checkManifest validates a manifest before its blobs are requested.
 func checkManifest(m *specs.Manifest, limits Limits) error {
 	switch {
 	case !slices.Contains(configTypes(), m.Config.MediaType):

@@ -33,7 +33,7 @@ const (
 	poll = 50 * time.Millisecond
 )
 
-// lockFile is that of a digest, "sha256:ab…".
+// lockFile returns the lock file of a digest, "sha256:ab…".
 func (s *Store) lockFile(digest string) string {
 	_, hash, _ := strings.Cut(digest, ":")
 	return filepath.Join(s.root, lockPrefix+hash[:2])
@@ -58,7 +58,7 @@ func (s *Store) lock(ctx context.Context, digest string) (free func(), err error
 
 // pulling is a pull that nobody else does at the same time.
 type pulling struct {
-	// name is that of the lock, and part of that of the folder.
+	// name is the name of the lock, and part of that of the folder.
 	name string
 	free func()
 }
@@ -139,7 +139,7 @@ func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// errHeld: somebody else has the lock.
+// errHeld: another process has the lock.
 var errHeld = errors.New("it is held by somebody else")
 
 // tryLock makes a file, and locks it exclusively.
@@ -179,7 +179,7 @@ func isAt(file *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, now)
 }
 
-// holder says who this process is, for the one that waits in vain.
+// holder describes this process, for a process that waits in vain for the lock.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {

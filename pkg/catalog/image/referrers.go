@@ -164,7 +164,7 @@ func (c *referrersClient) bundles(ctx context.Context, of digest.Digest, most in
 	return found, nil
 }
 
-// referrersClient asks one registry about one repository.
+// referrersClient requests the referrers of one repository from one registry.
 type referrersClient struct {
 	http       *http.Client
 	host       string

@@ -9,11 +9,11 @@ import (
 // Refused says why an image is not taken. The image has to change, or what this cluster
 // allows: trying again does not help.
 type Refused struct {
-	// Image is the reference that was asked for.
+	// Image is the requested reference.
 	Image string
 	// Layer is the digest of a layer, and Path an entry in it; both may be empty.
 	Layer, Path string
-	// Reason says what was found, and what is allowed.
+	// Reason describes the refused value and the allowed ones.
 	Reason string
 	// SignatureFormat is the artifact type of signatures that the image has and that are not
 	// verified here, or empty.
@@ -51,7 +51,7 @@ func refuse(path, format string, args ...any) *Refused {
 	return &Refused{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
-// about tells a refusal what it is about.
+// about adds the image and the layer to a refusal.
 func about(err error, image, layer string) error {
 	var refused *Refused
 	if errors.As(err, &refused) {

@@ -134,7 +134,7 @@ type session struct {
 	rules Rules
 }
 
-// connect asks for the manifest.
+// connect requests the manifest.
 func (s *Store) connect(ctx context.Context, named reference.Named, auth string) (*session, error) {
 	system, err := s.system(auth)
 	if err != nil {

@@ -45,7 +45,7 @@ type Options struct {
 	// Backoff are the pauses after outages; Steps is the number of attempts.
 	Backoff wait.Backoff
 	Clock   clock.Clock
-	// Timeout ends a pull, whatever the registry does.
+	// Timeout limits the time of a pull.
 	Timeout time.Duration
 	// LockWait limits the time for which another process may hold the lock of an image in the shared
 	// folder. After it, the fetch fails. 0 means Timeout.
@@ -55,7 +55,7 @@ type Options struct {
 	Pulls int
 }
 
-// DefaultOptions ask for no signatures, and know no mirrors.
+// DefaultOptions require no signatures and use no mirrors.
 func DefaultOptions() Options {
 	return Options{
 		Limits: DefaultLimits(), Clock: clock.RealClock{}, Timeout: 10 * time.Minute, Pulls: 2,
@@ -286,7 +286,7 @@ func (s *Store) checked(found *record, check string, signed *signer.Record, name
 	return s.image(found, check, named)
 }
 
-// told says which image an error is about, and keeps its type.
+// told adds the image to an error, and keeps its type.
 func told(err error, asked string) error {
 	var refused *Refused
 	if errors.As(err, &refused) {

@@ -129,7 +129,7 @@ func (u *unpacker) leadsToKept(name string) bool {
 	return slices.ContainsFunc(u.keep, func(folder string) bool { return inside(name, folder) })
 }
 
-// write puts an entry where its path says, in place of what was there.
+// write writes an entry to its path, and replaces an existing file.
 func (a attempt) write(name string, header *tar.Header, content io.Reader) error {
 	if err := a.folders(path.Dir(name)); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (a attempt) count(name string) error {
 	return nil
 }
 
-// replace removes what is at a path; a folder stays when a folder comes.
+// replace removes the entry at a path; a folder is kept when the new entry is a folder.
 func (a attempt) replace(name string, folder bool) error {
 	found, err := a.root.Lstat(name)
 	switch {

@@ -36,7 +36,7 @@ type Index struct {
 
 // table is the part that stays in memory.
 type table struct {
-	// Size is that of the file with the packages.
+	// Size is the size of the file with the packages, in bytes.
 	Size     int64     `json:"size"`
 	Packages []Summary `json:"packages"`
 }

@@ -36,8 +36,8 @@ type Summary struct {
 	// Versions has the highest first. Bundles without a version that can be read are not in
 	// it.
 	Versions []Version `json:"versions,omitempty"`
-	// Latest is the version that is installed when nothing is asked for: the highest one that
-	// is not deprecated.
+	// Latest is the version that is installed without a version range: the highest one that is not
+	// deprecated.
 	Latest string `json:"latest,omitempty"`
 	// Bundles is the number of bundles, those that Versions leaves out included.
 	Bundles int `json:"bundles"`

@@ -20,7 +20,7 @@ import (
 // Catalog is one catalog. Its users must not change it.
 type Catalog struct {
 	Name string
-	// Labels are those of the ClusterCatalog.
+	// Labels are the labels of the ClusterCatalog.
 	Labels   map[string]string
 	Priority int32
 	// Unavailable says that the catalog is switched off: nothing is installed from it, and

@@ -28,7 +28,7 @@ func (o Offer) same(other Offer) bool {
 		o.Package.Digest == other.Package.Digest && maps.Equal(o.Catalog.Labels, other.Catalog.Labels)
 }
 
-// longestName is that of objects, in bytes.
+// longestName is the longest name of an object, in bytes.
 const longestName = 253
 
 // CheckName returns an error when a package's name cannot be the name of an object. Names come from

@@ -20,14 +20,14 @@ import (
 // Severity tells whether opm refuses the catalog for a finding.
 type Severity string
 
-// The severities: opm refuses an error, and a warning is what OLM v1 cannot use as it is
-// meant.
+// The severities: opm refuses a catalog with an error. After a warning, OLM v1 cannot use some content
+// as its author meant.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
 )
 
-// Finding is one thing that is wrong.
+// Finding is one defect of a catalog.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Package  string   `json:"package,omitempty"`
@@ -137,7 +137,7 @@ func (l *linter) checkNames(own *fbc.Config, say func(Severity, string, ...any))
 	}
 }
 
-// iconProblem compares the bytes of an icon with what it says of itself.
+// iconProblem compares the bytes of an icon with its declared type.
 func iconProblem(icon *fbc.Icon) string {
 	switch {
 	case len(icon.Data) == 0:

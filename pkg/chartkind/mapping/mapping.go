@@ -31,7 +31,7 @@ const (
 	maxExtension = 52
 )
 
-// Mapping is that of one ChartKind. It is safe for concurrent use.
+// Mapping is the compiled mapping of one ChartKind. It is safe for concurrent use.
 type Mapping struct {
 	spec      *chartkind.Spec
 	extension *expression.Program
@@ -39,13 +39,14 @@ type Mapping struct {
 	programs map[int]*expression.Program
 }
 
-// New compiles a mapping that was stored: what was stored once stays valid.
+// New compiles a stored mapping. Limits for new mappings do not apply, so a stored mapping stays
+// valid.
 func New(spec *chartkind.Spec) (*Mapping, error) {
 	m, errs := compile(spec, false)
 	return m, errs.ToAggregate()
 }
 
-// Validate says what is wrong with a ChartKind, its expressions included.
+// Validate returns the errors of a ChartKind, including those of its expressions.
 func Validate(spec, old *chartkind.Spec) field.ErrorList {
 	if errs := chartkind.Validate(spec, old); len(errs) > 0 {
 		return errs

@@ -97,7 +97,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: Clip(message)}
 }
 
-// Clip shortens a message to what a condition has room for.
+// Clip shortens a message to the length limit of a condition.
 func Clip(message string) string {
 	return text.Clip(strings.TrimSpace(message), maxMessage)
 }
@@ -114,7 +114,7 @@ func stamped(stored Status, now metav1.Time, wanted ...metav1.Condition) []metav
 	return wanted
 }
 
-// Same reports whether all that is wanted is stored already.
+// Same reports whether the stored status already has all wanted conditions.
 func Same(stored Status, wanted []metav1.Condition) bool {
 	for _, one := range wanted {
 		before := stored.find(one.Type)

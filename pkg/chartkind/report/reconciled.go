@@ -24,11 +24,11 @@ type Pass struct {
 	Rollout *Rollout
 }
 
-// Rollout is that of a revision.
+// Rollout is the rollout of a revision.
 type Rollout struct {
 	// Revision is its name.
 	Revision string
-	// Version is that of the chart, and Notes what the chart says.
+	// Version is the version of the chart, and Notes the text of its NOTES.txt.
 	Version, Notes string
 	// First is true if nothing was installed before.
 	First bool

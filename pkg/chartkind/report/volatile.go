@@ -15,11 +15,11 @@ const notAvailable = "not available"
 // maxNames is the number of workloads that a message names.
 const maxNames = 20
 
-// Workload is one that a revision expects.
+// Workload is a workload that a revision expects.
 type Workload struct {
 	// Kind is Deployment, StatefulSet or DaemonSet.
 	Kind, Namespace, Name string
-	// None is true if its manifest asks for no replica.
+	// None is true if its manifest requests no replica.
 	None bool
 }
 

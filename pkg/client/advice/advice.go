@@ -335,7 +335,7 @@ func explained(cause *v1alpha1.FailureCause) bool {
 	return true
 }
 
-// inPhase says how far a rollout is.
+// inPhase adds the progress of a rollout.
 func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i, phase := range r.Status.Phases {
 		switch phase.State {
@@ -388,7 +388,7 @@ func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer
 	return a
 }
 
-// Plan says what holds a plan back.
+// Plan returns the reason why a plan does not continue, and the next step.
 func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 	describe := func(what, reason, message string) Advice {
 		return from(planSteps(), false, Advice{Subject: "plan " + plan.Name, What: what, Because: message, Reason: reason}, strings.NewReplacer("{plan}", plan.Name))

@@ -20,13 +20,13 @@ type Signal string
 
 // Signals.
 const (
-	// Healthy is as it was asked for.
+	// Healthy: the object is in its requested state.
 	Healthy Signal = "well"
 	// InProgress continues by itself.
 	InProgress Signal = "moving"
 	// NeedsAttention waits for a person.
 	NeedsAttention Signal = "needs"
-	// Stopped is not rolled out, because somebody wants that.
+	// Stopped: the object is not rolled out, because a user wants that.
 	Stopped Signal = "stopped"
 	// Review waits until somebody has read it: a proposal, or an upgrade that is refused while
 	// the installed version is well.
@@ -90,8 +90,8 @@ type Advice struct {
 	Since metav1.Time `json:"since,omitzero"`
 	// Who must follow Do.
 	Who Who `json:"who"`
-	// Do is the next step, in words that follow "must": "resume it". Of Nobody it says what
-	// comes next, as a sentence, or is empty.
+	// Do is the next step, in words that follow "must": "resume it". For Nobody it is empty or a
+	// sentence about the next event.
 	Do string `json:"do,omitempty"`
 	// Command does it, where one command does; empty for none.
 	Command string `json:"command,omitempty"`

@@ -22,7 +22,7 @@ type State string
 const (
 	// OK is as it should be.
 	OK State = "ok"
-	// Failed is not, and Next says what to do.
+	// Failed: the check failed. Next names the next step.
 	Failed State = "failed"
 	// Unknown could not be found out, often because the caller cannot look.
 	Unknown State = "unknown"
@@ -43,7 +43,7 @@ type Result struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Options say what is checked.
+// Options configure the checks.
 type Options struct {
 	// Config is the configuration for requests to the cluster, as the caller.
 	Config *rest.Config
@@ -58,7 +58,7 @@ type Options struct {
 
 const defaultTimeout = 10 * time.Second
 
-// Failing reports whether one of the results says that something is wrong.
+// Failing reports whether a result has failed.
 func Failing(results []Result) bool {
 	for _, result := range results {
 		if result.State == Failed {
@@ -68,7 +68,7 @@ func Failing(results []Result) bool {
 	return false
 }
 
-// check is a row of the table of checks: its results, of one thing or of each of several.
+// check is a row of the table of checks. It has one result, or one for each checked object.
 type check struct {
 	name string
 	run  func(*installation, context.Context) []Result

@@ -29,9 +29,9 @@ type Source[T metav1.Object] struct {
 	Trouble func(error)
 }
 
-// Each calls see with all objects, by name, each time that one of them is another one,
-// until see says that it is done or fails, or the context ends. A server that refuses ends
-// it too, one that does not answer only at the beginning.
+// Each calls see with all objects, sorted by name, whenever one changes. It ends when see is done or
+// fails, when the context ends, or when the server refuses. A server that does not answer ends it only
+// at the beginning.
 func (s Source[T]) Each(ctx context.Context, see func([]T) (done bool, err error)) error {
 	heard := false
 	for {
@@ -64,7 +64,7 @@ func (s Source[T]) Each(ctx context.Context, see func([]T) (done bool, err error
 	}
 }
 
-// Follow is Each, with somebody else to tell of troubles.
+// Follow works like Each, and calls trouble with errors that it retries.
 func (s Source[T]) Follow(ctx context.Context, trouble func(error), see func([]T) (done bool, err error)) error {
 	s.Trouble = trouble
 	return s.Each(ctx, see)

@@ -33,8 +33,8 @@ func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string
 	return ""
 }
 
-// Hindered says why a request would install nothing, as things are; empty when nothing is known
-// that keeps it. Version is what it leads to, and may be empty.
+// Hindered returns the reason why a request would install nothing now; empty when none is known.
+// Version is the version that the request selects, and can be empty.
 func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, there := range offered.Installed {
 		if there.Extension != r.Name {
@@ -44,8 +44,8 @@ func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version strin
 	return cmp.Or(r.Lacks(offered, version), r.OutsideChannels(offered, version))
 }
 
-// Lacks says what a request leaves open that a version requires, as far as the catalog tells; empty
-// for nothing.
+// Lacks returns the settings that a version requires and the request leaves out, as far as the catalog
+// shows; empty for none.
 func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, one := range offered.Versions {
 		if one.Version != version {
@@ -98,7 +98,7 @@ func (r Request) watches(reason string) string {
 	return "NAMESPACE"
 }
 
-// LeadsTo is the version that a request leads to, empty for a range: Penstock resolves that.
+// LeadsTo returns the version that a request selects, empty for a range, which Penstock resolves.
 func (r Request) LeadsTo(offered *catalogv1alpha1.CatalogPackage) string {
 	if r.Version != "" {
 		for _, one := range offered.Versions {

@@ -40,13 +40,13 @@ type Request struct {
 	Catalog string
 	// Approval is a value of extension.ApprovalAnnotation. Automatic, and nothing, write none.
 	Approval string
-	// ServiceAccount is in whose name later versions come.
+	// ServiceAccount is the account whose rights install later versions.
 	ServiceAccount string
 	// WatchNamespace is the namespace that the operator watches; empty leaves that to Config.
 	WatchNamespace string
 	// Config is the configuration of the bundle, without WatchNamespace; nil for none.
 	Config map[string]any
-	// AcceptRequirements says that what the bundle requires is there.
+	// AcceptRequirements skips the check of the bundle's requirements.
 	AcceptRequirements bool
 }
 
@@ -113,7 +113,8 @@ func (r Request) Object() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// InstalledAlready says what becomes of an extension when revisions have its package already.
+// InstalledAlready describes the effect of an extension whose package is installed by revisions
+// already.
 func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) string {
 	if there.Extension == name {
 		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)

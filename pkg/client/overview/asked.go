@@ -35,7 +35,7 @@ type Asked struct {
 	Installed string
 }
 
-// Ask reads what has become of a ClusterExtension.
+// Ask returns the state of a ClusterExtension's request.
 func Ask(read *extension.Extension) Asked {
 	asked := Asked{Name: read.Name, Reason: string(status.Pending), Since: read.CreationTimestamp, Created: read.CreationTimestamp}
 	if read.Status.Install != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Extension is an extension with those of its revisions that somebody has read.
+// Extension is an extension with the revisions that the caller has read.
 type Extension struct {
 	Name string
 	// Revisions, the newest first; none of a ClusterExtension that has no revision yet.
@@ -91,7 +91,7 @@ func OfClusterExtension(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return owner != nil && owner.Kind == extension.Kind.Kind
 }
 
-// Version of what a revision installs, or empty.
+// Version returns the version that a revision installs, or empty.
 func Version(revision *v1alpha1.ClusterExtensionRevision) string {
 	return revision.Annotations[v1alpha1.VersionAnnotation]
 }
@@ -104,7 +104,7 @@ func State(revision *v1alpha1.ClusterExtensionRevision) string {
 	return string(revision.Spec.LifecycleState)
 }
 
-// Objects counts the objects of a revision, and those that are available.
+// Objects returns the number of available objects of a revision, and the number of all.
 func Objects(revision *v1alpha1.ClusterExtensionRevision) (ready, all int) {
 	for i := range revision.Spec.Phases {
 		all += len(revision.Spec.Phases[i].Objects)
@@ -134,7 +134,7 @@ func Is(revision *v1alpha1.ClusterExtensionRevision, conditionType string) bool 
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, conditionType)
 }
 
-// Observed reports whether status speaks of spec as it is.
+// Observed reports whether the status is of the current generation of the spec.
 func Observed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Status.ObservedGeneration >= revision.Generation
 }
@@ -164,12 +164,12 @@ func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition 
 	return nil
 }
 
-// ReasonAnnotation is on a revision, and says why somebody has paused, resumed or archived it.
-// Clients set it, and show it to the next person.
+// ReasonAnnotation holds the reason that a user gave for pausing, resuming or archiving a revision.
+// Clients set and show it.
 const ReasonAnnotation = v1alpha1.LifecycleReasonAnnotation
 
-// Before is the newest active revision before another one of the extension: what a proposal is
-// compared with. It is nil when none is active.
+// Before returns the newest active revision before the given one, with which a proposal is compared.
+// It is nil when none is active.
 func (e Extension) Before(revision *v1alpha1.ClusterExtensionRevision) *v1alpha1.ClusterExtensionRevision {
 	for _, earlier := range e.Revisions {
 		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {

@@ -15,7 +15,7 @@ type Verdict int
 const (
 	// Going continues by itself.
 	Going Verdict = iota
-	// Done is as it was asked for.
+	// Done: the requested state is reached.
 	Done
 	// Stopped needs a person, or was given up.
 	Stopped

@@ -1,4 +1,4 @@
-// Package upgrades says when upgrades begin.
+// Package upgrades tells when upgrades may begin.
 package upgrades
 
 import (

@@ -51,7 +51,7 @@ func List(ctx context.Context, api rest.Interface, namespace string) (Pods, erro
 	return found, nil
 }
 
-// Get reads what there is no client for.
+// Get reads resources that have no typed client.
 func Get(ctx context.Context, request *rest.Request, accept string, into any) error {
 	raw, err := client.Raw(request.SetHeader("Accept", accept).Do(ctx))
 	if err != nil {
@@ -92,7 +92,7 @@ type State struct {
 	Good, Stuck bool
 }
 
-// StateOf says how a Pod is.
+// StateOf returns the state of a Pod.
 func StateOf(pod *corev1.Pod) State {
 	state := State{Word: string(pod.Status.Phase), Containers: len(pod.Spec.Containers)}
 	for i := range pod.Status.ContainerStatuses {

@@ -22,7 +22,7 @@ type Options struct {
 	Config *rest.Config
 	// Cluster is the user's name for the cluster: the context of the kubeconfig.
 	Cluster string
-	// Version is that of the console.
+	// Version is the version of the console.
 	Version string
 	// ReadOnly refuses all writes.
 	ReadOnly bool
@@ -56,14 +56,14 @@ func New(options Options) (*API, error) {
 	return a, nil
 }
 
-// Route is one thing that can be asked.
+// Route is one path of the API.
 type Route struct {
 	// Method and Path are as http.ServeMux has them.
 	Method, Path string
 	Handler      http.Handler
 }
 
-// Handler answers all routes, and refuses what is none: it is no proxy.
+// Handler serves all routes and refuses other paths. It is no proxy.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range a.Routes() {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// InstallRequest asks for a ClusterExtension of a package that was on the screen.
+// InstallRequest is a request for a ClusterExtension of a package, as the screen showed it.
 type InstallRequest struct {
 	// Latest is the latest version that was on the screen: with another one it is another offer.
 	Latest    string `json:"latest"`
@@ -26,11 +26,11 @@ type InstallRequest struct {
 	Version string `json:"version,omitempty"`
 	// Channel is the only one to take versions from; empty is any.
 	Channel string `json:"channel,omitempty"`
-	// ServiceAccount is in whose name later versions come.
+	// ServiceAccount is the account whose rights install later versions.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// AtOnce has versions come without anybody who approves them.
+	// AtOnce installs later versions without approval.
 	AtOnce bool `json:"atOnce,omitempty"`
-	// DryRun only asks what would be done.
+	// DryRun only returns the effect of the request.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
@@ -46,12 +46,12 @@ type Installation struct {
 	// unused name, set when the requested name is taken.
 	Refused string `json:"refused,omitempty"`
 	Free    string `json:"free,omitempty"`
-	// Notes are facts to know before, Warnings those of the cluster.
+	// Notes are facts to know before the installation. Warnings are the warnings of the cluster.
 	Notes    []string `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// install writes a ClusterExtension in the user's name, or says what it would be.
+// install creates a ClusterExtension as the user; a dry run only returns it.
 func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[InstallRequest](r)
 	if err != nil {

@@ -24,7 +24,7 @@ type Owners struct {
 	Asked string `json:"asked"`
 	// Target is the other cluster that the object is in: the caller has no credentials there.
 	Target string `json:"target,omitempty"`
-	// Managers are those of the object, the last write first; empty when there is no such object.
+	// Managers are the field managers of the object, the last write first; empty for a missing object.
 	Managers []Manager `json:"managers"`
 	// Live is the object in the cluster as YAML. Of a Secret it has no values: then Hidden is true.
 	Live   string `json:"live,omitempty"`

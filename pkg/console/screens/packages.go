@@ -57,7 +57,7 @@ type CatalogRow struct {
 	Signal Signal `json:"signal"`
 	// State is a reason of the API, or Off.
 	State string `json:"state"`
-	// Message says what is wrong, empty when nothing is.
+	// Message describes the problem, empty without one.
 	Message  string `json:"message,omitempty"`
 	Priority int32  `json:"priority"`
 	// Since is the time when the content was last unpacked, in RFC 3339.

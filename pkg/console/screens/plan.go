@@ -23,7 +23,7 @@ type Plan struct {
 	// UID is the uid that a write names, so that it is about the plan on the screen.
 	UID    string        `json:"uid"`
 	Advice advice.Advice `json:"advice"`
-	// Frozen says who has frozen the cluster, and why; empty when nobody has.
+	// Frozen names the user who froze the cluster, and the reason; empty when it is not frozen.
 	Frozen string                           `json:"frozen,omitempty"`
 	Spec   v1alpha1.ConfigurationPlanSpec   `json:"spec"`
 	Status v1alpha1.ConfigurationPlanStatus `json:"status"`

@@ -21,13 +21,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Pods are those of the workloads of a revision, as the caller may list them.
+// Pods are the Pods of a revision's workloads that the caller may list.
 type Pods struct {
 	Asked string `json:"asked"`
 	// Target is the other cluster that the objects are in: the caller has no credentials there.
 	Target    string     `json:"target,omitempty"`
 	Workloads []Workload `json:"workloads"`
-	// Refused says of namespaces why their Pods are not shown.
+	// Refused lists the namespaces whose Pods are not shown, with reasons.
 	Refused []string `json:"refused,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type Event struct {
 type Events struct {
 	Asked  string  `json:"asked"`
 	Events []Event `json:"events"`
-	// Refused says of namespaces why their events are not shown.
+	// Refused lists the namespaces whose events are not shown, with reasons.
 	Refused []string `json:"refused,omitempty"`
 }
 
@@ -116,7 +116,7 @@ const (
 // core asks the host for what Kubernetes itself serves.
 func (a *API) core() rest.Interface { return a.penstock.Discovery().RESTClient() }
 
-// pods are those of a revision.
+// pods returns the Pods of a revision.
 func (a *API) pods(ctx context.Context, r *http.Request) (any, error) {
 	out := Pods{Asked: time.Now().UTC().Format(time.RFC3339), Workloads: []Workload{}}
 	revision, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, r.PathValue("name"), metav1.GetOptions{})

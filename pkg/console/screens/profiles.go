@@ -44,7 +44,7 @@ type Profile struct {
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// MakePlanRequest has a plan of a profile computed. It changes nothing of what is configured.
+// MakePlanRequest is a request to compute a plan of a profile. It changes no configuration.
 type MakePlanRequest struct {
 	// Name of the plan.
 	Name string `json:"name"`

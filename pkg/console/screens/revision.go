@@ -16,26 +16,26 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/upgrades"
 )
 
-// StateRequest sets the lifecycle state of a revision, of the one that was on the screen.
+// StateRequest is a request to set the lifecycle state of a revision, as the screen showed it.
 type StateRequest struct {
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	// State is Active, Paused or Archived.
 	State string `json:"state"`
-	// Why is for the next person; empty removes what was said before.
+	// Why is the user's reason, shown to the next user; empty removes the previous one.
 	Why string `json:"why,omitempty"`
-	// RemovedDigest and ApprovalDigest are those of the diff that was read: what is
-	// acknowledged, and approved.
+	// RemovedDigest and ApprovalDigest are the digests of the diff that the user read: of the
+	// acknowledged deletions, and of the approved change.
 	RemovedDigest  string `json:"removedDigest,omitempty"`
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
 	// NotBefore approves a proposal, which stays Paused, for when upgrades may begin, and not before
 	// this time, in RFC 3339.
 	NotBefore string `json:"notBefore,omitempty"`
-	// DryRun only asks whether it could be done.
+	// DryRun only checks whether the change is possible.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// RollbackRequest asks for the content of an earlier revision.
+// RollbackRequest is a request to roll back to the content of an earlier revision.
 type RollbackRequest struct {
 	// From is the newest revision, as it was on the screen. A dry run may leave it out.
 	From   string `json:"from,omitempty"`
@@ -110,7 +110,7 @@ func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 	return patch, nil
 }
 
-// UpgradeWindow says when upgrades of a ClusterExtension may begin by themselves.
+// UpgradeWindow is the time from which upgrades of a ClusterExtension may begin without a user.
 type UpgradeWindow struct {
 	// Opens is the time when upgrades may begin, in RFC 3339. It is empty when they may begin now, and
 	// when the time is unknown.
@@ -128,7 +128,7 @@ func (a *API) upgradeWindow(ctx context.Context, r *http.Request) (any, error) {
 	return UpgradeWindow{Opens: decision.Opens.UTC().Format(time.RFC3339), Said: decision.String()}, nil
 }
 
-// rollback goes back to a revision, or says what that would change.
+// rollback rolls back to a revision; a dry run returns the changes.
 func (a *API) rollback(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[RollbackRequest](r)
 	if err != nil {

@@ -42,7 +42,7 @@ type Rollout struct {
 	Created     string `json:"created"`
 	Signal      Signal `json:"signal"`
 	State       string `json:"state"`
-	// Message says for whom the rollout waits.
+	// Message names the users or clusters for which the rollout waits.
 	Message string `json:"message,omitempty"`
 	// Digest is the digest that an approval names now: of the rollout, or of Wave. Empty when
 	// nothing waits for one.
@@ -96,7 +96,7 @@ type RolloutGroup struct {
 
 // DecideRequest is a decision about a rollout that was on the screen.
 type DecideRequest struct {
-	// Digest is that of the rollout or wave for an approval, and that of the troubles otherwise.
+	// Digest is the digest of the rollout or wave for an approval, and that of the failures otherwise.
 	Digest string `json:"digest"`
 	// Clusters are retried or skipped.
 	Clusters []string `json:"clusters,omitempty"`

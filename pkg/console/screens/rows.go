@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Rows are the rows for the overview: all of them first, then those that have changed.
+// Rows are the rows of the overview: all of them in the first message, changed ones in later messages.
 type Rows struct {
 	Extensions []ExtensionRow `json:"extensions,omitempty"`
 	Plans      []PlanRow      `json:"plans,omitempty"`
@@ -42,7 +42,7 @@ type ExtensionRow struct {
 	Signal Signal `json:"signal"`
 	// State is the signal in the words of the API: a reason, or a lifecycle state.
 	State string `json:"state"`
-	// Message says more, shortened.
+	// Message explains State, shortened.
 	Message string `json:"message,omitempty"`
 	// Do is the action that a person must take, empty for none.
 	Do       string `json:"do,omitempty"`
@@ -60,7 +60,7 @@ type ExtensionRow struct {
 	Proposed        string `json:"proposed,omitempty"`
 	ProposedVersion string `json:"proposedVersion,omitempty"`
 	ProposedDiff    string `json:"proposedDiff,omitempty"`
-	// Frozen says who has frozen the cluster, and why; empty when nobody has.
+	// Frozen names the user who froze the cluster, and the reason; empty when it is not frozen.
 	Frozen string `json:"frozen,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type Search struct {
 	Hits []Hit `json:"hits"`
 	// Omitted is the number of hits that are left out.
 	Omitted int `json:"omitted,omitempty"`
-	// Refused says what was not searched, and why.
+	// Refused lists the parts that were not searched, with reasons.
 	Refused []string `json:"refused,omitempty"`
 }
 

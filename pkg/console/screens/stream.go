@@ -18,7 +18,7 @@ const (
 	kindHeard = "heard"
 	// kindError ends a stream.
 	kindError = "error"
-	// kindBeat says that nothing has happened.
+	// kindBeat is the message of an idle stream.
 	kindBeat = "beat"
 )
 

@@ -33,7 +33,7 @@ type Timeline struct {
 	// Values of Who and What of all entries, before a filter, to filter by.
 	Who  []string `json:"who"`
 	What []string `json:"what"`
-	// Refused says which sources are not shown, and why.
+	// Refused lists the sources that are not shown, with reasons.
 	Refused []string `json:"refused,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// VersionRequest has a ClusterExtension ask for another range of versions, if it is the one that
-// was on the screen.
+// VersionRequest is a request to set another version range on a ClusterExtension, as the screen showed
+// it.
 type VersionRequest struct {
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
@@ -23,7 +23,7 @@ type VersionRequest struct {
 	// Allowed is the version that the range led to when somebody looked, empty for none. A dry
 	// run may leave it out.
 	Allowed string `json:"allowed,omitempty"`
-	// DryRun only asks what it would lead to.
+	// DryRun only returns the effect of the change.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Request asks for a chain to be reconciled; its name is the chain.
+// Request returns the reconcile request of a chain. Its name is the chain.
 func Request(chain string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: chain}}
 }
@@ -29,9 +29,9 @@ func Requests(_ context.Context, revision client.Object) []reconcile.Request {
 	return nil
 }
 
-// UnreadableError says that the record of a revision cannot be read from the store. Its
-// chain is left as it is: nobody knows what that revision asks for. A change of the
-// record is an event of the revision.
+// UnreadableError reports that the record of a revision cannot be read from the store. Controllers
+// leave its chain unchanged, because the spec of that revision is unknown. A change of the record is
+// an event of the revision.
 type UnreadableError struct {
 	Revision, Why string
 }
@@ -40,9 +40,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the record of %s cannot be read from the store, so nothing is done for its extension: %s", e.Revision, e.Why)
 }
 
-// List returns the revisions of a chain, newest first. When the record of one of them
-// cannot be read, the error is an *UnreadableError, and the others are returned to be
-// told of it.
+// List returns the revisions of a chain, newest first. When a record cannot be read, the error is an
+// *UnreadableError and the readable revisions are returned with it.
 func List(ctx context.Context, from client.Reader, chain string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	var list olmv1alpha1.ClusterExtensionRevisionList
 	if err := from.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: chain}); err != nil {

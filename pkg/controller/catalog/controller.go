@@ -51,7 +51,7 @@ type Credentials interface {
 	File(ctx context.Context) (file string, done func(), err error)
 }
 
-// Clients are those of the host.
+// Clients are the clients of the host.
 type Clients struct {
 	Catalogs    dynamic.Interface
 	Definitions metadata.Interface

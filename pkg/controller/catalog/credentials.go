@@ -53,7 +53,7 @@ type auths struct {
 	Auths map[string]json.RawMessage `json:"auths"`
 }
 
-// File implements Credentials. It has what can be read; an error says what cannot.
+// File implements Credentials. The file has every readable secret; the error names the others.
 func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
 	merged, failed := p.read(ctx)
 	if len(merged.Auths) == 0 {

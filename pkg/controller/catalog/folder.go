@@ -22,7 +22,7 @@ type Folder struct {
 	Images   *image.Store
 	Indexes  *index.Store
 	Contents *content.Store
-	// Private is for files that nobody else is to read.
+	// Private is the folder for files that no other user may read.
 	Private string
 
 	lock *os.File
@@ -74,5 +74,5 @@ func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error
 	return f, nil
 }
 
-// Close gives the place to others.
+// Close releases the lock of the folder.
 func (f *Folder) Close() error { return f.lock.Close() }

@@ -52,7 +52,7 @@ func (k *known) closeImage() {
 	}
 }
 
-// digest is that of what is in use, "" for nothing.
+// digest returns the digest of the used content, "" for none.
 func (k *known) digest() string { return digestOf(k.ref) }
 
 // digestOf is the digest of a reference, "" when it has none.
@@ -166,7 +166,7 @@ func (c *Controller) forget(name string) error {
 	return c.collect()
 }
 
-// Tidy removes from disk what no catalog uses, and nobody has open.
+// Tidy removes the content on disk that no catalog uses and no reader has open.
 func (c *Controller) Tidy() error { return c.collect() }
 
 // collect removes from disk what no catalog uses.

@@ -41,7 +41,7 @@ type Options struct {
 	Reader client.Reader
 	// Engine rolls out what names no target of its own.
 	Engine *rollout.Engine
-	// Targets leads to the clusters that chains name.
+	// Targets resolves the clusters that chains name.
 	Targets Targets
 	// Events records events for users, in the host cluster. It knows the kinds of our own API.
 	Events      record.EventRecorder
@@ -52,15 +52,15 @@ type Options struct {
 	Rollbacks Rollbacks
 	// Owners follows who is held by a rollback.
 	Owners Owners
-	// Freezes tells when nothing may be written.
+	// Freezes reports whether the cluster is frozen.
 	Freezes Freezes
-	// Metrics asks MetricChecks.
+	// Metrics runs MetricChecks.
 	Metrics Metrics
 	Clock   clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
 	Changed <-chan event.TypedGenericEvent[string]
-	// Passes learns which passes are running; nil when nobody asks.
+	// Passes records the running passes; nil records none.
 	Passes *Passes
 }
 
@@ -93,8 +93,8 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// revisions asks for a pass when a revision comes, goes, or changes in a way that
-// concerns the controller.
+// revisions queues a chain when a revision is created, deleted, or changed in a way that concerns the
+// controller.
 type revisions struct {
 	handler.EventHandler
 	// saw is told of each revision that changed, also by the controller itself.

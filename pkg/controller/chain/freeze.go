@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Freezes tells whether the cluster is frozen: then nothing is written to it, not even
-// what tears down.
+// Freezes reports whether the cluster is frozen. Nothing is written to a frozen cluster, and nothing
+// is deleted.
 type Freezes interface {
 	// Frozen returns why, nil for not frozen. freeze.ErrUnknown means that the answer
 	// is on its way; any other error is why there is none.

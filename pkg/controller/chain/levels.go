@@ -173,7 +173,7 @@ func waits(n int) string {
 	return "wait"
 }
 
-// blocking says which objects that are not ready need one that comes later.
+// blocking lists the objects that are not ready and that depend on an object of a later level.
 func blocking(level *rollout.LevelReport, inverted []release.Inversion) []string {
 	var out []string
 	for _, i := range inverted {

@@ -83,7 +83,7 @@ func withdrawn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return removed(revision) && revision.Annotations[olmv1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
 }
 
-// deletion tells why a revision is gone.
+// deletion returns the reason of a deleted revision, and a message.
 func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message string) {
 	by := revision.Annotations[olmv1alpha1.DeletedByAnnotation]
 	switch {

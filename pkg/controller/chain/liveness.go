@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Passes knows which passes are running, so that one can see from outside that
-// one of them hangs. A nil *Passes knows nothing.
+// Passes records the running passes, so that a health check finds one that hangs. A nil *Passes
+// records nothing.
 type Passes struct {
 	Clock clock.PassiveClock
 
@@ -17,7 +17,7 @@ type Passes struct {
 	running map[int64]pass
 }
 
-// pass is one that is running.
+// pass is a running pass.
 type pass struct {
 	chain string
 	since time.Time

@@ -174,7 +174,7 @@ func (r *memoryByChain) pending(chain string) written {
 	return pending
 }
 
-// saw is told of each revision that the cache has come to.
+// saw is called for each revision that enters the cache.
 func (r *memoryByChain) saw(revision client.Object) {
 	r.mu.Lock()
 	known := r.chains[revision.GetLabels()[olmv1alpha1.ChainLabel]][revision.GetUID()]

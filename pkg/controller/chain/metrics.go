@@ -15,7 +15,7 @@ import (
 	rule "github.com/penstock-project/penstock/pkg/metriccheck"
 )
 
-// Metrics asks MetricChecks about rollouts. The engine does not know of them.
+// Metrics runs MetricChecks on rollouts. The engine does not know MetricChecks.
 type Metrics interface {
 	// Measured returns the last measurements, of which kept are stored.
 	Measured(of metriccheck.Subject, kept []olmv1alpha1.MetricMeasurement) []olmv1alpha1.MetricMeasurement

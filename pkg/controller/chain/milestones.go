@@ -46,7 +46,7 @@ const (
 type milestone struct {
 	warning         bool
 	reason, message string
-	// key tells it from others of the same reason.
+	// key distinguishes milestones with the same reason.
 	key string
 }
 

@@ -157,7 +157,8 @@ func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout
 	return clip(message), person, stuck
 }
 
-// acknowledgeCommand begins the command at the end of what asks for an acknowledgement.
+// acknowledgeCommand is the beginning of the command at the end of a message that requires an
+// acknowledgement.
 const acknowledgeCommand = ": kubectl annotate --overwrite cer "
 
 // describe is a failure in one line.
@@ -168,7 +169,7 @@ func describe(failure rollout.Failure) string {
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
 }
 
-// verb goes with what was counted.
+// verb returns "is" or "are" for a count.
 func verb(n int) string {
 	if n == 1 {
 		return "is"

@@ -39,7 +39,7 @@ func (s share) none() bool { return s.objects > 0 && s.own() == 0 }
 // whole is true when the layer answers for all of its objects.
 func (s share) whole() bool { return s.own() == s.objects }
 
-// String says how much is as rolled out, and where the rest is.
+// String describes the share of objects that are as rolled out, and the state of the others.
 func (s share) String() string {
 	if s.whole() {
 		return fmt.Sprintf("%s in %s %s as rolled out", text.Count(s.objects, "object"), text.Count(s.phases, "phase"), verb(s.objects))
@@ -58,7 +58,7 @@ func (s share) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// others names who has what is superseded.
+// others names the revisions that have the superseded objects.
 func (s share) others() string {
 	switch len(s.newer) {
 	case 0:
@@ -70,7 +70,7 @@ func (s share) others() string {
 	}
 }
 
-// were goes with what was counted.
+// were returns "was" or "were" for a count.
 func were(n int) string {
 	if n == 1 {
 		return "was"

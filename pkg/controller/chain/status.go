@@ -186,7 +186,7 @@ func (w *writer) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
 }
 
-// active describes a layer: what is true of what it answers for.
+// active writes the status of an active layer, about the objects that it is responsible for.
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	leads := found.newest && !isPaused(revision) // the newest is paused when all are
 	own := shareOf(found.layer, found.taking)

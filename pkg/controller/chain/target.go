@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// Targets leads to the clusters that chains name, as *target.Targets.
+// Targets resolves the clusters that chains name. *target.Targets implements it.
 type Targets interface {
 	// Use returns the cluster of a Secret, for a chain that needs it from now on in
 	// place of any other. target.ErrNotYet means that the answer is on its way.

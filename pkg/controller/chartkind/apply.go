@@ -41,7 +41,7 @@ func (a Account) of(kind chartkind.ResourceKind, object *unstructured.Unstructur
 	return a.Objects.Resource(kind.GVR())
 }
 
-// applyFinalizers makes ours those that are given, and leaves those of others.
+// applyFinalizers sets Penstock's finalizers to the given ones, and keeps those of others.
 func applyFinalizers(ctx context.Context, account Account, kind chartkind.ResourceKind, object *unstructured.Unstructured, finalizers []string) error {
 	metadata := map[string]any{}
 	if len(finalizers) > 0 {

@@ -24,7 +24,7 @@ import (
 
 // Managers of the fields that the two loops write.
 const (
-	// FieldManager makes revisions, and writes what came of that.
+	// FieldManager is the field manager of revisions and of the status of custom resources.
 	FieldManager = "penstock-chartkinds"
 	// StatusManager writes what changes without a revision.
 	StatusManager = "penstock-chartkinds-status"
@@ -84,9 +84,9 @@ type Options struct {
 	Definitions maker.Definitions
 	// Capabilities are read each time that a chart is rendered.
 	Capabilities maker.Capabilities
-	// Pool bounds what is rendered at a time.
+	// Pool limits concurrent renderings.
 	Pool *rendering.Pool
-	// Program renders charts; empty is the one that runs.
+	// Program is the program that renders charts; empty is the running one.
 	Program string
 	Clock   clock.WithTicker
 }
@@ -143,7 +143,7 @@ func (c *Controller) setKinds(informer cache.SharedIndexInformer) {
 	}
 }
 
-// watchKinds asks for a pass over each ChartKind that comes, changes or goes.
+// watchKinds queues each ChartKind that is created, changed or deleted.
 func (c *Controller) watchKinds(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Kinds, c.Kinds.Resource(chartkind.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet})
@@ -198,7 +198,7 @@ func (c *Controller) servedBy(name string) *served {
 
 // Counts are numbers of a ChartKind that is served.
 type Counts struct {
-	// Name is that of the ChartKind.
+	// Name is the name of the ChartKind.
 	Name string
 	// States counts its custom resources by the reason of Progressing, which is empty before there
 	// is one.

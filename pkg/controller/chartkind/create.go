@@ -81,12 +81,12 @@ func (s *served) settings() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Diff implements maker.FrontEnd: Render has compared what it made.
+// Diff implements maker.FrontEnd. It returns the diff that Render computed.
 func (s *scope) Diff(context.Context, maker.Identity, source.Rendered) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	return s.diff, nil
 }
 
-// compare says what the next revision would change, of what was rendered.
+// compare returns the changes that the next revision would make.
 func (s *scope) compare(ctx context.Context, rendered source.Rendered) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	revision, stopped := s.Next(ctx, rendered.Phases)
 	if stopped != nil {
@@ -107,8 +107,8 @@ func (s *scope) Propose(ctx context.Context, _ maker.Identity) *maker.Outcome {
 	return s.Proposed(ctx, s.digest, "")
 }
 
-// Render makes the objects, beside the passes: the pass ends, and another one comes when there is a
-// result. Custom resources of a namespace share what there is with those of others.
+// Render renders the objects in the background. The pass ends at once, and the result starts another
+// pass. The custom resources of a namespace share the capacity with those of other namespaces.
 func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
 	if newest := s.Newest(); newest != nil && maker.IsRollback(newest) {
 		if stopped := s.Hold(ctx, newest, 0); stopped != nil {

@@ -31,7 +31,7 @@ type scope struct {
 	object *unstructured.Unstructured
 	// paused is true if the custom resource asks for no revisions.
 	paused bool
-	// values are those of the chart.
+	// values are the values of the chart.
 	values map[string]any
 	// digest is that of what the newest revision should be made of.
 	digest string
@@ -210,7 +210,7 @@ func (s *scope) remember() {
 	}
 }
 
-// forget drops what is kept of a custom resource that is gone.
+// forget drops the state of a deleted custom resource.
 func (s *served) forget(key string) {
 	s.jobs.Forget(key)
 	s.mu.Lock()

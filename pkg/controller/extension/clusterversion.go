@@ -18,7 +18,7 @@ import (
 // pass asks the cluster for its version: it cannot be watched.
 const versionAgain = 10 * time.Minute
 
-// Versions knows the versions of clusters, by the name of their target.
+// Versions returns the versions of clusters, by the name of their target.
 type Versions interface {
 	// Version never waits. known is false before the first answer, and why says why there is none.
 	Version(ctx context.Context, target string) (found clusterversion.Kubernetes, known bool, why error)

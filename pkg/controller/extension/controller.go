@@ -59,13 +59,13 @@ type Pulled struct {
 	Close  func()
 }
 
-// Metrics are told how long things take, and why they failed.
+// Metrics records durations and failures.
 type Metrics interface {
 	Resolved(took time.Duration, err error)
 	Pulled(took time.Duration, err error)
 }
 
-// Clients are those of the host.
+// Clients are the clients of the host.
 type Clients struct {
 	Extensions  dynamic.Interface
 	Definitions metadata.Interface
@@ -93,7 +93,7 @@ type Options struct {
 	Target    string
 	Inventory *inventory.Inventory
 	Images    Images
-	// Pool bounds what is pulled and rendered at a time.
+	// Pool limits concurrent pulls and renderings.
 	Pool *rendering.Pool
 	// Definitions are compared by Safety.
 	Definitions maker.Definitions
@@ -104,25 +104,26 @@ type Options struct {
 	Versions Versions
 	// Digester makes digests of manifests that are comparable with those of revisions.
 	Digester manifest.Digester
-	// Certificates says who makes those of webhooks; empty refuses bundles with webhooks.
+	// Certificates names the provider of webhook certificates; empty refuses bundles with webhooks.
 	Certificates bundle.CertificateProvider
 	// Releases are those of Helm, and Objects are in the cluster where they are applied. Both
 	// are nil where extensions are not rolled out into the host.
 	Releases Releases
 	Objects  Objects
-	// Stored knows which releases there are; without it that is asked for each extension.
+	// Stored returns the existing releases. Without it, each extension costs a request.
 	Stored Stored
 	// ByHelm has Helm apply extensions (the feature gate BoxcutterRuntime is off), and
 	// KeepReleases keeps the Secrets of releases whose objects were taken back.
 	ByHelm, KeepReleases bool
-	// Windows is asked before an upgrade begins that nobody asked for just now.
+	// Windows decides whether an upgrade may begin that no user has just requested.
 	Windows Windows
 	// Inventories and Conditions say whether the operator that is installed can be upgraded.
 	Inventories Inventories
 	Conditions  Conditions
 	// Values has what extensions take values from.
 	Values ValueObjects
-	// Freezes is asked before Helm writes, and before an upgrade begins that nobody asked for just now.
+	// Freezes reports whether the cluster is frozen. It is checked before Helm writes, and before an
+	// upgrade begins that no user has just requested.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
 	// gone; nil for nobody.

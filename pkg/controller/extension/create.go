@@ -109,7 +109,7 @@ func (s *scope) owner() metav1.OwnerReference {
 	}
 }
 
-// annotations say in a revision what it was made of.
+// annotations returns the annotations that record the input of a revision.
 func (s *scope) annotations(stamp string, desired *desired) map[string]string {
 	out := map[string]string{
 		extension.GenerationAnnotation: strconv.FormatInt(s.extension.Generation, 10),

@@ -52,10 +52,10 @@ type desired struct {
 	Accept bool
 	// Yield are the fields that are left to other field managers.
 	Yield []olmv1alpha1.YieldRule
-	// Patches change what is rendered, as the extension has them.
+	// Patches change the rendered objects, as the extension lists them.
 	Patches string
-	// Values are those of Secrets and ConfigMaps, merged with Config, and nil without any. ValuesDigest tells
-	// nothing about them.
+	// Values are the values of Secrets and ConfigMaps, merged with Config; nil without any.
+	// ValuesDigest does not reveal them.
 	Values       *values.Values
 	ValuesDigest string
 }
@@ -162,7 +162,7 @@ func (s *scope) choose() (*desired, *maker.Outcome) {
 	return d, nil
 }
 
-// chooseBundle asks the catalogs.
+// chooseBundle resolves the bundle from the catalogs.
 func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	if !s.catalogs.Complete() {
 		return nil, stop(status.Pending, "the catalogs are not known yet", "")

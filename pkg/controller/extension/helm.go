@@ -34,7 +34,7 @@ type Releases interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Objects are those of the cluster where Helm applies.
+// Objects reads the objects of the cluster to which Helm applies.
 type Objects interface {
 	// Metadata returns that of an object, nil when there is none. served is false when its kind
 	// is served in no version.
@@ -45,7 +45,7 @@ type Objects interface {
 	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, served bool, err error)
 }
 
-// Freezes tells whether the cluster is frozen.
+// Freezes reports whether the cluster is frozen.
 type Freezes interface {
 	// Frozen returns why, nil for not frozen. An error is why that is not known.
 	Frozen() (*rollout.Freeze, error)
@@ -105,14 +105,13 @@ func blocked(message, why string) *maker.Outcome {
 	return stop(status.ReleaseBlocked, message, why).Later()
 }
 
-// unreadable says that a revision of a release is there and cannot be read: nobody knows what it
-// has.
+// unreadable returns the outcome for a release with a revision that cannot be read.
 func unreadable(one *helmapplier.Revision) *maker.Outcome {
 	return blocked(fmt.Sprintf("revision %d of its Helm release (%s) cannot be read: %s", one.Version, one.Status, one.Err), "restore its Secrets from a backup")
 }
 
-// asRevision is a revision of a release as status, and the passes, know revisions. Helm does not
-// watch what it has applied: whether that is available nobody knows.
+// asRevision converts a revision of a release into a revision, for status and the passes. Helm does
+// not watch its objects, so their availability is unknown.
 func (s *scope) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
 	finished := metav1.Condition{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description}
 	if isBeginning(one) {
@@ -239,7 +238,7 @@ func (s *scope) mayWrite() *maker.Outcome {
 	return nil
 }
 
-// Keep notes on a release that it is what is asked for.
+// Keep records on a release, whose content is the requested one, the stamp that requests it.
 func (w helmWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, made *content) *maker.Outcome {
 	if made != nil {
 		w.rendered.forget(w.Name)

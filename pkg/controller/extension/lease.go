@@ -61,7 +61,7 @@ func (c *Controller) reportLeftAlone(object *unstructured.Unstructured) {
 	}
 }
 
-// forgetLeftAlone has people told again when it comes to that.
+// forgetLeftAlone lets the controller report again when it next leaves the extension alone.
 func (c *Controller) forgetLeftAlone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Controller) forgetLeftAlone(name string) {
 // eventLeftAlone is the reason of that event.
 const eventLeftAlone = "LeftAlone"
 
-// other tells whether OLM's operator-controller runs.
+// other is the known state of OLM's operator-controller.
 type other int
 
 const (

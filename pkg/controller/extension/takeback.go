@@ -180,7 +180,7 @@ func (s *scope) sort(ctx context.Context, objects []manifest.Object) (taken []ma
 	return taken, left, nil
 }
 
-// foreign says in words whose an object is, empty for nobody's and ours.
+// foreign describes the owner of an object, empty without an owner and for Penstock's objects.
 func (s *scope) foreign(live *metav1.PartialObjectMetadata) string {
 	if chain := live.Labels[olmv1alpha1.ChainLabel]; chain != "" && chain != s.extension.Name {
 		return fmt.Sprintf("belongs to the extension %s", chain)
@@ -289,7 +289,7 @@ func (s *scope) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	return nil
 }
 
-// Stored knows which extensions have a Helm release, without a request for each.
+// Stored returns the extensions that have a Helm release, without a request for each.
 type Stored interface {
 	// Run watches until ctx ends. Changed is called when there is a first answer, and when there
 	// may be another one.

@@ -29,7 +29,7 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 	c.extensions = informer
 }
 
-// watchExtensions asks for a pass over each extension that comes, changes or goes.
+// watchExtensions queues each extension that is created, changed or deleted.
 func (c *Controller) watchExtensions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
 		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet, Indexers: cache.Indexers{byRequirement: requiredNames},
@@ -102,8 +102,7 @@ func (c *Controller) all() []*unstructured.Unstructured {
 	return objectwatch.All[*unstructured.Unstructured](c.informer())
 }
 
-// watchRevisions asks for a pass over the extension of each revision that comes, changes or
-// goes.
+// watchRevisions queues the extension of each revision that is created, changed or deleted.
 func (c *Controller) watchRevisions() error {
 	add := func(object any) {
 		revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
@@ -154,7 +153,7 @@ func packageOf(object *unstructured.Unstructured) string {
 	return name
 }
 
-// forget drops what is kept of an extension that is gone, or going.
+// forget drops the state of an extension that is deleted or being deleted.
 func (c *Controller) forget(name string) {
 	c.wait(name, false)
 	c.noteWindowed(name, false)

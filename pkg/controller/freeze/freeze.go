@@ -21,18 +21,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// ErrUnknown says that it cannot be told yet.
+// ErrUnknown reports that the watch has no answer yet.
 var ErrUnknown = errors.New("it is not known yet whether the cluster is frozen")
 
-// Watch watches the ConfigMap whose existence freezes the cluster. That nothing
-// of it has been seen is no answer.
+// Watch watches the ConfigMap whose existence freezes the cluster. Before the first answer, the state
+// is unknown.
 type Watch struct {
 	name     string
 	watching *objectwatch.Watch[*corev1.ConfigMap]
 	changed  chan event.TypedGenericEvent[string]
 
 	mu sync.Mutex
-	// said is the answer of which others were told last.
+	// said is the last reported answer.
 	said rollout.Freeze
 }
 
@@ -47,7 +47,7 @@ func New(ctx context.Context, client kubernetes.Interface, namespace string) *Wa
 	return w
 }
 
-// look tells others when the answer is another one.
+// look notifies of a changed answer.
 func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

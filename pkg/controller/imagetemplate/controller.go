@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 )
 
-// FieldManager writes images and conditions. GitOps tools are told to ignore what it writes.
+// FieldManager is the field manager of images and conditions. GitOps tools must ignore its fields.
 const FieldManager = "penstock-image-templates"
 
 const (
@@ -36,19 +36,19 @@ const (
 	retryDenied = 2 * time.Minute
 )
 
-// Reader reads what variables stand for; *lookup.Reader does.
+// Reader reads the values of variables. *lookup.Reader implements it.
 type Reader interface {
 	Version(ctx context.Context) (string, error)
 	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
 	Read(ctx context.Context, resource lookup.Resource, field imagetemplate.Field) (string, error)
 }
 
-// Rights asks what an author may do.
+// Rights checks the rights of an author.
 type Rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// Events tells what happened to an object.
+// Events records events of an object.
 type Events interface {
 	Event(object runtime.Object, eventType, reason, message string)
 }
@@ -72,7 +72,7 @@ type Options struct {
 
 // key is an object of a kind.
 type key struct {
-	// definition is that of the kind.
+	// definition is the definition of the kind.
 	definition string
 	types.NamespacedName
 }

@@ -97,7 +97,7 @@ func (v *versions) isInUse() bool {
 	return v.inUse
 }
 
-// ask asks once. Without an answer, the last version counts.
+// ask sends one request. Without an answer, the last version is kept.
 func (v *versions) ask(ctx context.Context, changed func()) {
 	v.mu.Lock()
 	v.asked = v.clock.Now()

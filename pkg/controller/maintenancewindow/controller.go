@@ -70,7 +70,7 @@ type Controller struct {
 	windows  []maintenancewindow.Window
 	// open are the names of windows that were open when they were looked at last.
 	open map[string]bool
-	// told are called when decisions may be others.
+	// told are the functions that are called when decisions may have changed.
 	told []func()
 }
 
@@ -79,7 +79,7 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, open: map[string]bool{}, queue: maker.NewQueue(o.Clock)}
 }
 
-// OnChange has a function called when decisions may be others; it must not block.
+// OnChange sets the function that is called when decisions may have changed. It must not block.
 func (c *Controller) OnChange(tell func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,14 +47,14 @@ type Capabilities interface {
 	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
 }
 
-// Rights asks the host, now, whether a user has a right.
+// Rights checks at the host, without a cache, whether a user has a right.
 type Rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
 // Store reads and writes revisions. All fields are required.
 type Store struct {
-	// Informer is that of revisions.
+	// Informer is the informer of revisions.
 	Informer interface {
 		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	}
@@ -66,7 +66,7 @@ type Store struct {
 	Own Revisions
 }
 
-// Rules are those of a front end for its revisions.
+// Rules configure the revisions that a front end creates.
 type Rules struct {
 	// FieldManager writes the revisions.
 	FieldManager string
@@ -84,7 +84,7 @@ type Chain struct {
 	Name string
 	// Proposer makes and withdraws proposals; nil is this process.
 	Proposer user.Info
-	// Revisions are those of the chain, newest first.
+	// Revisions are the revisions of the chain, newest first.
 	Revisions []olmv1alpha1.ClusterExtensionRevision
 }
 
@@ -121,8 +121,8 @@ func (c *Chain) Newest() *olmv1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// Proposals are the revisions that wait for approval, newest first. There may be two for a
-// moment: a newer one is made before the older one is withdrawn.
+// Proposals returns the revisions that wait for approval, newest first. Two may exist for a moment,
+// because a newer proposal is created before the older one is withdrawn.
 func (c *Chain) Proposals() []*olmv1alpha1.ClusterExtensionRevision {
 	var waiting []*olmv1alpha1.ClusterExtensionRevision
 	for i := range c.Revisions {
@@ -137,8 +137,8 @@ func (c *Chain) isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool 
 	return c.NeverApproved(revision) && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
 }
 
-// Hold says why a rollback keeps the next revision from being made; nil when none does. It holds
-// until the generation is above the one that it was made at, or until it is released.
+// Hold returns the outcome when a rollback prevents the next revision; nil when none does. The hold
+// ends when it is released, or when the generation exceeds that of the rollback.
 func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, generation int64) *Outcome {
 	head, found, err := c.Heads.Get(ctx, c.Name)
 	if err != nil {

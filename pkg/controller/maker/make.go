@@ -17,7 +17,7 @@ type Identity struct {
 	Author user.Info
 	// Stamp names the stamp of the object, no matter who acts.
 	Stamp string
-	// Approval says why a person has to approve the revision; empty when nobody has to.
+	// Approval is the reason why a user must approve the revision; empty when none must.
 	Approval string
 	// Review has the notes of the diff that need the approval of a person; nil when no review is
 	// asked for.
@@ -34,7 +34,7 @@ func (i Identity) Who() user.Info {
 	return i.Author
 }
 
-// FrontEnd knows the object that asks for revisions. C is its rendered content.
+// FrontEnd gives access to the object that requests revisions. C is its rendered content.
 type FrontEnd[C any] interface {
 	// Decide is the policy: in whose name the next revision is made, whether a person has to
 	// approve it, and why none is made now.

@@ -42,7 +42,7 @@ type Outcome struct {
 	Reason Reason
 	// Message and Why are for people: what happened, and what helps.
 	Message, Why string
-	// Again asks for another pass although nothing has changed.
+	// Again requests another pass although nothing changed.
 	Again bool
 	// Err is for the log; nil for an outcome that the status alone reports.
 	Err error
@@ -68,7 +68,7 @@ func (o *Outcome) IsQuiet() bool {
 	return o.Reason == Awaited || o.Reason == Rendering || o.Reason == Outdated
 }
 
-// End logs an outcome, has say write the status, and returns what the queue needs to know.
+// End logs an outcome, calls say to write the status, and returns the result for the queue.
 func (o *Outcome) End(ctx context.Context, object string, say func() error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -26,7 +26,7 @@ const (
 type Review struct {
 	// On are the notes that hold.
 	On note.HoldOn
-	// Because names the setting that asks for a review.
+	// Because names the setting that requires a review.
 	Because string
 	// under tells this review from those by another list, or against another revision.
 	under string
@@ -126,8 +126,8 @@ func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string)
 	return reasons, lines
 }
 
-// Compare returns what the next revision of the chain would change, of some content: as the
-// reviewer of a proposal sees it, whatever the identity may see.
+// Compare returns the changes of the next revision of the chain. It shows them as a reviewer of the
+// proposal sees them, regardless of the rights of the identity.
 func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *Outcome) {
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 	diff, err := c.Own.Propose(ctx, revision.Name, revision, metav1.CreateOptions{FieldManager: c.FieldManager})

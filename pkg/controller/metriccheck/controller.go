@@ -59,7 +59,7 @@ type Options struct {
 type Subject struct {
 	Extension string
 	Revision  types.UID
-	// Namespaces are those of its workloads.
+	// Namespaces are the namespaces of its workloads.
 	Namespaces []string
 	// Since is the time at which all its objects became Available.
 	Since time.Time
@@ -110,7 +110,7 @@ func (c *Controller) Register(registry prometheus.Registerer) error {
 // Changed has an element when MetricChecks have changed.
 func (c *Controller) Changed() <-chan event.TypedGenericEvent[string] { return c.changed }
 
-// Run follows MetricChecks and asks them until ctx ends.
+// Run watches MetricChecks and runs their queries until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("metric-checks"))
 	var running sync.WaitGroup
@@ -209,8 +209,8 @@ func (c *Controller) Measured(of Subject, kept []v1alpha1.MetricMeasurement) []v
 	return all
 }
 
-// Ask begins the queries that are due, whose answers are notified of, and returns when the next one
-// is; zero for none. A rollout that failed is not asked about.
+// Ask starts the queries that are due, and returns the time of the next one; zero for none. Answers
+// cause a notification. A rollout that failed is not queried.
 func (c *Controller) Ask(of Subject, measured []v1alpha1.MetricMeasurement) time.Time {
 	if verdict, _ := metriccheck.Judge(of.Checks, measured, of.Since, of.Since); verdict == v1alpha1.MetricNo {
 		return time.Time{}

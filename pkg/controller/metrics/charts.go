@@ -10,7 +10,7 @@ import (
 
 // Charts has the known facts of a ChartKind.
 type Charts struct {
-	// Name is that of the ChartKind.
+	// Name is the name of the ChartKind.
 	Name string
 	// States counts its custom resources by the reason of Progressing, which is empty before there
 	// is one.
@@ -19,7 +19,7 @@ type Charts struct {
 	Renders int
 }
 
-// AddCharts registers the metrics of ChartKinds for a term. All returns those that are served.
+// AddCharts registers the metrics of ChartKinds for a term. All returns the served ChartKinds.
 func AddCharts(registry prometheus.Registerer, all func() []Charts) error {
 	if err := registry.Register(charts(all)); err != nil {
 		return fmt.Errorf("registering metrics of ChartKinds: %w", err)

@@ -82,7 +82,7 @@ func (s *engineMetrics) PhaseComplete(layer, name string) {
 	}
 }
 
-// forget drops what is remembered of a layer that is gone.
+// forget drops the record of a deleted layer.
 func (s *engineMetrics) forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ func AddExtensions(registry prometheus.Registerer, all func() []*unstructured.Un
 	return m, nil
 }
 
-// Resolved is told how long a resolution took, and why it failed, nil when it did not.
+// Resolved records the duration of a resolution, and its error; nil for a success.
 func (m *ExtensionMetrics) Resolved(took time.Duration, err error) {
 	m.resolves.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }

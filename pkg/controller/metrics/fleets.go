@@ -18,7 +18,7 @@ type Fleet struct {
 	Waits []string
 }
 
-// AddFleets registers the metrics of ClusterExtensionSets for a term. All returns what is known.
+// AddFleets registers the metrics of ClusterExtensionSets for a term. All returns the known sets.
 func AddFleets(registry prometheus.Registerer, all func() []Fleet) error {
 	if err := registry.Register(fleets(all)); err != nil {
 		return fmt.Errorf("registering metrics of ClusterExtensionSets: %w", err)

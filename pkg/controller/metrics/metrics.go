@@ -39,8 +39,7 @@ type Metrics struct {
 
 var _ rollout.Metrics = &Metrics{}
 
-// Add registers the metrics of a term. It returns an observer of what the
-// engine does.
+// Add registers the metrics of a term. It returns an observer of the engine.
 func Add(o Options) (*Metrics, error) {
 	engine := newEngineMetrics(o.Clock)
 	history := newHistory(engine.forget)

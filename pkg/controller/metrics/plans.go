@@ -15,7 +15,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// PlanOptions are those of the metrics of plans in one term. All are required.
+// PlanOptions configure the metrics of plans in one term. All fields are required.
 type PlanOptions struct {
 	// Registry takes the metrics; it belongs to the term.
 	Registry prometheus.Registerer

@@ -23,7 +23,7 @@ const (
 	readinessTimeout = time.Minute
 )
 
-// Readiness says what an upgrade to the next minor breaks.
+// Readiness returns the obstacles to an upgrade to the next minor version.
 type Readiness func(ctx context.Context) (*olmv1alpha1.UpgradeReadiness, error)
 
 // readiness counts findings. A scrape shows the last answer, and has an old one computed beside it: where

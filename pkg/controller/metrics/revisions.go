@@ -45,8 +45,8 @@ func (c *revisions) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Until the cache is filled there is
-// nothing to tell: half of the revisions would look like the loss of the others.
+// Collect implements prometheus.Collector. It sends nothing until the cache is filled, because a part
+// of the revisions would look like a loss of the others.
 func (c *revisions) Collect(out chan<- prometheus.Metric) {
 	if !c.synced() {
 		return

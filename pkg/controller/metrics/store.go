@@ -18,7 +18,7 @@ const (
 	otherExtensions = "(other)"
 )
 
-// Store tells what is known of the store as a whole, in one term.
+// Store collects the metrics of the whole store, in one term.
 type Store struct {
 	collected *prometheus.CounterVec
 

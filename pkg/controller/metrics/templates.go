@@ -11,8 +11,7 @@ import (
 // Templates counts objects by kind and state of their image's template.
 type Templates map[struct{ Kind, State string }]int
 
-// AddTemplates registers the metrics of templates of images for a term. All returns what is
-// known.
+// AddTemplates registers the metrics of image templates for a term. All returns the known templates.
 func AddTemplates(registry prometheus.Registerer, all func() Templates) error {
 	if err := registry.Register(templates(all)); err != nil {
 		return fmt.Errorf("registering metrics of templates of images: %w", err)

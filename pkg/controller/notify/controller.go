@@ -56,7 +56,7 @@ type Informer interface {
 
 // Options of a Controller; all are required.
 type Options struct {
-	// Secrets reads those of Namespace.
+	// Secrets reads the Secrets of Namespace.
 	Secrets   kubernetes.Interface
 	Namespace string
 	// Revisions and Plans are the informers of Reader.

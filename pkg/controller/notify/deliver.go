@@ -38,7 +38,7 @@ type receiver struct {
 	failing time.Time
 }
 
-// set takes what a Secret says.
+// set reads the settings of a Secret.
 func (r *receiver) set(secret *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

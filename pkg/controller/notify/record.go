@@ -43,7 +43,7 @@ const ofExtension = "extension/"
 // key names an object.
 type key struct{ kind, name string }
 
-// watch asks for a look at each revision and plan that comes, changes or goes.
+// watch queues each revision and plan that is created, changed or deleted.
 func (c *Controller) watch() error {
 	for kind, informer := range map[string]Informer{kindRevision: c.Revisions, kindPlan: c.Plans} {
 		if _, err := informer.AddEventHandler(c.handler(kind)); err != nil {
@@ -101,8 +101,8 @@ func (c *Controller) sweep(ctx context.Context) error {
 	return nil
 }
 
-// Note takes the facts of a ClusterExtension, which another loop looks at. One that is gone has
-// no uid.
+// Note records the facts of a ClusterExtension, which another controller reports. A deleted one has no
+// uid.
 func (c *Controller) Note(subject notify.Subject, facts []notify.Fact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +218,7 @@ func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ 
 	return marks, fresh, rest
 }
 
-// facts returns those of an object, none for one that is gone.
+// facts returns the facts of an object, none for a deleted one.
 func (c *Controller) facts(ctx context.Context, at key) (notify.Subject, []notify.Fact, error) {
 	var err error
 	var subject notify.Subject

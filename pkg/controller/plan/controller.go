@@ -48,14 +48,14 @@ type Claims interface {
 	Holder(ctx context.Context, key string) (string, error)
 }
 
-// Runs is the record of what was done, as a *run.Runs.
+// Runs reads and writes the record of runs. *run.Runs implements it.
 type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 	Names(ctx context.Context) ([]string, error)
 	Put(ctx context.Context, name string, row run.Row, packs ...string) error
 }
 
-// Rights answers what somebody may do, as the cluster says now.
+// Rights asks the cluster for the rights of a user.
 type Rights interface {
 	// Lacks names in words which of some rights a person lacks; none when they have
 	// all of them.
@@ -67,7 +67,7 @@ type Facts interface {
 	Facts() (profile.Facts, error)
 }
 
-// Freezes tells whether the cluster is frozen: then nothing is written to it.
+// Freezes reports whether the cluster is frozen. Nothing is written to a frozen cluster.
 type Freezes interface {
 	// Frozen returns why, nil for not frozen. An error means that it is not known yet.
 	Frozen() (*rollout.Freeze, error)
@@ -96,10 +96,10 @@ type Options struct {
 	Skew func() time.Duration
 	// Version of this program.
 	Version string
-	// Schema knows the types of fields for diffs.
+	// Schema has the types of fields for diffs.
 	Schema   diffschema.Schema
 	Redactor *redact.Redactor
-	// Identities are those of profiles that users define.
+	// Identities are the identities of profiles that users define.
 	Identities Identities
 	// Changed receives a profile when something happened that may concern its
 	// plans; empty is all of them.

@@ -24,7 +24,7 @@ import (
 type wanted struct {
 	profile.Item
 	object manifest.Object
-	// delete wants it gone.
+	// delete is true when the object is to be deleted.
 	delete bool
 }
 

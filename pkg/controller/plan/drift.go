@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// watch looks whether a plan is still in effect. Nothing is written to the
-// cluster: what others change is told.
+// watch checks whether a plan is still in effect. It reports changes by others and writes nothing to
+// the cluster.
 func (s *scope) watch(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.changed() && s.reconsider() {

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// FactWatch watches what profiles are computed from: the definitions that they name,
-// by name, and the objects of those that are served. A definition that comes is
-// noticed, and so is one that goes; nothing restarts.
+// FactWatch watches the input of profiles: the definitions that they name, and the objects of those
+// that are served. It starts and stops watching when a definition is created or deleted, without a
+// restart.
 type FactWatch struct {
 	client       dynamic.Interface
 	requirements []profile.Requirement
@@ -99,8 +99,8 @@ func (f *feed) unknown(err error) error {
 	return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), err)
 }
 
-// Facts returns the facts known now. An error means that not all of them are known yet, and says
-// what is missing; Notify is called when that changes.
+// Facts returns the facts known now. The error names the facts that are still unknown; Notify is
+// called when they change.
 func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w watched) Definition(_ context.Context, name string) (*unstructured.Unstr
 	return crd, nil
 }
 
-// Objects implements profile.Source. It begins to watch what was not watched before.
+// Objects implements profile.Source. The first call for a resource begins to watch it.
 func (w watched) Objects(_ context.Context, name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	f := w.objects[name]
 	if f != nil && f.resource != resource {

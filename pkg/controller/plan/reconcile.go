@@ -306,7 +306,7 @@ func (s *scope) soon(d time.Duration) {
 	}
 }
 
-// save writes status when it says something else than what is stored.
+// save writes the status if it changed.
 func (s *scope) save(ctx context.Context) error {
 	status := &s.plan.Status
 	status.ObservedGeneration = s.speaks

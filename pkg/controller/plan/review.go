@@ -89,9 +89,9 @@ func (s *scope) expiry() time.Time {
 	return drafted.Add(after.Duration)
 }
 
-// compare tells when a target is not as it is shown any more, and says who wrote it.
-// It goes by what is watched and costs nothing; what is not seen at the moment is as
-// it was told last.
+// compare reports when a target differs from its preview, and names the writer. It reads only watched
+// objects, so it costs nothing. It keeps the last report for targets that are not watched at the
+// moment.
 func (s *scope) compare() {
 	s.followItems()
 	for i := range s.plan.Status.Items {

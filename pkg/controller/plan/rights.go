@@ -29,14 +29,15 @@ func (s *scope) lacks(ctx context.Context) (who string, lacks []string, err erro
 	return "", nil, nil
 }
 
-// Reviews asks the cluster.
+// Reviews implements Rights with SubjectAccessReviews.
 type Reviews struct {
 	Client authorizationclient.SubjectAccessReviewInterface
 }
 
 var _ Rights = Reviews{}
 
-// Lacks implements Rights. Nothing is allowed because nobody answered.
+// Lacks implements Rights. It returns an error when the cluster does not answer, so no right is
+// allowed without an answer.
 func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error) {
 	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
 	// more than the approver may do.

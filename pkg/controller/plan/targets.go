@@ -83,7 +83,7 @@ var (
 	_ rollout.Trier  = &watchedReader{}
 )
 
-// Read returns what is watched when it is asked first.
+// Read returns the watched object. The first call for it begins the watch.
 func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	again := s.asked[ref.ID]

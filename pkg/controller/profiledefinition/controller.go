@@ -34,7 +34,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// Identities are those of profiles.
+// Identities manages the identities of profiles.
 type Identities interface {
 	// Grant makes the identity of a profile have some rights and no others.
 	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
@@ -50,7 +50,7 @@ type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client     client.Client
 	Identities Identities
-	// Gone is told of a profile whose definition is gone.
+	// Gone is called with the name of a profile whose definition was deleted.
 	Gone func(name string)
 }
 
@@ -144,7 +144,7 @@ func (r *reconciler) declared(ctx context.Context, definition *v1alpha1.Configur
 	return declared, nil
 }
 
-// report writes status when it says something else than what is stored.
+// report writes the status if it changed.
 func (r *reconciler) report(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition, condition metav1.Condition) error {
 	updated := definition.DeepCopy()
 	updated.Status.ObservedGeneration, updated.Status.Digest = definition.Generation, cel.Digest(&definition.Spec)

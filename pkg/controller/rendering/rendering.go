@@ -20,8 +20,8 @@ const (
 	leastRenders = 2
 )
 
-// Pool bounds what a process pulls and renders at a time. Of both, a user who has some gets no
-// more than stays free for others, and a user who has none gets one at once.
+// Pool limits concurrent pulls and renderings. A user with running work gets no more than leaves room
+// for others. A user without any gets a place at once.
 type Pool struct{ pulls, renders *fairshare.Pool }
 
 // NewPool returns a pool. A chart that is rendered takes a processor, so that one user's charts

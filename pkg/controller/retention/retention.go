@@ -46,7 +46,7 @@ type reconciler struct {
 	client client.Client
 }
 
-// Reconcile deletes what a chain has too much of.
+// Reconcile deletes the revisions of a chain that exceed its history limit.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	revisions, err := bychain.List(ctx, r.client, request.Name)
 	if errors.As(err, new(*bychain.UnreadableError)) {

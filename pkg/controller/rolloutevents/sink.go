@@ -44,7 +44,7 @@ const (
 	againAfter, maxTries = 10 * time.Second, 12
 )
 
-// Events are those of all namespaces of the host (client-go's EventInterface).
+// Events writes events in all namespaces of the host (client-go's EventInterface).
 type Events interface {
 	CreateWithEventNamespaceWithContext(ctx context.Context, event *corev1.Event) (*corev1.Event, error)
 	UpdateWithEventNamespaceWithContext(ctx context.Context, event *corev1.Event) (*corev1.Event, error)
@@ -77,7 +77,7 @@ func New(events Events) *Sink {
 	return &Sink{events: events, turn: semaphore.NewWeighted(1), held: map[types.UID]*beginning{}}
 }
 
-// Run waits until the context ends, and then writes what is held. Later events are not held.
+// Run waits until the context ends, and then writes the held events. Later events are not held.
 func (s *Sink) Run(ctx context.Context) error {
 	<-ctx.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endedWithin)

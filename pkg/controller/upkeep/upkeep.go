@@ -52,7 +52,7 @@ type Collector interface {
 	Collect(ctx context.Context) (gc.Result, error)
 }
 
-// Metrics are told what was done.
+// Metrics records the work of the loop.
 type Metrics interface {
 	Collected(deleted, present int)
 	Checked(report fsck.Report, at time.Time)
@@ -60,7 +60,7 @@ type Metrics interface {
 
 // Options of the loop. All but Raised are required.
 type Options struct {
-	// Collector returns one that has not begun.
+	// Collector returns a new collector.
 	Collector func() Collector
 	// Check checks the store, and calls pace with what it has read.
 	Check   func(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error)
@@ -80,12 +80,13 @@ type Loop struct {
 // New returns a loop that does nothing before Run.
 func New(o Options) *Loop { return &Loop{Options: o, deleted: make(chan struct{}, 1)} }
 
-// Handler is for informers of what refers to packs: a collection follows deletions.
+// Handler returns the handler for informers of objects that refer to packs. A deletion starts a
+// collection.
 func (l *Loop) Handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { l.Deleted() }}
 }
 
-// Deleted says that something was deleted.
+// Deleted notifies the loop of a deletion.
 func (l *Loop) Deleted() {
 	select {
 	case l.deleted <- struct{}{}:

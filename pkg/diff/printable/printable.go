@@ -39,7 +39,7 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Is reports whether all characters of a text print, as what they are.
+// Is reports whether every character of a text is printed as itself.
 func Is(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -90,7 +90,7 @@ func writeHex(b *strings.Builder, r rune) {
 // they are.
 func Quote(s string) string { return quoted(s, writeEscape) }
 
-// QuoteYAML is Quote with the escapes that YAML has: it knows no surrogates.
+// QuoteYAML works like Quote, with the escapes of YAML, which has no surrogates.
 func QuoteYAML(s string) string {
 	return quoted(s, func(b *strings.Builder, r rune) {
 		if r <= 0xffff {

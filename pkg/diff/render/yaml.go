@@ -17,7 +17,7 @@ import (
 // a hostile manifest would grow with the square of its depth.
 const flowDepth = 40
 
-// side tells whose lines are printed.
+// side selects the old or the new lines.
 type side uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// Severity says how much a note matters: note.Critical, note.Warning or note.Info.
+// Severity is the importance of a note: note.Critical, note.Warning or note.Info.
 type Severity = note.Severity
 
 // Note is one thing that matters, in words.
@@ -30,7 +30,7 @@ func (n Note) String() string {
 	return fmt.Sprintf("%s: %s: %s", n.Severity, printable.Line(n.ID.String()), n.Message)
 }
 
-// Sort puts the most severe notes first, and leaves the others in their order.
+// Sort sorts notes by severity, the most severe first, and keeps the order within one severity.
 func Sort(notes []Note) {
 	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) })
 }

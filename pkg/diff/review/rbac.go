@@ -14,7 +14,7 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// GivesRights reports whether an object is one of those that NewRights reads.
+// GivesRights reports whether NewRights reads an object.
 func GivesRights(id manifest.ID) bool { return id.Group == rbacGroup }
 
 func isRole(id manifest.ID) bool {

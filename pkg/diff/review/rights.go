@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Rights are the rights that a set of objects gives, by who has them. Operators
-// rename their roles with every version: what matters is not that a role is new,
-// but whether somebody can do what they could not.
+// Rights are the rights that a set of objects grants, by subject. Operators rename their roles with
+// every version, so a new role alone is no change. A subject with a right that it lacked before is
+// one.
 type Rights struct {
 	roles   map[roleKey][]rule
 	grants  map[string][]grant   // by subject
@@ -93,8 +93,8 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 	return r
 }
 
-// scoped is the identity of a role or binding as the API server knows it: those of
-// the whole cluster have no namespace, whatever their manifests say.
+// scoped returns the identity of a role or binding in the API server. Cluster-scoped ones have no
+// namespace, whatever their manifests say.
 func scoped(id manifest.ID) manifest.ID {
 	if id.Group == rbacGroup && (id.Kind == "ClusterRole" || id.Kind == "ClusterRoleBinding") {
 		id.Namespace = ""

@@ -36,7 +36,7 @@ func (w *writer) workload(template []string) {
 	}
 }
 
-// TemplatePath leads from a workload to its pod template; nil for what is none.
+// TemplatePath returns the path of a workload's pod template; nil for an object without one.
 func TemplatePath(id manifest.ID) []string {
 	switch id.GroupKind().String() {
 	case "Pod":
@@ -161,7 +161,7 @@ func accountOf(pod *tree.Node) string {
 
 // Workloads has the facts of the workloads of a set of objects.
 type Workloads struct {
-	// repositories are those of all images.
+	// repositories are the repositories of all images.
 	repositories map[string]bool
 	// accounts are the ServiceAccounts that pods run as, and those that are new.
 	accounts map[account]bool

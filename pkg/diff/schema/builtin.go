@@ -169,7 +169,7 @@ type builtinType struct {
 	fields sync.Map
 }
 
-// Shape says how values of the type are compared.
+// Shape implements Type.
 func (t *builtinType) Shape() Shape { return t.shape }
 
 // shapeOf knows lists and quantities. Kubernetes stores its own types in protobuf,
@@ -223,7 +223,7 @@ func (t *builtinType) Item() Type {
 	return t.element()
 }
 
-// Default returns what the API server fills in.
+// Default returns the value that the API server defaults a field to.
 func (t *builtinType) Default(field string, parent Parent) (any, bool) {
 	if value, ok := t.defaults[t.name][field]; ok {
 		if compute, ok := value.(computed); ok {

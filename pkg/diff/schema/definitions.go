@@ -9,10 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// NewDefinitions returns the types that the CustomResourceDefinitions among some
-// objects define. A definition is read when the type of one of its objects is
-// first asked for; one that cannot be read, or that has no JSON, is skipped. It is
-// not safe for concurrent use.
+// NewDefinitions returns the types that the CustomResourceDefinitions among some objects define. The
+// first request for the type of a kind reads its definition. Definitions that cannot be read or have
+// no JSON are skipped. It is not safe for concurrent use.
 func NewDefinitions(objects []manifest.Object) Schema {
 	d := &definitions{unread: make(map[string][]*manifest.Object), known: make(map[schema.GroupVersionKind]Type)}
 	for i := range objects {
@@ -34,8 +33,7 @@ type definitions struct {
 	known  map[schema.GroupVersionKind]Type
 }
 
-// TypeOf returns the type of a custom resource that one of the objects defines, or
-// nil.
+// TypeOf returns the type of a custom resource whose definition is among the objects, or nil.
 func (d *definitions) TypeOf(kind schema.GroupVersionKind) Type {
 	for _, definition := range d.unread[kind.Group] {
 		d.read(definition)

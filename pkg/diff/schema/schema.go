@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Schema knows the types of objects.
+// Schema returns the types of objects.
 type Schema interface {
 	// TypeOf returns the type of the objects of a kind, or nil.
 	TypeOf(kind schema.GroupVersionKind) Type
 }
 
-// Type has a schema's knowledge about the values at one place of an object. A nil Type knows
-// nothing. Types may be recursive, so they are asked step by step.
+// Type describes the values at one position of an object. Its nil value describes any value. Types may
+// be recursive, so callers descend one step at a time.
 type Type interface {
 	// Shape says how values of the type are compared.
 	Shape() Shape
@@ -36,7 +36,7 @@ type Parent interface {
 	Value(field string) any
 }
 
-// ListKind says what identifies the items of a list.
+// ListKind is the way in which a list identifies its items.
 type ListKind string
 
 // The kinds of lists, as x-kubernetes-list-type spells them. A comparison looks for
@@ -49,7 +49,7 @@ const (
 	ListSet     ListKind = "set"
 )
 
-// Shape says how values are compared.
+// Shape determines how two values are compared.
 type Shape struct {
 	List ListKind
 	// Keys are the fields that identify an item of a ListMap.
@@ -60,8 +60,7 @@ type Shape struct {
 	EmptyIsAbsent bool
 }
 
-// Layers returns a schema that asks several, in order, until one knows. Nil ones
-// are skipped.
+// Layers returns a schema that returns the first type found in schemas. It skips nil schemas.
 func Layers(schemas ...Schema) Schema {
 	var known layers
 	for _, s := range schemas {

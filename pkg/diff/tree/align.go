@@ -2,7 +2,7 @@ package tree
 
 import "slices"
 
-// Pair says that item old of one sequence is item new of another.
+// Pair matches item Old of one sequence with item New of another.
 type Pair struct{ Old, New int }
 
 // AlignLines returns which lines of two texts are the same, in order, so that they

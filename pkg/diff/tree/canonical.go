@@ -40,7 +40,7 @@ type canonical struct {
 // slab allocates many small things at once. They stay in memory as long as any of them.
 type slab[T any] struct{ free []T }
 
-// take returns so many zeros.
+// take returns n zero values.
 func (s *slab[T]) take(n int) []T {
 	const size = 128
 	if n > size/4 {

@@ -15,11 +15,10 @@ type Delta struct {
 	OldKeys, NewKeys []string
 }
 
-// Op says what happens to a value.
+// Op is the kind of change of a value.
 type Op uint8
 
-// The operations. Inside is of an object or a list that stays and of which
-// something changes: its children say what.
+// The operations. Inside marks an object or a list that is kept while some of its children change.
 const (
 	Same Op = iota
 	Added
@@ -38,16 +37,15 @@ type Child struct {
 	// Index in the new list, from 0, of an item that was added to a list with
 	// keys, otherwise -1.
 	Index int
-	// Moved tells of an item that stands elsewhere than it did.
+	// Moved is the move of an item whose position in the list changed.
 	Moved Movement
 }
 
-// Movement says where an item of a list stands.
+// Movement is the kind of move of a list item.
 type Movement uint8
 
-// The movements. An item that moved is two children: it is printed as removed
-// where it stood (MovedAway, which is nothing else) and as added where it stands
-// (MovedHere, which has what changed inside).
+// The movements. A moved item has two children: MovedAway, printed as removed at the old position, and
+// MovedHere, printed as added at the new one. Only MovedHere has the changes inside the item.
 const (
 	InPlace Movement = iota
 	MovedHere

@@ -37,7 +37,7 @@ type Node struct {
 	raw map[string]any
 }
 
-// Kind says what a node is.
+// Kind is the JSON type of a node.
 type Kind uint8
 
 // The kinds of nodes. Of a Hidden one nothing is known but whether it equals
@@ -55,7 +55,7 @@ type Field struct {
 	Value *Node
 }
 
-// Kind returns what the node is.
+// Kind returns the kind of the node.
 func (n *Node) Kind() Kind { return n.kind }
 
 // Scalar returns the value of a scalar: nil, bool, string, int64 or float64. Of
@@ -123,7 +123,7 @@ func (n *Node) Strings() []string {
 	return all
 }
 
-// Str returns the value of a string, and nothing of what is none.
+// Str returns the value of a string node, and "" for other nodes.
 func (n *Node) Str() string {
 	if n == nil || n.kind != Scalar {
 		return ""

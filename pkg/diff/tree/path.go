@@ -18,7 +18,7 @@ type Path struct {
 	step string
 }
 
-// Append returns the path of what a step leads to, such as [3] or [name="x"].
+// Append returns the path extended by a step, such as [3] or [name="x"].
 func (p *Path) Append(step string) *Path {
 	return &Path{parent: p, step: step}
 }
@@ -26,14 +26,13 @@ func (p *Path) Append(step string) *Path {
 // Field returns the path of a field.
 func (p *Path) Field(name string) *Path { return p.Append(fieldStep(name)) }
 
-// IsRoot reports whether the path leads to the document itself.
+// IsRoot reports whether the path is that of the document itself.
 func (p *Path) IsRoot() bool { return p.parent == nil }
 
 // pathBytes is about how long a path is at most that is printed.
 const pathBytes = 2048
 
-// String prints the path; of one that is longer than anybody can read, the
-// start and the end.
+// String returns the path as text. It shortens a very long path to its start and end.
 func (p *Path) String() string {
 	var steps []string
 	total := 0

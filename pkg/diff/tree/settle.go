@@ -55,7 +55,7 @@ func (c *Comparer) equalsDefault(value *Node, fallback any) bool {
 // siblings are the fields of an object beside one that has a default.
 type siblings Node
 
-// Value implements schema.Parent. It tells true values, for defaults that depend on them.
+// Value implements schema.Parent. It returns real values, for defaults that depend on them.
 func (s *siblings) Value(field string) any {
 	if s.raw != nil {
 		return s.raw[field]

@@ -31,9 +31,9 @@ type Comparer struct {
 	fallback Node // of equalsDefault
 }
 
-// NewComparer returns a Comparer. A nil redactor hides the content of Secrets and
-// no more. Stop tells that time ran out: whatever is returned after that is to be
-// thrown away.
+// NewComparer returns a Comparer. A nil redactor hides only the content of Secrets. Stop reports that
+// the time is over: results that are returned after that are incomplete, and callers must discard
+// them.
 func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() bool) *Comparer {
 	seed := maphash.MakeSeed()
 	return &Comparer{

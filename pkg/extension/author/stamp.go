@@ -97,7 +97,7 @@ type Problem string
 const (
 	// Missing: no write of the object since Penstock makes stamps.
 	Missing Problem = "Missing"
-	// Unreadable: the annotation is no stamp.
+	// Unreadable: the annotation is not a valid stamp.
 	Unreadable Problem = "Unreadable"
 	// Unsigned: the signature is not ours, or that of a former store.
 	Unsigned Problem = "Unsigned"
@@ -107,7 +107,7 @@ const (
 	OtherContent Problem = "OtherContent"
 )
 
-// Error says why there is no author.
+// Error is the reason why an object has no author.
 type Error struct {
 	Problem Problem
 	// Detail is for people: the found value and the wanted one.

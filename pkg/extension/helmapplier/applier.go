@@ -65,7 +65,7 @@ func (a *Applier) Namespace() string { return a.namespace }
 // Revision is one revision of a release.
 type Revision struct {
 	Version int
-	// Status is that of Helm.
+	// Status is Helm's status of the revision.
 	Status string
 	// Description is Helm's description of it.
 	Description string
@@ -101,7 +101,7 @@ type Wanted struct {
 	Take bool
 }
 
-// History returns the revisions of a release, newest first, also those that cannot be read.
+// History returns the revisions of a release, newest first, including unreadable ones.
 func (a *Applier) History(ctx context.Context, name string) ([]Revision, error) {
 	found, err := a.store(nil).list(ctx, name)
 	if err != nil {

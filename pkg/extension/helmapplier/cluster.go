@@ -253,7 +253,7 @@ func title(info *resource.Info) string {
 	return info.Mapping.GroupVersionKind.Kind + " " + info.Namespace + "/" + info.Name
 }
 
-// run applies what is wanted, and deletes what is not any more.
+// run applies the wanted objects, and deletes those that are no longer wanted.
 func (u *upgrade) run() error {
 	_, err := u.client.Update(u.current, u.target, kube.ClientUpdateOptionServerSideApply(true, true))
 	return err

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// Watch knows which extensions have a release, by one watch of the metadata of its Secrets. It is
-// for the caller that reads releases and writes none: its own writes come to it a moment later.
+// Watch returns the extensions that have a release, from one watch of the metadata of their Secrets.
+// It is for callers that only read releases: a write appears in it a moment later.
 type Watch struct {
 	client    metadata.Interface
 	namespace string
@@ -51,8 +51,8 @@ func (w *Watch) Run(ctx context.Context, changed func()) {
 	w.watch.Run(ctx)
 }
 
-// Releases are those that are stored, by name: true for one of which a Secret does not say that
-// the engine has its objects. An error means that it is not known.
+// Releases returns the stored releases by name. The value is true when a Secret of the release is not
+// marked as taken over by the engine. An error means that the releases are unknown.
 func (w *Watch) Releases() (map[string]bool, error) {
 	secrets, err := w.watch.List()
 	if err != nil {

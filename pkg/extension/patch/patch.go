@@ -175,7 +175,7 @@ func (p *Patch) operationFields() error {
 	return nil
 }
 
-// Applied says which fields of an object a patch has written.
+// Applied lists the fields of an object that a patch has written.
 type Applied struct {
 	// Patch counts from 1.
 	Patch     int      `json:"patch"`

@@ -228,7 +228,7 @@ func (w *writer) deleting(v view) {
 	}
 }
 
-// deleting says what is left of an extension that is being deleted.
+// deleting describes the rest of an extension that is being deleted.
 func deleting(v view) said {
 	message := "the extension is being deleted"
 	if v.leaving > 0 {

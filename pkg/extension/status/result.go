@@ -42,7 +42,7 @@ const (
 	// ClusterExtensionSet.
 	ChangedSinceReview Result = "ChangedSinceReview"
 
-	// AuthorUnknown: nobody has signed the spec as it is.
+	// AuthorUnknown: the current spec has no valid stamp.
 	AuthorUnknown Result = "AuthorUnknown"
 	// Denied: the author, or the ServiceAccount, lacks rights for the revision.
 	Denied Result = "Denied"
@@ -80,7 +80,7 @@ type verdict struct {
 	reason      string
 	// resolved says that the message begins with the resolved bundle, when there is one.
 	resolved bool
-	// person says that nothing changes before somebody acts.
+	// person is true when nothing changes before a user acts.
 	person bool
 }
 

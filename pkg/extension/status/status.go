@@ -54,7 +54,7 @@ func (w *writer) knowsCatalogs(facts Facts) bool {
 	return facts.Outcome.Result == Pending && facts.Upgrades == nil && facts.Deprecations == nil && said != nil && said.ObservedGeneration == w.generation
 }
 
-// Same returns whether two statuses are equal, whatever the time zone.
+// Same reports whether two statuses are equal, whatever their time zones.
 func Same(a, b extension.Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // copied lets conditions be set without a change of the object.
@@ -81,7 +81,8 @@ func (w *writer) setIn(conditions *[]metav1.Condition, kind string, s said) {
 	})
 }
 
-// unknownRevisions says that nothing can be said.
+// unknownRevisions sets Installed and Ready to Unknown, and Progressing to retrying, because the
+// revisions cannot be read.
 func (w *writer) unknownRevisions(err error) {
 	w.set(Installed, said{metav1.ConditionUnknown, ReasonFailed, err.Error()})
 	w.set(Progressing, said{metav1.ConditionTrue, ReasonRetrying, "retrying to get installed bundle"})
@@ -89,8 +90,8 @@ func (w *writer) unknownRevisions(err error) {
 	w.stalled(said{}, false)
 }
 
-// installed says which bundle is. OLM v1 calls it a failure when nothing is installed and
-// nothing is on its way, or when what is on its way meets errors.
+// installed sets the condition Installed. As in OLM v1, it is a failure when nothing is installed and
+// nothing is being rolled out, or when the rollout has errors.
 func (w *writer) installed(v view, outcome Outcome) {
 	w.status.Install = nil
 	if v.installed != nil {

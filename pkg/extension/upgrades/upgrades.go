@@ -17,7 +17,7 @@ import (
 // MaxBlocked bounds the listed versions that Penstock does not install.
 const MaxBlocked = 10
 
-// longestWhy bounds what is said of one of them, in bytes: catalogs come from others.
+// longestWhy bounds the reason of one version, in bytes, because catalogs are foreign input.
 const longestWhy = 500
 
 // Upgrades has the catalogs' versions for an extension. Versions are empty where there is none.
@@ -38,7 +38,7 @@ type Upgrades struct {
 	// ones.
 	Blocked     []Blocked `json:"blocked,omitempty"`
 	BlockedMore int       `json:"blockedMore,omitempty"`
-	// None says why the spec leads to no version; empty otherwise.
+	// None is the reason why the spec allows no version; empty otherwise.
 	None string `json:"none,omitempty"`
 }
 
@@ -98,10 +98,10 @@ func causes() []causeRules {
 	}
 }
 
-// Available returns whether there is a newer version than the installed one, allowed or not.
+// Available reports whether there is a newer version than the installed one, allowed or not.
 func (u *Upgrades) Available() bool { return u.Comes() || len(u.Blocked) > 0 }
 
-// Comes returns whether the spec leads to another version than the installed one.
+// Comes reports whether the spec allows another version than the installed one.
 func (u *Upgrades) Comes() bool { return u.Allowed != "" && u.Allowed != u.Installed }
 
 // Request returns an extension's request to the catalogs; installed is nil when nothing is

@@ -143,7 +143,7 @@ func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.Error
 	return errs
 }
 
-// warn tells the requester what is valid and hardly meant.
+// warn warns the requester of valid content that is probably a mistake.
 func warn(ctx context.Context, objects []manifest.Object) {
 	var warnings []string
 	for _, inversion := range release.Inversions(objects) {

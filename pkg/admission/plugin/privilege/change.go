@@ -281,7 +281,7 @@ func listed(revision *olm.ClusterExtensionRevision, annotation string) []string 
 	return names
 }
 
-// newly returns what was not there before.
+// newly returns the names that are not in before.
 func newly(names, before []string) []string {
 	known := map[string]bool{}
 	for _, name := range before {

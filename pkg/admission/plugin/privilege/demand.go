@@ -19,7 +19,7 @@ import (
 // demand has the rights that a change needs.
 type demand struct {
 	change change
-	// asks are rights that are all needed, whatever the objects are.
+	// asks are rights that are needed regardless of the objects.
 	asks []ask
 	// effects are the effects on objects, in the order of the checks.
 	effects []effect
@@ -232,7 +232,7 @@ func (d *demand) acknowledge(definitions []string) {
 	}
 }
 
-// rightsOf returns what there is to be asked.
+// rightsOf returns the rights of the asks.
 func rightsOf(asks []ask) []authz.Right {
 	var rights []authz.Right
 	for _, a := range asks {

@@ -252,7 +252,7 @@ func rightOf(atom rbacv1.PolicyRule, namespace string) authz.Right {
 	return needed
 }
 
-// tooManyError says that nobody will be asked about so many rights.
+// tooManyError reports that a request needs more rights than are checked.
 type tooManyError struct{}
 
 func (*tooManyError) Error() string {

@@ -85,7 +85,7 @@ func (i *inquiry) ask(ctx context.Context, question authz.Right) (bool, error) {
 	}
 }
 
-// may tells what was found out; what was not asked is not allowed.
+// may reports whether a right is known to be allowed. A right that was not checked is not.
 func (i *inquiry) may(question authz.Right) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -98,7 +98,7 @@ func (i *inquiry) count() int {
 	return i.asked
 }
 
-// unansweredError says that the cluster could not be asked.
+// unansweredError reports that the cluster did not answer.
 type unansweredError struct {
 	question authz.Right
 	cause    error

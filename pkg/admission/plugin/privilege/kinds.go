@@ -28,10 +28,10 @@ type served struct {
 
 // kinds knows the resources of kinds, as the cluster is now, for one request.
 type kinds struct {
-	// asked are the group versions that the cluster was asked about.
+	// asked are the group versions that were requested from the cluster.
 	asked   map[schema.GroupVersion]bool
 	cluster map[schema.GroupVersionKind]served
-	// brought are the kinds that come with the revision.
+	// brought are the kinds that the revision itself defines.
 	brought map[schema.GroupVersionKind]served
 	// versions of groups that the cluster has; nil while nobody had to know.
 	versions map[string][]schema.GroupVersion

@@ -55,11 +55,11 @@ type Deps struct {
 	// requesters need the right to use it, and no other (see right.Use). For revisions that
 	// name one themselves it is that.
 	Target string
-	// Kinds knows the resources of that cluster.
+	// Kinds returns the resources of that cluster.
 	Kinds Kinds
-	// Roles knows its roles.
+	// Roles reads the roles of that cluster.
 	Roles Roles
-	// Chains knows what is stored.
+	// Chains reads the stored chains.
 	Chains Chains
 	// Metrics counts decisions; nil counts nothing.
 	Metrics *Metrics

@@ -56,7 +56,7 @@ func (s *search) run(ctx context.Context) error {
 // refused is true when something is missing, so that only the list of it can get longer.
 func (s *search) refused() bool { return len(s.lacking) > 0 }
 
-// ask asks about rights and notes the refusals.
+// ask checks rights and records the denied ones.
 func (s *search) ask(ctx context.Context, asks []ask) error {
 	for len(asks) > 0 {
 		if s.refused() && (s.left <= 0 || len(inWords(s.lacking)) > maxMissing) {

@@ -24,11 +24,11 @@ type Stamps struct {
 	// Key returns the key of the store, or why there is none now.
 	Key func() (author.Key, error)
 	Now func() time.Time
-	// ForOthers tells the users who write what somebody else asked for, with rights that these
-	// cannot have: those of Penstock. They are nobody's author. Nil tells none.
+	// ForOthers reports the users who write on behalf of others, with Penstock's rights that those
+	// others lack. Such a user never becomes an author. A nil function reports none.
 	ForOthers func(username string) bool
-	// Brings tells the user who may bring the stamp of another author, signed for what is written. Nil
-	// tells none.
+	// Brings reports the user who may bring the stamp of another author, signed for the written
+	// content. A nil function reports none.
 	Brings func(username string) bool
 }
 

@@ -22,7 +22,7 @@ import (
 type Write struct {
 	// Object is as it shall be, and Old as it is; nil for a creation.
 	Object, Old *unstructured.Unstructured
-	// ForOthers is true if the user writes what somebody else asked for.
+	// ForOthers is true if the user writes on behalf of another user.
 	ForOthers bool
 	// Brings is true if the user may bring the stamp of another author.
 	Brings bool

@@ -24,10 +24,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// Webhooks are those of ClusterExtensions. Key returns the key of the store, or why there is
-// none now; forOthers tells users who cannot write any; penstock tells the user of this process, who
-// alone writes the children of ClusterExtensionSets; all lists the extensions that there are;
-// rights asks the host.
+// Webhooks returns the webhooks of ClusterExtensions. Key returns the key of the store, or an error
+// while it is unavailable. forOthers reports users who write on behalf of others. penstock reports the
+// user of this process; only that user writes the children of ClusterExtensionSets. all lists the
+// extensions, and rights checks rights at the host.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, penstock func(username string) bool, all Extensions, rights Rights) []webhook.Webhook {
 	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers, Brings: penstock}
 	return []webhook.Webhook{
@@ -118,7 +118,7 @@ func drift(w *authored.Write, now time.Time) field.ErrorList {
 	return nil
 }
 
-// validate says which annotations mean nothing.
+// validate returns an error for each invalid annotation.
 func validate(w *authored.Write) field.ErrorList {
 	var old map[string]string
 	if w.Old != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/order"
 )
 
-// Extensions lists all ClusterExtensions of the host. The order between them is no boundary: a write
-// goes on when they cannot be listed.
+// Extensions lists all ClusterExtensions of the host. The order between them is no security boundary:
+// a write is allowed when they cannot be listed.
 type Extensions func(ctx context.Context) ([]order.Extension, error)
 
 // cycle refuses requirements by which an extension would wait for itself. Two writes at the same

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/values"
 )
 
-// Rights asks the host whether a user has a right.
+// Rights checks at the host whether a user has a right.
 type Rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }

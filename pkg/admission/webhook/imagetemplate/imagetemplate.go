@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 )
 
-// Access asks the host.
+// Access finds objects and checks rights at the host.
 type Access interface {
 	// Find returns where an object is.
 	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
