@@ -144,7 +144,7 @@ func (a *Adopter) missing(ctx context.Context, request Request, selector metav1.
 	return fmt.Errorf("there is no Helm release %s: no Secret of type %s in namespace %s has the label name=%s", request, helm.SecretType, request.Namespace, request.Release)
 }
 
-// inNamespace asks the cluster for the scope of a kind.
+// inNamespace returns a function that reads the scope of a kind from the cluster.
 func (a *Adopter) inNamespace(ctx context.Context) helm.InNamespace {
 	return func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
 		mapping, err := a.target.Served(ctx, kind)

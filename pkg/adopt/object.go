@@ -46,7 +46,8 @@ const (
 type Object struct {
 	manifest.ID
 	State State
-	// Detail says what differs, whose it is, or why it is not known; of values nothing.
+	// Detail names the differing fields, the owner, or the reason why the state is unknown. It
+	// contains no values.
 	Detail string
 	// Served is the apiVersion in which the object exists, when the cluster no longer serves that of the
 	// release; otherwise empty.
@@ -157,7 +158,8 @@ func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest
 
 func managerOf(extension string) string { return v1alpha1.FieldManagerPrefix + extension }
 
-// owner says whose an object is, if that is known not to be who installed it.
+// owner returns the state and the owner of an object that is known to have another owner than the
+// installation.
 func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {
 	switch chain := live.GetLabels()[v1alpha1.ChainLabel]; {
 	case chain == t.extension && managedfields.ApplyOf(live.GetManagedFields(), managerOf(chain)) != nil:
@@ -179,7 +181,8 @@ func controlled(live *unstructured.Unstructured) (State, string) {
 	return "", ""
 }
 
-// belongsElsewhere is for objects of a release of Helm: none has a controller.
+// belongsElsewhere returns the state and the owner of an object of a Helm release that has another
+// owner. Helm sets no controller reference.
 func (r Request) belongsElsewhere(live *unstructured.Unstructured) (State, string) {
 	if state, detail := controlled(live); state != "" {
 		return state, detail

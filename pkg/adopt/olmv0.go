@@ -253,7 +253,7 @@ func (p *OLMv0Plan) Obstacles() []string {
 	return found
 }
 
-// CheckOLMv0 asks the servers whether they would accept the plan. Nothing is stored.
+// CheckOLMv0 sends the plan to the servers as a dry run. Nothing is stored.
 func (a *Adopter) CheckOLMv0(ctx context.Context, plan *OLMv0Plan) error {
 	if plan.CSV == "" {
 		return nil

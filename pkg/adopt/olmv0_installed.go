@@ -104,7 +104,8 @@ func (a *Adopter) sharedWith(ctx context.Context, csv *olmv0.ClusterServiceVersi
 	return shared(csv, others)
 }
 
-// shared says which definition a ClusterServiceVersion owns together with others, and what helps.
+// shared returns an error that names a definition which several ClusterServiceVersions own, and the
+// remedy.
 func shared(csv *olmv0.ClusterServiceVersion, others []olmv0.ClusterServiceVersion) error {
 	for _, api := range csv.Owned() {
 		var names, commands []string

@@ -201,7 +201,7 @@ func (p *OLMv1Plan) Differences() int {
 	return differences
 }
 
-// CheckOLMv1 asks the server whether it would accept the plan. Nothing is stored.
+// CheckOLMv1 sends the plan to the server as a dry run. Nothing is stored.
 func (a *Adopter) CheckOLMv1(ctx context.Context, plan *OLMv1Plan) error {
 	if plan.From == "" || plan.Known {
 		return nil

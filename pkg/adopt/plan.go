@@ -137,7 +137,7 @@ func (a *Adopter) usedBefore(ctx context.Context, extension string) error {
 	return spent(extension)
 }
 
-// spent says that a name cannot be used.
+// spent returns the error for a name that cannot be used again.
 func spent(extension string) error {
 	return fmt.Errorf("there was an extension %[1]s, and its numbers are used up: give the new one another name with --extension, or have an administrator delete its history: kubectl delete revisionhistory %[1]s", extension)
 }
@@ -208,7 +208,7 @@ func leftOut(of helm.Release, needed bool, err error) string {
 	return fmt.Sprintf("revision %d of Helm is %s and is left out: %s", of.Version, of.Info.Status, err)
 }
 
-// unreadableError says that the record of a revision has no manifests that a revision can have.
+// unreadableError reports that the record of a release has no valid manifests.
 type unreadableError struct{ err error }
 
 // Error implements error.

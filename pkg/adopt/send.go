@@ -52,8 +52,8 @@ func (p *Plan) Obstacles() []string {
 	return found
 }
 
-// Check asks the server whether it would accept the plan: whether the caller has the rights,
-// and whether policies allow it. Nothing is stored.
+// Check sends the plan to the server as a dry run, which checks the caller's rights and the policies.
+// Nothing is stored.
 func (a *Adopter) Check(ctx context.Context, plan *Plan) error {
 	_, err := a.send(ctx, plan, true)
 	return err
@@ -164,8 +164,8 @@ func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, e
 	return revision.Name, err
 }
 
-// mark says on the Secret of the release which extension has it, and on every revision
-// which revision of Helm was taken into account.
+// mark records the extension on the Secret of the release, and the adopted revision of Helm on every
+// revision.
 func (a *Adopter) mark(ctx context.Context, plan *Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {

@@ -30,10 +30,11 @@ type Taken struct {
 	highest int64
 	// owners of the revisions.
 	owners []archive.Owner
-	// foreign says whose an object is when it is somebody else's than the installation's.
+	// foreign returns the state and the owner of an object that has another owner than the
+	// installation.
 	foreign func(*unstructured.Unstructured) (State, string)
-	// again compares objects that are the extension's, too: they may have been changed by
-	// who installed them.
+	// again also compares objects that the extension has already, because the installer may have
+	// changed them.
 	again   bool
 	archive []byte
 }

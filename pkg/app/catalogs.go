@@ -195,7 +195,7 @@ func (c *Catalogs) Prepare(ctx context.Context, with server.Surroundings, listen
 	return run.run, nil
 }
 
-// options are those of the controller, as far as no request and no disk is needed for them.
+// options returns the options of the controller that need neither requests nor the disk.
 func (c *Catalogs) options(with server.Surroundings) (catalog.Options, kubernetes.Interface, error) {
 	config := with.Host("catalogs")
 	catalogs, err := dynamic.NewForConfig(config)
@@ -255,7 +255,8 @@ func (c *Catalogs) Controller() leadership.Controller {
 	}}
 }
 
-// lead lets whatever controller there is write.
+// lead runs the current controller as the leader. After a change of the controller, it runs the new
+// one.
 func (c *Catalogs) lead(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.mu.Lock()

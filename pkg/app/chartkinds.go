@@ -105,7 +105,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	}, nil
 }
 
-// charts are those in registries.
+// charts reads charts from registries.
 type charts struct{ images catalogImages }
 
 // Chart implements chartkind.Charts.

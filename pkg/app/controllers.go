@@ -176,7 +176,7 @@ func recorder(ctx context.Context, term leadership.Term, requests *targetclient.
 	return recorderTo(ctx, term, &typedcorev1.EventSinkImpl{Interface: events}), nil
 }
 
-// hostEvents are those of the host, with requests that are counted.
+// hostEvents returns the client for events of the host. It counts its requests.
 func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcorev1.EventInterface, error) {
 	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, targetclient.Event))
 	if err != nil {

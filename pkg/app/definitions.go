@@ -101,7 +101,8 @@ func (r *definitionReader) OperatorConditions(ctx context.Context, secret string
 	return all, nil
 }
 
-// client is for the cluster that a Secret leads to, and for that of extensions which name none.
+// client returns the client of the cluster of a Secret, and of the extensions' own cluster for no
+// Secret.
 func (r *definitionReader) client(ctx context.Context, secret string) (dynamic.Interface, error) {
 	if secret == "" {
 		return r.usual, nil
@@ -161,8 +162,8 @@ func (r *definitionReader) version(ctx context.Context, secret string) (string, 
 	return clusterversion.Effective(found), nil
 }
 
-// configFor is for clients of the cluster that a Secret leads to, and of that of extensions which
-// name none.
+// configFor returns the configuration for the cluster of a Secret, and for the extensions' own cluster
+// without a Secret.
 func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.here, nil

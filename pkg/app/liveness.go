@@ -12,7 +12,7 @@ import (
 // largest revision takes one to two minutes, and throttling adds some.
 const longestPass = 10 * time.Minute
 
-// passes tells which pass has been running for longest, as *chain.Passes does.
+// passes returns the longest-running pass. *chain.Passes implements it.
 type passes interface {
 	Oldest() (chain string, since time.Time)
 }

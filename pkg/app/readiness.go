@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// errNoPool is for a program whose controllers were not made.
+// errNoPool is the error of a program without controllers.
 var errNoPool = errors.New("this replica renders no packages")
 
 // RenderPackage implements upgradereadiness.Render, in the pool that the controllers use.

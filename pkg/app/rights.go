@@ -22,9 +22,8 @@ type rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// recentRights asks about the rights of others, and believes an answer that allowed something for
-// a while. Equal questions at the same time share one answer. It is for requests to the API in
-// their name right after the answer.
+// recentRights checks the rights of users, and caches "allowed" answers for a while. Equal checks at
+// the same time share one answer. Use it only before requests to the API in the user's name.
 type recentRights struct {
 	rights
 	asking  *singleflight.Group

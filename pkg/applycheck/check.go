@@ -28,11 +28,11 @@ type Refusal struct {
 	Unsure bool
 }
 
-// Check says which of some objects server-side apply would refuse when they are rolled out
-// together. Types come from definitions among the objects, then from Kubernetes, then from
-// the cluster; nil is no cluster. A finding by the types of Kubernetes counts only when the
-// cluster's agree, as it may be of another version. Kinds of which nobody knows the type
-// are not checked. Asking the cluster ends with the first answer that does not come.
+// Check returns the objects that server-side apply would refuse when they are rolled out together.
+// Types come from definitions among the objects, then from Kubernetes, then from the cluster; a nil
+// cluster has none. A finding by the types of Kubernetes counts only when the cluster agrees, because
+// its version may differ. Kinds of unknown type are not checked. After the first request without an
+// answer, the cluster is not asked again.
 func Check(ctx context.Context, builtin *BuiltinTypes, cluster Cluster, objects []manifest.Object) ([]Refusal, error) {
 	c := &check{builtin: builtin, definitions: NewDefinitions(builtin, objects), cluster: cluster, asked: map[runtimeschema.GroupVersion]bool{}}
 	var refusals []Refusal
@@ -91,7 +91,7 @@ func (c *check) object(ctx context.Context, object *manifest.Object) (Refusal, e
 	return Refusal{Findings: findings}, err
 }
 
-// ask asks the cluster for a type; nil is that it has none, or does not say.
+// ask requests a type from the cluster; nil means that the cluster has none or does not answer.
 func (c *check) ask(ctx context.Context, kind runtimeschema.GroupVersionKind, fresh bool) *Type {
 	version := kind.GroupVersion()
 	if c.cluster == nil || !c.asked[version] && len(c.asked) >= maxAsked {

@@ -107,7 +107,7 @@ func (f *foresight) served(ctx context.Context, object *manifest.Object, notes *
 	return false
 }
 
-// isStable tells of a version that every cluster has switched on.
+// isStable reports whether a version is stable. Clusters enable stable versions by default.
 func isStable(version string) bool {
 	return !strings.Contains(version, "alpha") && !strings.Contains(version, "beta")
 }

@@ -95,7 +95,7 @@ func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 }
 
 // keep returns the index of the kept item and a description of the repair. The description is empty
-// when the meaning depends on the server.
+// when removing an item could change the meaning.
 func (g *repeats) keep(items []any, asHelm bool) (kept int, problem string) {
 	first, last := g.indexes[0], g.indexes[len(g.indexes)-1]
 	equal := true
@@ -131,8 +131,8 @@ func normal(element string, item any) any {
 	return port
 }
 
-// mayBeAbsent tells of a variable that the kubelet passes over when its source is absent:
-// an earlier one of its name would count then.
+// mayBeAbsent reports whether the kubelet skips a variable when its source is absent. Then an earlier
+// variable of the name counts.
 func mayBeAbsent(variable map[string]any) bool {
 	from, _ := variable["valueFrom"].(map[string]any)
 	for _, source := range from {

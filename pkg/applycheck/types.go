@@ -59,8 +59,8 @@ func (t *Type) walk(object map[string]any, duplicates func(list Path, element st
 	return findings
 }
 
-// BuiltinTypes are those of Kubernetes itself, in the version of the libraries that this
-// program is built with. They may be used by several goroutines.
+// BuiltinTypes are the types of Kubernetes, in the version of the libraries of this program. They are
+// safe for concurrent use.
 type BuiltinTypes struct {
 	kubernetes, extensions *smdschema.Schema
 	metadata               *Type

@@ -47,8 +47,8 @@ func (d *decoder) check(object *manifest.Object, findings *Findings) {
 	}
 }
 
-// undecodable says why an object is none of its kind. Of a Secret it says no more than
-// that: decoders like to quote what they cannot read.
+// undecodable returns the reason why an object does not match its kind. For a Secret the reason has no
+// detail, because decoders quote what they cannot read.
 func undecodable(id manifest.ID, err error) string {
 	if id.IsSecret() {
 		return "it cannot be read as a Secret: the values of data are base64, those of stringData text"

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// walk goes through an object with its type, as the validation of the library does that
-// kube-apiserver merges with (structured-merge-diff, typed/validate.go). That one names
-// neither the places of duplicates nor keeps values out of its messages.
+// walk visits an object with its type, like the validation of the library with which kube-apiserver
+// merges (structured-merge-diff, typed/validate.go). Unlike the library, it reports the positions of
+// duplicates and keeps values out of messages.
 type walk struct {
 	schema   *smdschema.Schema
 	path     Path
@@ -57,7 +57,7 @@ func (w *walk) value(ref smdschema.TypeRef, value any) {
 	w.found(WrongType, "is "+manifest.TypeName(value)+", want "+wanted(atom))
 }
 
-// isUntyped tells of the types that take anything.
+// isUntyped reports whether a type accepts any value.
 func isUntyped(ref smdschema.TypeRef) bool {
 	return ref.NamedType != nil && strings.HasPrefix(*ref.NamedType, "__untyped_")
 }
@@ -77,8 +77,7 @@ func (w *walk) scalar(kind smdschema.Scalar, value any) {
 	}
 }
 
-// hint says what to do about values that YAML reads as something else than their author
-// meant.
+// hint returns advice about values that YAML reads in another type than their author meant.
 func hint(kind smdschema.Scalar, value any) string {
 	_, isText := value.(string)
 	switch {

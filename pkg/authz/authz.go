@@ -32,7 +32,7 @@ func On(resource schema.GroupVersionResource, verb, namespace, name string) Righ
 	return Right{Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: namespace, Name: name}
 }
 
-// String is for people: "create deployments.apps lighthouse/web".
+// String returns the right as text: "create deployments.apps lighthouse/web".
 func (r Right) String() string {
 	if r.Path != "" {
 		return r.Verb + " " + r.Path
@@ -67,7 +67,7 @@ func (r Right) Of(who user.Info) authorizer.AttributesRecord {
 	}
 }
 
-// Attributes are for an access review of a right that is not one on a path.
+// Attributes returns the attributes for an access review. The right must not be one on a path.
 func (r Right) Attributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
 		Verb: r.Verb, Group: r.Group, Version: r.version(), Resource: r.Resource,

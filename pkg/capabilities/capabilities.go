@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// Read asks a cluster for its version and for everything that it serves. Nothing is cached: a chart
-// is rendered for the cluster as it is now.
+// Read requests a cluster's version and all served resources. It caches nothing, because a chart is
+// rendered for the current cluster.
 func Read(ctx context.Context, config *rest.Config) (*template.Capabilities, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	MaxNotes = 1024
 )
 
-// pathPattern is that of paths: names with dots between them.
+// pathPattern matches paths: names with dots between them.
 var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // Validate returns the errors of a ChartKind, except those of expressions, which package mapping

@@ -76,7 +76,7 @@ func (g *gate) around(next http.Handler) http.Handler {
 	})
 }
 
-// headers are those of all answers. There is none of CORS: no other origin may read anything.
+// headers sets the headers of all answers. Without CORS headers, no other origin may read an answer.
 func (g *gate) headers(h http.Header, api bool) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -91,8 +91,8 @@ func (g *gate) headers(h http.Header, api bool) {
 	h.Set("Content-Security-Policy", g.policy)
 }
 
-// refuse says why a request is not answered, or nil. The order matters: before the key is
-// looked at, the request comes from a page of ours.
+// refuse returns the reason to refuse a request, or nil. The order matters: the origin is checked
+// before the key.
 func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 	if !slices.Contains(g.hosts, r.Host) {
 		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Host", Message: "this is not the address of the console"}

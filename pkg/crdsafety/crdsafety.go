@@ -186,7 +186,7 @@ func (c *Checker) Check(live, next *apiextensionsv1.CustomResourceDefinition) ([
 	return warnings, &Error{Name: next.Name, Findings: refused, Advice: storedAdvice(refused, live, next)}
 }
 
-// storedAdvice says how a stored version can be removed, when that is all that is refused.
+// storedAdvice returns the steps to remove a stored version, when that is the only refusal.
 func storedAdvice(refused []Finding, live, next *apiextensionsv1.CustomResourceDefinition) string {
 	if slices.ContainsFunc(refused, func(one Finding) bool { return one.Check != "storedVersionRemoval" }) {
 		return ""

@@ -19,9 +19,9 @@ import (
 // longestValue is in bytes, of a value in a message.
 const longestValue = 80
 
-// compareVersions looks at every property of one schema. A property that the other one does not have is
-// reported by the check for removed fields when it is the same version; between versions it
-// counts as a schema that says nothing.
+// compareVersions compares every property of one schema with another. Within one version, the check
+// for removed fields reports a missing property. Between versions, a missing property counts as an
+// empty schema.
 func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomResourceDefinitionVersion, absent bool) []Finding {
 	before, after := flatten(from.Schema.OpenAPIV3Schema), flatten(to.Schema.OpenAPIV3Schema)
 	var found []Finding
@@ -96,9 +96,9 @@ func shown(fields map[string]json.RawMessage, name string) string {
 	return "none"
 }
 
-// compareServed looks at versions that are served at the same time and not converted by a
-// webhook: an object that is written in one must be readable in the other. A finding that holds in
-// the cluster already is not reported again.
+// compareServed compares versions that are served at the same time without a conversion webhook. An
+// object written in one version must be readable in the other. Findings that already hold in the
+// cluster are left out.
 func (c *Checker) compareServed(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
 	if next.Spec.Conversion != nil && next.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
 		return nil

@@ -30,7 +30,7 @@ func place(version, property string) string {
 	return version + ": " + property + " "
 }
 
-// ofDefinition says what a check of whole definitions found.
+// ofDefinition describes a finding about a whole definition.
 func ofDefinition(finding Finding, live, next *apiextensionsv1.CustomResourceDefinition) string {
 	switch finding.Check {
 	case "scope":
@@ -53,7 +53,7 @@ func ofDefinition(finding Finding, live, next *apiextensionsv1.CustomResourceDef
 	return finding.Message
 }
 
-// ofProperty says what a check of one property found.
+// ofProperty describes a finding about one property.
 func ofProperty(finding Finding, before, after *apiextensionsv1.JSONSchemaProps) string {
 	at := place(finding.Version, finding.Property)
 	switch finding.Check {

@@ -195,8 +195,8 @@ func (e *edits) keyName() string {
 	return ""
 }
 
-// findItem finds [a=1,b="x"], or the value of [="x"]. A key that an item does
-// not state may be implied.
+// findItem returns the index of the item with the keys of a step, such as [a=1,b="x"], or with the
+// value of [="x"]. An item may omit a key that has a default.
 func findItem(t difftest.TB, list []any, step string) int {
 	rest := strings.TrimPrefix(step, "[")
 	want := map[string]any{}

@@ -36,8 +36,8 @@ func isTemplate(id manifest.ID, path string) bool {
 // maxLabelBytes is the largest value of a label that is shown in one line with others.
 const maxLabelBytes = 128
 
-// onlyLabels says which version labels change, empty when anything else of the object changes too, or
-// when what is said about the object is more than information. labels are those that nothing selects by.
+// onlyLabels describes the change of version labels. It is empty when another part of the object
+// changes, or when a note is more than information. labels are the labels that no selector uses.
 func onlyLabels(change *Change, labels []string) string {
 	if len(labels) == 0 {
 		return ""

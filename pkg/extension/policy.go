@@ -222,7 +222,7 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 	return 0, field.Invalid(path, value, "it must be a number of "+unit+" from 0 to "+strconv.Itoa(int(most))+`, such as "30"`)
 }
 
-// annotationNames are those that people set.
+// annotationNames returns the annotations that users set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, MetricChecksAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,

@@ -152,7 +152,7 @@ func words() map[fleet.WaitReason]string {
 	}
 }
 
-// message says for whom a rollout waits.
+// message names the users or clusters for which a rollout waits.
 func message(name string, report fleet.Report) string {
 	var lines []string
 	for _, wait := range report.Waits {

@@ -186,8 +186,8 @@ func TestHandlerFlood(t *testing.T) {
 	}
 }
 
-// Nobody takes the room that others need, however much of their bodies comes. Small
-// reviews, as nearly all are, need none. Taken memory is given back.
+// TestHandlerShares proves that no sender takes the memory that other senders need. Small reviews, as
+// most are, need none. The memory is released with each answer.
 func TestHandlerShares(t *testing.T) {
 	handler := guard()
 	large := good + strings.Repeat(" ", 3<<20)

@@ -27,7 +27,7 @@ type Effect struct {
 	Stuck bool `json:"stuck,omitempty"`
 }
 
-// effects asks the resolver the same questions of both catalogs.
+// effects compares the resolutions of the same requests in both catalogs.
 func effects(name string, before, after *fbc.Config) []Effect {
 	out := effectsOf(name, "", before, after)
 	for _, channel := range append(missing(channels(before), channels(after)), shared(before, after)...) {
@@ -112,7 +112,7 @@ func sameGraph(a, b *fbc.Config) bool {
 	return slices.Equal(seen(a), seen(b))
 }
 
-// seen lists what the resolver looks at.
+// seen lists the facts that the resolver considers: entries of channels, bundles and deprecations.
 func seen(config *fbc.Config) []string {
 	var out []string
 	for i := range config.Channels {

@@ -80,7 +80,7 @@ func readIgnore(root fs.FS, name string) (*ignore.GitIgnore, error) {
 	return ignore.CompileIgnoreLines(lines...), nil
 }
 
-// ignored asks the rules of all folders above, of which the deepest counts.
+// ignored reports whether the rules of the parent folders exclude a file. The deepest rule wins.
 func ignored(rules map[string]*ignore.GitIgnore, name string) bool {
 	verdict := false
 	for folder, rest := ".", name; rest != ""; {

@@ -55,7 +55,7 @@ func (d *jsonDocuments) next() ([]byte, int, error) {
 	return d.buffer, begin, checkValues(d.buffer)
 }
 
-// errYAML says that a document behind --- is no JSON object: the rest of the stream is YAML.
+// errYAML reports that a document after --- is no JSON object. The rest of the stream is YAML.
 var errYAML = errors.New("the rest is YAML")
 
 // skipSpace leads to the next object. A line --- may separate JSON objects, too: YAML

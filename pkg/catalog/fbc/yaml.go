@@ -121,7 +121,7 @@ func separator(line []byte) (behind []byte, is bool) {
 	return behind, true
 }
 
-// moved says in which line of the file YAML is wrong: its reader counts within the document.
+// moved converts the line of a YAML error from one within the document to one within the file.
 func moved(err error, begin int) (int, error) {
 	parts := regexp.MustCompile(`(?s)^.*yaml: line (\d+): (.*)$`).FindStringSubmatch(err.Error())
 	if parts == nil {

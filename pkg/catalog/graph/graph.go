@@ -239,7 +239,7 @@ type Paths struct {
 	cameFrom map[string]string
 }
 
-// reach looks for paths, until one of them leads to a bundle, "" for all.
+// reach searches for paths until one reaches a bundle; "" searches for all.
 func (g *Graph) reach(from Installed, until string) *Paths {
 	found := &Paths{from: from.Name, cameBy: map[string]Upgrade{}, cameFrom: map[string]string{}}
 	known := map[string]bool{from.Name: true}

@@ -85,7 +85,7 @@ func (g *Graph) edges(to entry) []Edge {
 	return out
 }
 
-// channels are those that count, sorted.
+// channels returns the selected channels, sorted.
 func (g *Graph) channels() []string {
 	seen := map[string]bool{}
 	for _, list := range g.entries {
@@ -148,7 +148,7 @@ func (g *Graph) channelText(to io.Writer, name string, isDefault bool, entries [
 	return table.Flush()
 }
 
-// sortedEntries are those of each channel, the highest version first.
+// sortedEntries returns the entries of each channel, the highest version first.
 func (g *Graph) sortedEntries() map[string][]entry {
 	out := map[string][]entry{}
 	for _, list := range g.entries {
@@ -168,7 +168,7 @@ func (g *Graph) sortedEntries() map[string][]entry {
 	return out
 }
 
-// describe says of what a bundle is an upgrade, and what else is to be known of it.
+// describe returns the upgrades that a bundle offers, and remarks about it.
 func (g *Graph) describe(one entry) []string {
 	parts := g.upgradeOf(one)
 	switch node := g.bundles[one.Name]; {

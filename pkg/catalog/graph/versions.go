@@ -145,7 +145,7 @@ func dependency(property fbc.Property) string {
 	return property.Type
 }
 
-// unsupportedCSV looks at what the index keeps of the CSV, too.
+// unsupportedCSV also checks the part of the CSV that the index keeps.
 func unsupportedCSV(metadata json.RawMessage) []string {
 	var csv struct {
 		InstallModes []struct {

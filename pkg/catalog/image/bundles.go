@@ -79,7 +79,8 @@ func (o *session) refusedBy(ctx context.Context, err error, instance digest.Dige
 	return refused
 }
 
-// signersOf asks the mirrors and the registry for bundles, until those of one satisfy the rules.
+// signersOf requests bundles from the mirrors and the registry, until those of one source satisfy the
+// rules.
 func (o *session) signersOf(ctx context.Context, of digest.Digest) (signers []string, err error) {
 	var reasons []error
 	err = o.eachSource(func(client *referrersClient) (bool, error) {
@@ -143,7 +144,7 @@ func (c *referrersClient) artifact(ctx context.Context, of digest.Digest) ([]byt
 	return c.content(ctx, "blobs/", found.Layers[0].Digest, "*/*")
 }
 
-// content has the digest that was asked for.
+// content returns content and verifies that it has the requested digest.
 func (c *referrersClient) content(ctx context.Context, path string, of digest.Digest, mediaType string) ([]byte, error) {
 	if err := of.Validate(); err != nil {
 		return nil, fmt.Errorf("the digest %q of a referrer: %w", shortened(of.String()), err)

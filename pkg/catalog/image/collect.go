@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Collect removes the images whose digest is not named, except those that are open or on
-// their way in, here or in another process.
+// Collect removes the images whose digest is not listed. It keeps images that any process has open or
+// is pulling.
 func (s *Store) Collect(digests []string) error {
 	keep := map[string]bool{}
 	for _, digest := range digests {
@@ -29,8 +29,7 @@ func (s *Store) CollectUnused(since time.Time) error {
 	})
 }
 
-// collect removes what is not kept. A process that crashed leaves half-pulled images behind,
-// which are removed, too.
+// collect removes the images for which keep is false, and incomplete images that a crash left.
 func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 	found, err := os.ReadDir(s.root)
 	if err != nil {

@@ -51,7 +51,7 @@ const (
 	chartProvenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 )
 
-// contents says what an image is, which folders of it are kept, and which is read.
+// contents returns the kind of an image, the folders to keep, and the folder to read.
 func contents(labels map[string]string, limits Limits) (kind Kind, keep []string, root string, err error) {
 	u := &unpacker{limits: limits}
 	folder := func(label string) string {

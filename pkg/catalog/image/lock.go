@@ -85,7 +85,7 @@ func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pull
 	return p, nil
 }
 
-// lockHere waits for others in this process.
+// lockHere locks the digest within this process, after waiting for other users of it.
 func (s *Store) lockHere(ctx context.Context, digest string) (free func(), err error) {
 	for {
 		s.mu.Lock()

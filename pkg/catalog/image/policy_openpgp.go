@@ -17,9 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// checkSignatures asks a policy (containers-policy.json) whether an image may be used, and
-// returns who signed it.
-// OpenPGP is pure Go, by the build tag containers_image_openpgp.
+// checkSignatures checks an image against a policy (containers-policy.json), and returns its signers.
+// The build tag containers_image_openpgp selects OpenPGP in pure Go.
 func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedImage) (*signer.Record, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *Store) pull(ctx context.Context, o *session, p *pulling, named referenc
 	return s.keep(ctx, folder, r, named, asked, check)
 }
 
-// explained says why all of an image was unpacked: it may be an image of something else.
+// explained adds the reason why the whole image was unpacked: it may be another kind of image.
 func explained(err error, keep []string) error {
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Path != "" && len(keep) == 1 && keep[0] == "." {

@@ -98,7 +98,7 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 	return found, err
 }
 
-// eachSource asks the mirrors and then the registry, until one is enough.
+// eachSource calls ask with the mirrors and then with the registry, until it is done.
 func (o *session) eachSource(ask func(*referrersClient) (done bool, err error)) error {
 	named := o.source.Reference().DockerReference()
 	sources := []sysregistriesv2.PullSource{{Reference: named}}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Refused says why an image is not taken. The image has to change, or what this cluster
-// allows: trying again does not help.
+// Refused is the error for an image that is not accepted. Another attempt cannot succeed until the
+// image or the policy of the cluster changes.
 type Refused struct {
 	// Image is the requested reference.
 	Image string

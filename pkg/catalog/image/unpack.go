@@ -213,7 +213,7 @@ func (a attempt) file(name string, size int64, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// readsOnly tells what the archive has for broken from what the disk cannot take.
+// readsOnly separates errors of reading the archive from errors of writing to the disk.
 type readsOnly struct{ io.Reader }
 
 func (r readsOnly) Read(p []byte) (int, error) {

@@ -109,7 +109,7 @@ func (s *Store) find(ctx context.Context, digest string, documents fbc.Documents
 	return open(folder, digest)
 }
 
-// record says on disk which index a catalog uses: a restart begins with it.
+// record writes to disk which index a catalog uses, for the next start.
 func (s *Store) record(catalog, digest string) error {
 	folder := filepath.Join(s.root, catalogsDir)
 	file, err := os.CreateTemp(folder, digestfolder.Unfinished)

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Version tells one state of the catalogs from another, as a resourceVersion does. Its high
-// half is a time in seconds, so that it grows, over restarts, too; its low half is a hash of
-// the content, so that two processes with the same catalogs recognise each other's.
+// Version identifies one state of the catalogs, like a resourceVersion. Its high half is a time in
+// seconds, so that it grows even across restarts. Its low half is a hash of the content, so that two
+// processes with equal catalogs recognise each other's versions.
 type Version uint64
 
 func (v Version) String() string { return strconv.FormatUint(uint64(v), 10) }
@@ -22,7 +22,7 @@ func (v Version) SameContent(other Version) bool { return uint32(v) == uint32(ot
 // epoch is 2026-01-01: 31 bits of seconds last until 2094.
 const epoch = 1767225600
 
-// nextVersion is that of a content that comes after a version.
+// nextVersion returns the version of a content that follows another version.
 func (i *Inventory) nextVersion(last Version, catalogs []Catalog) Version {
 	seconds := max(uint64(i.clock.Now().Unix()-epoch)&(1<<31-1), uint64(last)>>32+1)
 	return Version(seconds<<32 | uint64(contentHash(catalogs)))

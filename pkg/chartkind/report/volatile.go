@@ -47,7 +47,7 @@ func Volatile(object *unstructured.Unstructured, workloads Workloads, now metav1
 	return stamped(stored, now, workloads.ready(), progressing(object, stored))
 }
 
-// progressing says what is done with a custom resource.
+// progressing returns the condition Progressing of a custom resource.
 func progressing(object *unstructured.Unstructured, stored Status) metav1.Condition {
 	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(Progressing, status, reason, message)
@@ -117,9 +117,9 @@ func (w Workloads) IsSettling() bool {
 	return settling
 }
 
-// problem says why a workload is not available, in words that stay the same while it is not;
-// empty when it is. passes is true when nothing else is the matter than that its controller has
-// not looked at its newest spec yet.
+// problem returns the reason why a workload is not available; empty when it is. The text stays the
+// same while the workload is unavailable. passes is true when the only reason is that its controller
+// has not observed the newest spec.
 func (w Workload) problem(object *unstructured.Unstructured) (why string, passes bool) {
 	if object == nil {
 		return "missing", false

@@ -18,9 +18,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// Extension says what holds an extension back. The first entry is the answer of every list and
-// exit code; there is one at least. Further ones are about other revisions that need somebody,
-// about the upgrade that does not come, and about what keeps the owner from going on.
+// Extension returns the reasons why an extension does not continue, at least one. Lists and exit codes
+// use the first. Further ones concern other revisions that need a user, an upgrade that does not
+// start, and obstacles for the owner.
 func Extension(e overview.Extension) []Advice {
 	all := ofRevisions(e)
 	all = append(all, ofAsked(e, all)...)
@@ -122,8 +122,8 @@ func fromAsked(a *overview.Asked, reason, message string) Advice {
 	return given
 }
 
-// Revision says what holds one revision back. Of the revisions of its extension, as far as they are
-// known, it depends whether there is one to roll back to.
+// Revision returns the reason why a revision does not continue. The revisions of its extension, as far
+// as they are known, decide whether a rollback is offered.
 func Revision(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
 	return ofRevision(r).within(r, of)
 }
@@ -236,7 +236,7 @@ func is(c *metav1.Condition, status metav1.ConditionStatus) bool {
 	return c != nil && c.Status == status
 }
 
-// doing says what goes on.
+// doing describes the work in progress.
 func doing(reason string) string {
 	switch reason {
 	case "Repairing":
@@ -435,7 +435,7 @@ func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
 // its conditions have no reason of their own for that.
 const frozenBy = "frozen by "
 
-// inWords says what a phase means for who waits.
+// inWords describes a phase to a user who waits.
 func inWords(phase hcov1alpha1.Phase) string {
 	switch phase {
 	case hcov1alpha1.PhasePending, hcov1alpha1.PhaseDrafting:

@@ -18,7 +18,7 @@ import (
 // deploymentName and deploymentNamespace are where the manifests and the chart put the Deployment.
 const deploymentName, deploymentNamespace = "penstock", "penstock-system"
 
-// pods says why Pods of Penstock are not ready, in the words of `kubectl penstock why`.
+// pods returns the reasons why Pods of Penstock are not ready, in the words of `kubectl penstock why`.
 func (in *installation) pods(ctx context.Context) []Result {
 	const name = "pods"
 	id := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: deploymentNamespace, Name: deploymentName}

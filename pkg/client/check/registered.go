@@ -110,7 +110,7 @@ const (
 	renewalLate = 14 * 24 * time.Hour
 )
 
-// certificates tells until when what verifies Penstock is valid.
+// certificates checks the expiry of the CA bundles that verify Penstock.
 func (in *installation) certificates(context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {

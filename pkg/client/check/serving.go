@@ -47,8 +47,7 @@ func judgeRead(err error) Result {
 	}
 }
 
-// readiness asks a replica of Penstock how it is, which needs the right to its Service's
-// proxy.
+// readiness requests the readiness of a replica, which needs the right to its Service's proxy.
 func (in *installation) readiness(ctx context.Context) []Result {
 	const name = "readiness"
 	found := in.services[v1alpha1.GroupName]
@@ -160,7 +159,7 @@ func jobs() []job {
 	}
 }
 
-// rights tells what the caller may do. That they cannot do all of it is no failure.
+// rights lists the rights of the caller. A missing right is no failure.
 func (in *installation) rights(ctx context.Context) []Result {
 	var results []Result
 	for _, j := range jobs() {
@@ -212,13 +211,13 @@ func spell(asked authorizationv1.ResourceAttributes) string {
 	return asked.Verb + " " + resource
 }
 
-// versions tells which version answered the other checks, and compares it with this one.
+// versions compares the version of the answering server with that of this program.
 func (in *installation) versions(context.Context) []Result {
 	return []Result{judgeRoot(in.answered.Get(), in.Version, in.Now), judgeVersion(in.answered.Get(), in.Version)}
 }
 
-// judgeRoot tells how old the trusted root is that Penstock embeds: that of this program, when both are of
-// one version.
+// judgeRoot checks the age of the trusted root in this program, which equals Penstock's when both have
+// one version. Otherwise the check is skipped.
 func judgeRoot(server, program string, now time.Time) Result {
 	const name = "trusted root"
 	if server == "" || server != program {

@@ -35,7 +35,7 @@ func Plans(client versioned.Interface, options metav1.ListOptions) Source[*hcov1
 		})
 }
 
-// Pointers are those to the elements of a slice.
+// Pointers returns pointers to the elements of a slice.
 func Pointers[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {

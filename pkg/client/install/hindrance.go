@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// NameTaken says why revisions that are there keep the name of a request from being used, empty
-// when they do not. Revisions of other names are none of its.
+// NameTaken returns the reason why existing revisions prevent the use of a request's name; empty when
+// they do not. It ignores revisions of other names.
 func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string {
 	for i := range revisions {
 		one := &revisions[i]
@@ -69,7 +69,7 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 	return ""
 }
 
-// OutsideChannels says which channels have a version that the channels of a request do not have,
+// OutsideChannels names the channels of a version when the channels of the request lack it. It is
 // empty when they have it, and when the package does not list the version.
 func (r Request) OutsideChannels(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, one := range offered.Versions {

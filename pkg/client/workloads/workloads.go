@@ -23,8 +23,7 @@ func HavePods(kind string) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"}, kind)
 }
 
-// Pods are those of a namespace by the workload that they belong to. Between a Deployment and its
-// Pods are ReplicaSets.
+// Pods are the Pods of a namespace by workload. ReplicaSets connect a Deployment with its Pods.
 type Pods struct {
 	Of map[Owner][]corev1.Pod
 	// Between are the owners of the Pods that belong to another workload themselves.

@@ -55,7 +55,7 @@ func (a *API) history(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.OlmV1alpha1().RevisionHistories().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
 }
 
-// objects says how each object of a revision is now, as far as the user may see it.
+// objects returns the current state of each object of a revision, as far as the user may see it.
 func (a *API) objects(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.OlmV1alpha1().ClusterExtensionRevisions().GetObjects(ctx, r.PathValue("name"), metav1.GetOptions{})
 }

@@ -102,7 +102,7 @@ func (a *API) watchExtension(ctx context.Context, r *http.Request, send func(Mes
 	return one(ctx, source, send, known.revised)
 }
 
-// oneExtension joins what is heard of revisions with what is heard of their ClusterExtension.
+// oneExtension combines the changes of revisions with those of their ClusterExtension.
 type oneExtension struct {
 	name string
 	send func(Message)

@@ -124,8 +124,8 @@ func (a *API) named(ctx context.Context, name string) ([]olmv1alpha1.ClusterExte
 	return listed.Items, nil
 }
 
-// freeName is that of the package with its namespace, empty when it cannot be used or something
-// has it.
+// freeName returns a name made of the package and its namespace. It is empty when the name is invalid
+// or in use.
 func (a *API) freeName(ctx context.Context, wanted install.Request) string {
 	wanted.Name = wanted.Package + "-" + wanted.Namespace
 	if wanted.Check() != nil {

@@ -29,7 +29,7 @@ const (
 // kindLog has lines of a log. The first of a stream has none: what a page had before is void.
 const kindLog = "log"
 
-// kindEnded says that a log has no more lines: its container has ended.
+// kindEnded is the message after the last line of a log: the container has ended.
 const kindEnded = "ended"
 
 // watchLog sends the log of a container, with the rights of the caller: get pods/log.

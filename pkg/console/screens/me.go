@@ -96,7 +96,7 @@ func buttons() map[string]right {
 	}
 }
 
-// rights says which buttons work, each in one request, all at a time.
+// rights returns the buttons that the user may use. Each costs one request, and all run at a time.
 func (a *API) rights(ctx context.Context, r *http.Request) (any, error) {
 	known := buttons()
 	asked := r.URL.Query()["button"]

@@ -151,7 +151,7 @@ func (p *picture) heard(part string) {
 	}
 }
 
-// without goes on without a part. A cluster that does not have the kind lacks nothing.
+// without continues without a part. A cluster that does not serve the kind lacks no part.
 func (p *picture) without(part string, err error, send func(Message)) {
 	if !apierrors.IsNotFound(err) {
 		send(trouble(part, err))

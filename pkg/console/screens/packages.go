@@ -235,7 +235,7 @@ func (w *warnings) all() []string {
 // gatherer hands warnings to the caller that asked; those that nobody gathers are dropped.
 type gatherer struct{}
 
-// codeMiscellaneous is that of the warnings of Kubernetes.
+// codeMiscellaneous is the code of the warnings of Kubernetes.
 const codeMiscellaneous = 299
 
 // maxWarnings bounds how many warnings are kept.

@@ -113,7 +113,7 @@ const (
 	mostMessage = 1024
 )
 
-// core asks the host for what Kubernetes itself serves.
+// core returns the client for the core API of the host.
 func (a *API) core() rest.Interface { return a.penstock.Discovery().RESTClient() }
 
 // pods returns the Pods of a revision.
@@ -248,7 +248,7 @@ func (a *API) pod(ctx context.Context, r *http.Request) (any, error) {
 	return out, err
 }
 
-// events are those about an extension.
+// events returns the events about an extension.
 func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	listed, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})

@@ -156,7 +156,7 @@ func (a *API) makePlan(ctx context.Context, r *http.Request) (any, error) {
 	return Done{Name: made.Name}, nil
 }
 
-// options are those that were given, as spec.options of a plan has them: nil for none.
+// options returns the given options as spec.options of a plan: nil for none.
 func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alpha1.PlanOptions, error) {
 	types := map[string]string{}
 	for _, option := range profile.Options {

@@ -17,14 +17,14 @@ type Readiness struct {
 	Answer olmv1alpha1.UpgradeReadiness `json:"answer"`
 }
 
-// nextMinor asks about the next minor of Kubernetes.
+// nextMinor selects the next minor version of Kubernetes.
 const nextMinor = "next"
 
 // versionAsked is a minor of Kubernetes or OpenShift.
 var versionAsked = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
-// readiness asks what an upgrade breaks: of all extensions or of one, with the steps of the upgrade
-// when a page asks for them. Penstock might not have all packages then: the page asks again.
+// readiness returns the obstacles to an upgrade for one extension or all, with the steps of the
+// upgrade on request. While Penstock has not fetched all packages, the page requests it again.
 func (a *API) readiness(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()
 	version := cmp.Or(asked.Get("version"), nextMinor)

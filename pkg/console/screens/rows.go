@@ -136,7 +136,7 @@ func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
 // reasonFrozen is of what waits for the end of a freeze.
 const reasonFrozen = "Frozen"
 
-// frozen says who has frozen the cluster, and why.
+// frozen returns the user who froze the cluster, and the reason.
 func frozen(revision *v1alpha1.ClusterExtensionRevision) string {
 	found := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 	if found == nil || found.Reason != reasonFrozen {

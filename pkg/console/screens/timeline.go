@@ -195,7 +195,7 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 	return entries, "", nil
 }
 
-// histories are those of all extensions, or the one of a name, if there is one.
+// histories returns the histories of all extensions, or the history of a name, if it exists.
 func (a *API) histories(ctx context.Context, name string) ([]olmv1alpha1.RevisionHistory, error) {
 	api := a.penstock.OlmV1alpha1().RevisionHistories()
 	if name == "" {
@@ -280,7 +280,7 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 	return entries
 }
 
-// Reasons of events about objects that were brought back to their manifest.
+// Reasons of events about repairs: a changed object was restored, or a deleted one created again.
 const (
 	entryRepaired  = "Repaired"
 	entryRecreated = "Recreated"

@@ -103,7 +103,7 @@ func versionOrNone(version string) string {
 	return version
 }
 
-// wouldLead asks what an extension of a package would get by a range.
+// wouldLead requests the version that a range would select for an extension of a package.
 func (a *API) wouldLead(ctx context.Context, of, name, version string) (*v1alpha1.ExtensionUpgrades, error) {
 	read := &v1alpha1.CatalogPackageUpgrades{}
 	err := a.penstock.CatalogV1alpha1().RESTClient().Get().Resource("catalogpackages").Name(of).SubResource("upgrades").Param("version", version).Do(ctx).Into(read)

@@ -94,8 +94,8 @@ func New(provider Provider) (*Files, error) {
 	return f, nil
 }
 
-// comments are those of our own modules, types included: a line of its own, or between the marks.
-// Texts of the modules have neither.
+// comments matches the comments of the modules, types included: a line of its own, or between the
+// marks. Strings of the modules contain neither.
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$|/\*(?s:.*?)\*/`)
 
 // withoutComments is a module as browsers get it: a third of it is for readers of the source. Lines

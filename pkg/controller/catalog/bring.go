@@ -97,7 +97,7 @@ func (c *Controller) onDisk(name, ref string) *made {
 	return &made{ref: ref, content: found, index: current, release: func() {}}
 }
 
-// beginPull says that something is being done for a catalog, so that a change can end it.
+// beginPull registers the work for a catalog, so that a change of the catalog can stop it.
 func (c *Controller) beginPull(ctx context.Context, catalog *clustercatalog.Catalog) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()

@@ -294,7 +294,7 @@ func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Un
 
 func digester() manifest.Digester { return manifest.Digester{SecretKey: []byte("secret")} }
 
-// Propose is a comparison with the notes that a test says.
+// Propose returns a diff with the notes that the test set.
 func (w writer) Propose(_ context.Context, name string, revision *olmv1alpha1.ClusterExtensionRevision, _ metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error) {
 	if w.who != "penstock" || revision.Name != name || revision.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused || !neverApproved(revision) {
 		w.Errorf("%s compares %s, which is no proposal", w.who, name)

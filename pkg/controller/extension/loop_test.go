@@ -296,8 +296,8 @@ func TestHold(t *testing.T) {
 	p.awaitRevisions("3 Active 1.0.0 , 4 Active 1.1.0 alice")
 }
 
-// TestTakenOver: an extension of the name takes over the revisions that --cascade=orphan left, also
-// when it is created within the same second, and nothing is made when it is the same.
+// TestTakenOver: a new extension adopts the revisions that a deletion with --cascade=orphan left, even
+// within the same second. It makes no revision when the content is equal.
 func TestTakenOver(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

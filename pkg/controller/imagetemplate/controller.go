@@ -143,7 +143,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// next looks at one object.
+// next reconciles the next object of the queue. It returns false when the queue is shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	k, shutdown := c.queue.Get()
 	if shutdown {
@@ -173,7 +173,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// unsettle has objects looked at the next time although they are the same.
+// unsettle makes the next pass reconcile objects even if they did not change.
 func (c *Controller) unsettle(all ...key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *Controller) unsettle(all ...key) {
 	}
 }
 
-// lookAgain looks at objects although they are the same.
+// lookAgain queues objects even if they did not change.
 func (c *Controller) lookAgain(all ...key) {
 	c.unsettle(all...)
 	for _, k := range all {

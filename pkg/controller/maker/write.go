@@ -150,8 +150,8 @@ func (c *Chain) writer(as user.Info) (Revisions, error) {
 	return c.As(as)
 }
 
-// refused says why a revision was not written; nil without an error. Rights change without a
-// word to us, and so do quotas and policies: those are tried again.
+// refused returns the outcome of a failed write; nil without an error. Refusals by rights, quotas and
+// policies are retried, because those change without an event.
 func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 	if err == nil {
 		return nil

@@ -235,7 +235,7 @@ func (c *Controller) Ask(of Subject, measured []v1alpha1.MetricMeasurement) time
 	return next
 }
 
-// answer asks one question, at most once in an interval.
+// answer runs one query, at most once in an interval.
 func (c *Controller) answer(ctx context.Context, q question) {
 	check, known, err := c.check(q.check)
 	if !known || err != nil || ctx.Err() != nil {

@@ -39,8 +39,7 @@ func (m *ExtensionMetrics) Resolved(took time.Duration, err error) {
 	m.resolves.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }
 
-// Pulled is told how long it took to have an image on disk, and why that failed, nil when it
-// did not.
+// Pulled records the time to have an image on disk, and the error; nil for a success.
 func (m *ExtensionMetrics) Pulled(took time.Duration, err error) {
 	m.pulls.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }

@@ -164,7 +164,7 @@ func (r *receiver) following(ctx context.Context, name string, cursor outbox.Cur
 	return body, moved, err
 }
 
-// report says on the Secret when the way to a receiver breaks, and when it works again.
+// report records on the Secret when deliveries to a receiver begin to fail, and when they work again.
 func (r *receiver) report(ctx context.Context, secret *corev1.Secret, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -69,7 +69,7 @@ func (c *Controller) handler(kind string) cache.ResourceEventHandler {
 	}}
 }
 
-// sweep looks at all objects when recording begins, and forgets those that are gone.
+// sweep queues all objects when recording begins, and forgets deleted ones.
 func (c *Controller) sweep(ctx context.Context) error {
 	var revisions olmv1alpha1.ClusterExtensionRevisionList
 	var plans hcov1alpha1.ConfigurationPlanList
@@ -125,7 +125,7 @@ type noted struct {
 	facts   []notify.Fact
 }
 
-// next looks at one object.
+// next reconciles the next object of the queue.
 func (c *Controller) next(ctx context.Context) bool {
 	at, shutdown := c.queue.Get()
 	if shutdown {

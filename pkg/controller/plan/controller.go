@@ -196,7 +196,7 @@ func (r *reconciler) plansOf(ctx context.Context, name string) []reconcile.Reque
 	return requests
 }
 
-// event tells people something about a plan.
+// event records an event about a plan.
 func (r *reconciler) event(plan *v1alpha1.ConfigurationPlan, warning bool, reason, message string) {
 	kind := corev1.EventTypeNormal
 	if warning {

@@ -179,8 +179,8 @@ func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manife
 	}
 }
 
-// stoppedBefore says of a run that was stopped and was the last which of its items nobody has
-// waited for: that their targets are as the plan says does not tell that they are healthy.
+// stoppedBefore names the items of a stopped last run whose health was not awaited. Their targets are
+// as planned, but may be unhealthy.
 func (s *scope) stoppedBefore(ctx context.Context) (string, error) {
 	last, err := s.runOf(ctx, s.plan.Status.Run)
 	if err != nil || last == nil || last.Outcome != v1alpha1.PhaseDrafting {

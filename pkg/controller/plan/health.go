@@ -30,9 +30,8 @@ func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
 	return condition.Message
 }
 
-// health says of a plan that is in effect which of its targets have an operator that reports a
-// problem, and of items that failed whether their operators are content by now. Nothing is
-// written to the cluster.
+// health reports the targets of an active plan whose operators report a problem, and the failed items
+// whose operators have recovered. Nothing is written to the cluster.
 func (s *scope) health(ctx context.Context, manifests map[manifest.Digest][]byte) {
 	status := &s.plan.Status
 	var problems []string
@@ -63,7 +62,7 @@ func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *uns
 	return target
 }
 
-// healthEvent tells of targets that are no longer healthy, and of those that are again.
+// healthEvent records an event about targets that became unhealthy or healthy.
 func (s *scope) healthEvent(before string) {
 	switch {
 	case before == "" && s.unhealthy != "":
@@ -73,8 +72,8 @@ func (s *scope) healthEvent(before string) {
 	}
 }
 
-// recovered says of items that failed whether their targets are healthy now: the plan can be
-// computed anew then, and goes on with the items that are left.
+// recovered reports whether targets of failed items are healthy now. The plan can then be computed
+// anew, and continues with the remaining items.
 func (s *scope) recovered(ctx context.Context, manifests map[manifest.Digest][]byte) (some bool) {
 	for i := range s.plan.Status.Items {
 		item := &s.plan.Status.Items[i]
@@ -95,7 +94,8 @@ func (s *scope) recovered(ctx context.Context, manifests map[manifest.Digest][]b
 	return some
 }
 
-// content says of a plan that failed with an item whether the target of that is healthy now.
+// content updates the message of a plan that failed at an item: it adds or removes the remark that the
+// item's target is healthy now.
 func (s *scope) content(ctx context.Context) error {
 	facts, err := s.factsNow()
 	if err != nil {

@@ -60,7 +60,7 @@ func (r *reconciler) writeRun(ctx context.Context, name string, did *v1alpha1.Pl
 	return nil
 }
 
-// packsOf are those that a run refers to.
+// packsOf returns the packs that a run refers to.
 func packsOf(did *v1alpha1.PlanRun) []string {
 	return slices.DeleteFunc([]string{did.Manifests, did.Captured}, func(root string) bool { return root == "" })
 }
@@ -85,7 +85,7 @@ func (s *scope) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, err
 	return nil, err
 }
 
-// runs are those of this plan, the newest first.
+// runs returns the runs of this plan, the newest first.
 func (s *scope) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	rows, err := s.Runs.List(ctx, s.plan.Name)
 	if err != nil {
@@ -163,10 +163,9 @@ func applied(item v1alpha1.PlanItem) bool {
 	return item.Applied || item.State == v1alpha1.ItemCompleted && item.Action != v1alpha1.ItemNone
 }
 
-// mayBeWritten tells of an item that was interrupted whether its target can have been
-// written: a process may die between the write and the note of it. An item that is not seen
-// counts as written, because what a rollback restores is reviewed and what it leaves
-// out is not.
+// mayBeWritten reports whether the target of an interrupted item may have been written: a process can
+// stop between the write and its record. An item that is not found counts as written, because a
+// rollback shows to a reviewer what it restores, but not what it leaves out.
 func (s *scope) mayBeWritten(item v1alpha1.PlanItem) bool {
 	if item.Action == v1alpha1.ItemNone {
 		return false

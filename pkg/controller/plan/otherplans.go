@@ -34,9 +34,8 @@ func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 		})
 }
 
-// rivals says which plans of other profiles set fields of this one to other values, and
-// which fields; it is empty when there are none. Executing both would have each undo the
-// other, no matter who comes second.
+// rivals names the plans of other profiles that set fields of this plan to other values, and the
+// fields; empty without any. Executing both plans would make each undo the other, in any order.
 func (s *scope) rivals(ctx context.Context) (string, error) {
 	others, err := s.neighbours(ctx, s.plan)
 	if err != nil {
@@ -106,9 +105,8 @@ func (s *scope) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (
 	return out, nil
 }
 
-// neighboursOf has the plans looked at that share targets with one that changed, or require
-// its profile: what they wait for may have changed with it. It is called when the cache has the change, so that
-// they see it.
+// neighboursOf queues the plans that share targets with a changed plan, or require its profile: the
+// change may end their wait. It is called when the cache has the change.
 func (r *reconciler) neighboursOf(ctx context.Context, changed client.Object) []reconcile.Request {
 	plan, ok := changed.(*v1alpha1.ConfigurationPlan)
 	if !ok {

@@ -95,16 +95,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
-// overtakenError says that somebody wrote the plan since it was read. Any other
-// conflict is about something else, and nobody brings another pass.
+// overtakenError reports that the plan was written after it was read. A watch event then starts
+// another pass, which no other conflict does.
 type overtakenError struct{ err error }
 
 func (e *overtakenError) Error() string { return e.err.Error() }
 func (e *overtakenError) Unwrap() error { return e.err }
 
-// quiet is for how long a plan that fails again and again goes on showing the same
-// error. Each write brings another pass at once: an error whose text is another one
-// each time, as of a connection that names its port, would leave no pause in between.
+// quiet is the time for which a plan that fails repeatedly keeps showing the same error. Each write
+// starts another pass at once. An error whose text always differs, such as one with a port, would
+// otherwise cause passes without a pause.
 const quiet = time.Minute
 
 // complain makes an error visible for the user who reads the plan. Of the spec status says
@@ -223,7 +223,7 @@ func (s *scope) lacking() error {
 	return nil
 }
 
-// missing says what the plan lacks, from the facts alone.
+// missing returns the unmet requirements of the plan, from the facts alone.
 func (s *scope) missing(facts profile.Facts) error {
 	p, found := s.profileOf()
 	if !found && s.own != nil {
@@ -299,7 +299,7 @@ func (s *scope) restart(work string) {
 	s.inventory.Entries, s.inventory.Reached = nil, nil
 }
 
-// soon asks for another pass.
+// soon requests another pass after a duration.
 func (s *scope) soon(d time.Duration) {
 	if d > 0 && (s.again == 0 || d < s.again) {
 		s.again = d

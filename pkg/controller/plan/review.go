@@ -106,8 +106,8 @@ func (s *scope) compare() {
 	}
 }
 
-// stale says why a target is not what was reviewed; known is false while it is not
-// seen.
+// stale returns the reason why a target differs from the reviewed one; known is false while the target
+// is not watched.
 func (s *scope) stale(item v1alpha1.PlanItem) (why string, known bool) {
 	live, presence := watchedTarget(s.Engine.Observer, refOf(item).ID)
 	if presence == observe.Unknown {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// lacks asks who of the approvers cannot do something of what the plan does, and what.
+// lacks returns the first approver who lacks rights that the plan needs, and these rights.
 func (s *scope) lacks(ctx context.Context) (who string, lacks []string, err error) {
 	rights, err := planwork.Rights(ctx, s.Engine.Reader, s.plan)
 	if err != nil {

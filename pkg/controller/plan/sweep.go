@@ -18,9 +18,9 @@ import (
 // sweepRetry is the wait before the store is asked again that did not answer.
 const sweepRetry = 5 * time.Second
 
-// sweep has every name looked at, once at the start of a term, that holds a profile or
-// has a history. A plan that was deleted while nobody led brings no event: its profile
-// would stay taken until another plan wants it, and its run would never end.
+// sweep queues every name that holds a profile or has a history, at the start of a term. A plan
+// deleted while no replica led causes no event. Its profile would stay held until another plan wants
+// it, and its run would never end.
 func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		// The error is the context's: the term is over.

@@ -110,7 +110,7 @@ func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, 
 	return tried, err
 }
 
-// previewer goes by what is watched.
+// previewer returns a previewer that reads watched objects.
 func (s *scope) previewer() *preview.Previewer {
 	engine := s.Engine.Options
 	watched := &watchedReader{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
@@ -137,8 +137,8 @@ func (t trial) same(other trial) bool {
 		t.version == other.version && t.definition == other.definition
 }
 
-// preview says what the cluster would make of the targets. Its acceptance of the same
-// manifest, onto the same object, is remembered; refused ones are tried again.
+// preview returns the result of a dry run of the targets. An accepted dry run of the same manifest on
+// the same object is cached; refused ones are retried.
 func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
 	said, trials := map[manifest.ID]preview.Item{}, map[manifest.ID]trial{}
 	var open []wanted

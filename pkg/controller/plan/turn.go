@@ -59,8 +59,8 @@ func (s *scope) expire() error {
 	return s.move(governance.EventExpired, "", governance.Overdue(s.plan.Spec))
 }
 
-// outOfTurn tells of the next item of a run that it must not begin now, and has status say
-// why. A started item is not interrupted.
+// outOfTurn reports whether the next item of a run must not begin now, and writes the reason to
+// status. A started item is not interrupted.
 func (s *scope) outOfTurn(ctx context.Context, turn governance.Turn, next int) (bool, error) {
 	items := s.plan.Status.Items
 	if turn.Expired {
@@ -79,8 +79,8 @@ func (s *scope) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 	return true, nil
 }
 
-// waits says for what an item waits that cannot begin: its window, or a profile that the
-// plan requires. Either alone keeps it back.
+// waits returns the reason why an item cannot begin: its window, or a required profile. Either alone
+// delays the item.
 func (s *scope) waits(turn governance.Turn, unmet string) (reason, message string) {
 	switch {
 	case unmet == "":
@@ -92,9 +92,9 @@ func (s *scope) waits(turn governance.Turn, unmet string) (reason, message strin
 	}
 }
 
-// unmet says which of the profiles that the plan requires are not in effect; empty when all
-// are. A plan that restores the state before a run requires nothing: the way back is not to
-// depend on another plan. It costs no request: plans are in the cache.
+// unmet names the required profiles that are not in effect; empty when all are. A plan that restores
+// the state before a run requires none, because a rollback must not depend on another plan. It sends
+// no request: plans are in the cache.
 func (s *scope) unmet(ctx context.Context) (string, error) {
 	if len(s.plan.Spec.Requires) == 0 || s.plan.Spec.RestoreRun != 0 {
 		return "", nil

@@ -159,8 +159,8 @@ func (r *reconciler) report(ctx context.Context, definition *v1alpha1.Configurat
 	return nil
 }
 
-// sweep has every definition looked at, once at the start of a term, that has an identity:
-// one that was deleted while nobody led brings no event.
+// sweep queues every definition that has an identity, at the start of a term. A definition deleted
+// while no replica led causes no event.
 func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		delay := wait.Backoff{Duration: sweepRetry, Factor: 2, Cap: sweepRetryMost, Steps: math.MaxInt32}.DelayFunc()

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// definition says what a CustomResourceDefinition no longer accepts.
+// definition adds notes about values that a CustomResourceDefinition no longer accepts.
 func (w *writer) definition() {
 	if !w.stays() {
 		return

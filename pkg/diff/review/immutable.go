@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// immutableFields are those that an API server refuses to change, so that a
-// rollout fails unless the object is deleted first. Those of setOnce may be
-// filled in, by the server or by hand, but not changed or emptied.
+// immutableFields are the fields that an API server refuses to change, so that a rollout fails unless
+// the object is deleted first. Fields of setOnce may be set once, but not changed or emptied.
 type immutableFields struct {
 	always, setOnce []string
 }
@@ -73,7 +72,7 @@ func volumeSources() []string {
 	return out
 }
 
-// immutable says what the API server will refuse.
+// immutable adds notes about changes that the API server will refuse.
 func (w *writer) immutable() {
 	if !w.stays() {
 		return

@@ -25,7 +25,7 @@ type Note struct {
 	Message string
 }
 
-// String is for people.
+// String returns the note as text.
 func (n Note) String() string {
 	return fmt.Sprintf("%s: %s: %s", n.Severity, printable.Line(n.ID.String()), n.Message)
 }

@@ -25,7 +25,7 @@ func isBinding(id manifest.ID) bool {
 	return id.Group == rbacGroup && (id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding")
 }
 
-// role says which rights a role gains and loses.
+// role adds notes about rights that a role gains or loses.
 func (w *writer) role() {
 	before, after := rulesOf(w.old), rulesOf(w.new)
 	more, ok := without(after, before, w.Stop)
@@ -88,8 +88,8 @@ func (r *Rights) aggregatedTo(role *tree.Node) []string {
 	return into
 }
 
-// selectors are those by which a role has the rules of others. The API server refuses a selector that
-// cannot be read.
+// selectors returns the selectors by which a role aggregates the rules of other roles. The API server
+// refuses invalid selectors.
 func selectors(role *tree.Node) []labels.Selector {
 	var all []labels.Selector
 	for _, item := range role.At("aggregationRule", "clusterRoleSelectors").Items() {
@@ -134,7 +134,7 @@ func (w *writer) rightsGained(more []right) {
 	}
 }
 
-// binding says who gains and loses a role.
+// binding adds notes about subjects that gain or lose a role.
 func (w *writer) binding() {
 	before, after := subjects(w.old), subjects(w.new)
 	role := roleOf(w.new)

@@ -42,8 +42,7 @@ type Change struct {
 	Delta tree.Delta
 }
 
-// Notes says what matters of a change, in the order in which it was found. There may
-// be any number of notes.
+// Notes returns the notes about a change, in the order of detection. Their number is not limited.
 func (r Reviewer) Notes(change Change) []Note {
 	w := &writer{Reviewer: r, change: change, delta: change.Delta, old: change.Delta.Old, new: change.Delta.New}
 	w.deletion()

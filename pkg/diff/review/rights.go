@@ -119,8 +119,8 @@ func (r *Rights) has(subject, namespace string, want right) bool {
 	})
 }
 
-// missingRights are those of some rights that a holder of a role does not have in
-// another set of objects; all of them when nobody is known to hold it.
+// missingRights returns the rights that a holder of a role lacks in another set of objects. It returns
+// all of them when no holder is known.
 func (r *Rights) missingRights(role roleKey, rights []right, other *Rights, stop func() bool) []right {
 	if r == nil || len(r.holders[role]) == 0 {
 		return rights

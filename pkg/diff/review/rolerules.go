@@ -33,7 +33,7 @@ type right struct {
 	group, resource, name, url, verb string
 }
 
-// target says what the right is on.
+// target describes the target of the right.
 func (r right) target() string {
 	if r.url != "" {
 		return r.url

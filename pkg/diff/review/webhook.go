@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// webhooks says which requests webhooks see that they did not, and which they
+// webhooks adds notes about requests that webhooks newly receive, and about those that they can make
 // fail.
 func (w *writer) webhooks() {
 	old := make(map[string]*tree.Node)

@@ -97,7 +97,7 @@ func (w *writer) images(before, after *tree.Node) {
 	}
 }
 
-// newImages says which images of a new workload come from where none of the workloads before had one.
+// newImages adds notes about images of a new workload from a repository that no earlier workload used.
 func (w *writer) newImages(pod *tree.Node) {
 	all, order := containers(pod)
 	for _, key := range order {
@@ -140,15 +140,15 @@ func digestOf(image string) string {
 	return digest
 }
 
-// account says that pods get the rights of another ServiceAccount.
+// account adds a note when pods get the rights of another ServiceAccount.
 func (w *writer) account(before, after *tree.Node) {
 	if was, is := accountOf(before), accountOf(after); was != is {
 		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, and ran as %s", is, was)
 	}
 }
 
-// newAccount says that the pods of a new workload have the rights of a ServiceAccount that no pod had. The
-// notes on rights are about a ServiceAccount that is new.
+// newAccount adds a note when a new workload uses a ServiceAccount that no pod used before. Notes on
+// rights cover new ServiceAccounts.
 func (w *writer) newAccount(pod *tree.Node) {
 	if name := accountOf(pod); name != "default" && !w.Old.accounts[account{w.change.ID.Namespace, name}] {
 		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, as no pod did", name)
@@ -227,8 +227,8 @@ func repository(image string) string {
 
 const relatedImage = "RELATED_IMAGE_"
 
-// relatedImages are those that an operator starts by itself: by convention they
-// are in variables of its environment.
+// relatedImages compares the images that an operator starts by itself. By convention, they are in its
+// environment variables.
 func (w *writer) relatedImages(before, after *tree.Node, known map[string]bool) {
 	old := make(map[string]string)
 	for _, variable := range before.Field("env").Items() {
@@ -247,7 +247,7 @@ func (w *writer) relatedImages(before, after *tree.Node, known map[string]bool) 
 	}
 }
 
-// restart says how pods are replaced when their template changed.
+// restart adds a note about the replacement of pods after a changed template.
 func (w *writer) restart() {
 	if !w.delta.Changed("spec", "template") {
 		return

@@ -172,8 +172,8 @@ type builtinType struct {
 // Shape implements Type.
 func (t *builtinType) Shape() Shape { return t.shape }
 
-// shapeOf knows lists and quantities. Kubernetes stores its own types in protobuf,
-// which has no empty lists and maps: there they are the same as none.
+// shapeOf returns the shape of lists and quantities. Kubernetes stores its own types in protobuf,
+// which cannot tell empty lists and maps from absent ones.
 func shapeOf(name string, atom smdschema.Atom) Shape {
 	shape := Shape{Quantity: name == "io.k8s.apimachinery.pkg.api.resource.Quantity"}
 	if atom.Map != nil {

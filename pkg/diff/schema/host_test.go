@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// notByHost are rows of the table that no object of testdata proves.
+// notByHost maps rows of the table that testdata cannot prove to the reason.
 var notByHost = map[string]string{
 	"io.k8s.api.core.v1.EphemeralContainer": "is added to a Pod that exists, and has the defaults of Container",
 	"ServiceReference.port":                 "",

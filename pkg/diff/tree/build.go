@@ -87,8 +87,8 @@ func (c *Comparer) buildScalar(value any, t schema.Type, p place) *Node {
 	return n
 }
 
-// looksLikeQuantity is for objects of unknown type: an amount of a resource, in
-// an object that is called as in a pod.
+// looksLikeQuantity reports whether a value in an object of unknown type is a quantity: the amount of
+// a resource, in a field named as in a pod.
 func (p place) looksLikeQuantity() bool {
 	if p.parent != "requests" && p.parent != "limits" {
 		return false

@@ -92,8 +92,7 @@ func (c *Comparer) compareItems(at *Delta) {
 	at.settle()
 }
 
-// keepInPlace is for sets: the order of their items says nothing, so that of
-// new is printed.
+// keepInPlace undoes moves within sets. Their order has no meaning, so the new order is printed.
 func (at *Delta) keepInPlace() {
 	kept := at.Children[:0]
 	for _, c := range at.Children {

@@ -33,8 +33,8 @@ const (
 	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
 )
 
-// StoredAdvice says how a version of a definition stops being a stored one; left are the versions that are
-// stored then.
+// StoredAdvice returns the steps that remove a version of a definition from the stored versions; left
+// are the versions that stay stored.
 func StoredAdvice(definition string, left []string) string {
 	encoded, err := json.Marshal(left)
 	if err != nil || len(left) == 0 {

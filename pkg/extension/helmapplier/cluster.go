@@ -74,7 +74,7 @@ func (g getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) 
 
 func (g getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader is for Helm's default namespace, in which nothing is applied.
+// ToRawKubeConfigLoader provides Helm's default namespace, in which nothing is applied.
 func (g getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
 }

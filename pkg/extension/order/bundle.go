@@ -50,7 +50,8 @@ func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks strin
 	return strings.Join(all, "; "), kinds, nil
 }
 
-// lacksPackage says why a package is not met. Of an extension that is not shown it says the same as of none.
+// lacksPackage returns the reason why a required package is missing. For an extension that the user
+// may not see, it returns the same text as for none.
 func (c Cluster) lacksPackage(of Extension, required source.Requirement) string {
 	why := ""
 	for _, other := range c.All {

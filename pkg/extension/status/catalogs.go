@@ -23,8 +23,8 @@ const (
 // maxBlocked is the number of versions that a message names.
 const maxBlocked = 3
 
-// deprecations says what the catalog says of the package, of the channels, and of the bundle
-// that is installed, in the words of OLM v1.
+// deprecations sets the conditions about the deprecation of the package, the channels and the
+// installed bundle, in the words of OLM v1.
 func (w *writer) deprecations(found *Deprecations, v view) {
 	if found == nil {
 		w.deprecationsUnknown(v)

@@ -134,8 +134,8 @@ func objectOf(object olmv1alpha1.ObjectFailure) string {
 	return object.Kind + " " + object.Namespace + "/" + object.Name
 }
 
-// activeRevisions are those that count: the installed one, and the others with conditions, the
-// oldest first. The times of conditions carry over.
+// activeRevisions lists the installed revision and the others with their conditions, the oldest first.
+// It keeps the transition times of conditions.
 func (w *writer) activeRevisions(v view) {
 	before := map[string][]metav1.Condition{}
 	for _, one := range w.status.ActiveRevisions {

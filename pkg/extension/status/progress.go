@@ -15,7 +15,7 @@ import (
 // reached is OLM v1's message about an extension with nothing left to do.
 const reached = "Desired state reached"
 
-// progress is the condition Progressing: that of the pass when it failed, and otherwise that
+// progress returns the condition Progressing: that of the pass if the pass failed, and otherwise that
 // of the newest revision.
 func progress(facts Facts, v view) said {
 	if verdict, failed := verdicts()[facts.Outcome.Result]; failed && !keeps(facts, v) {

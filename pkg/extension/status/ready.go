@@ -64,7 +64,7 @@ func readiness(facts Facts, v view) (said, bool) {
 	return said, person
 }
 
-// waiting says which upgrade waits, and for what.
+// waiting names the waiting upgrade and the reason.
 func waiting(outcome Outcome) string {
 	if outcome.Bundle == nil {
 		return "an upgrade waits: " + joined(outcome)
@@ -113,7 +113,7 @@ func (r revision) drift() string {
 	return after("; ", messageOf(r.condition(olmv1alpha1.ConditionDriftReported)))
 }
 
-// warnings are those of rendering the content, as the end of a message.
+// warnings returns the warnings of rendering, as the end of a message.
 func (r revision) warnings() string {
 	all := r.Annotations[extension.WarningsAnnotation]
 	if all == "" {
@@ -181,7 +181,7 @@ func reasonOf(condition *metav1.Condition) string {
 	return condition.Reason
 }
 
-// proposal says what waits for approval, and how to review and approve it.
+// proposal describes the proposal that waits for approval, and the commands to review and approve it.
 func proposal(v view, outcome Outcome) said {
 	r := v.proposal
 	what := "an installation"

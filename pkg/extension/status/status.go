@@ -118,7 +118,8 @@ func imageOf(r revision) string {
 	return "of " + r.Name
 }
 
-// availability is that of what is installed, or else of what is on its way.
+// availability returns the availability of the installed revision, or else of the one being rolled
+// out.
 func availability(v view) said {
 	switch {
 	case v.installed != nil:

@@ -153,7 +153,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds: a package with a thousand versions is told in a few lines.
+// TestBounds: the answer about a package with a thousand versions has few entries.
 func TestBounds(t *testing.T) {
 	lines := []string{"stable: 1.0.0"}
 	for i := range 1000 {

@@ -221,8 +221,9 @@ func (v *Values) Mask(text string) string {
 	return v.masked.Mask(text)
 }
 
-// Exposed says which field of an object has a value of a Secret where readers of the object see it: everywhere but in
-// data and stringData of a Secret. The value may be a part of the field, and in base64. It is nil when none has.
+// Exposed returns an error that names a field which shows a Secret's value to readers of the object.
+// Only data and stringData of a Secret are allowed. The value may be part of the field, or base64. It
+// returns nil when there is none.
 func (v *Values) Exposed(object manifest.Object) error {
 	if v == nil || len(v.secret) == 0 {
 		return nil

@@ -84,7 +84,7 @@ func (p *Plugin) validatePlan(ctx context.Context, a admission.Attributes) error
 	return nil
 }
 
-// need asks the cluster whether the requester has a verb on the plan.
+// need returns an error unless the requester has a verb on the plan.
 func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what string) error {
 	name := a.GetName()
 	if object, err := meta.Accessor(a.GetObject()); name == "" && err == nil {

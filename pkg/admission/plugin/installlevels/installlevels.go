@@ -76,7 +76,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// decide tells the metrics and the audit log.
+// decide records a decision in the metrics and the audit log.
 func (p *Plugin) decide(a admission.Attributes, d decision) {
 	p.deps.Metrics.decided(d)
 	// A second run for the same request decides the same.

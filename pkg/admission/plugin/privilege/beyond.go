@@ -18,7 +18,7 @@ import (
 type beyond struct {
 	// rights that it would ask for.
 	rights []authz.Right
-	// refusal says why no right helps; "" when rights do.
+	// refusal is the reason why no right would allow the change; "" when a right would.
 	refusal string
 }
 

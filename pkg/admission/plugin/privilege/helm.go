@@ -30,8 +30,8 @@ func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
 	return release
 }
 
-// follow asks for the right to list the Secrets of a release that no other revision of the
-// chain names: status tells whether Helm has a newer revision.
+// follow requires the right to list the Secrets of a release that no other revision of the chain
+// names. Status reveals whether Helm has a newer revision.
 func (d *demand) follow(c change, now chainState) {
 	if c.helm == (helmrelease.Release{}) || slices.ContainsFunc(now.others, func(other olm.ClusterExtensionRevision) bool { return helmOf(&other) == c.helm }) {
 		return

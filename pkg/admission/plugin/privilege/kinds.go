@@ -26,7 +26,7 @@ type served struct {
 	namespaced bool
 }
 
-// kinds knows the resources of kinds, as the cluster is now, for one request.
+// kinds caches the resources of kinds in the cluster, for one request.
 type kinds struct {
 	// asked are the group versions that were requested from the cluster.
 	asked   map[schema.GroupVersion]bool
@@ -56,8 +56,8 @@ func (k *kinds) unasked(objects []manifest.Ref) map[schema.GroupVersion]bool {
 	return versions
 }
 
-// discover asks the cluster once for each group version that objects have, and about the
-// other versions of the groups of those that are not served in their own.
+// discover requests each group version of the objects once. For a group version that is not served, it
+// also requests the other versions of the group.
 func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.Ref) error {
 	if err := k.fetch(ctx, cluster, k.unasked(objects)); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (k *kinds) otherVersions(ctx context.Context, cluster Kinds, objects []mani
 	return other, nil
 }
 
-// fetch asks the cluster which kinds group versions have.
+// fetch requests the kinds of group versions from the cluster.
 func (k *kinds) fetch(ctx context.Context, cluster Kinds, versions map[schema.GroupVersion]bool) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -202,8 +202,7 @@ func decode(object manifest.Object, into any) error {
 	return nil
 }
 
-// unreadableError says that a manifest is not what its kind says. The cluster
-// would refuse it too.
+// unreadableError reports that a manifest does not match its kind. The cluster would refuse it too.
 type unreadableError struct {
 	object manifest.ID
 	cause  error

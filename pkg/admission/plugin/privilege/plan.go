@@ -77,11 +77,10 @@ type wanted struct {
 	refs []manifest.Ref
 }
 
-// planOf says what a change comes to. It is the one rule of the engine (an object
-// belongs to the newest layer; what is in no layer goes), looked at from its end:
-// when the rollout is complete and the older revisions are archived. It errs on
-// the side of asking: an object that an older revision has not written yet counts
-// as written, because it may be before this change takes effect.
+// planOf returns the effects of a change. It applies the engine's rule (the newest layer has an
+// object, and an object in no layer is deleted) to the final state: the rollout is complete and the
+// older revisions are archived. It errs towards more checks: an object that an older revision has not
+// written yet counts as written, because it may be before this change takes effect.
 func planOf(c change, now chainState) plan {
 	var p plan
 	switch c.kind {
@@ -295,10 +294,9 @@ func planTeardown(c change, now chainState) plan {
 	return result
 }
 
-// orphaned tells what goes from what is let go of with a revision that leaves its objects.
-// Whether an object is left is decided by the revision whose content it carries: one that
-// carries that of another revision, which was given up and counted on this one to keep it,
-// is deleted.
+// orphaned divides the objects of a revision that orphans its objects into deleted and released ones.
+// The revision whose content an object has decides. An object with the content of another revision is
+// deleted if that revision was given up and relied on this one to keep it.
 func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now chainState) (deletes, releases []ownedObject) {
 	leaves := map[int64]bool{revision.Spec.Revision: true}
 	for i := range now.others {

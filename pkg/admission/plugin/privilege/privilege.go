@@ -225,7 +225,7 @@ func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decis
 	return denied, refusal(i.who, missing, untold, s.partial), nil
 }
 
-// record tells the metrics and the audit log.
+// record records a decision in the metrics and the audit log.
 func (p *Plugin) record(a admission.Attributes, c change, i *inquiry, verdict decision) {
 	p.deps.Metrics.decided(c.kind, verdict)
 	p.deps.Metrics.asked(i.count())
@@ -254,8 +254,8 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	}
 }
 
-// refusal says what the requester lacks. A partial list is one after which nothing was
-// asked any more.
+// refusal returns the error that lists the missing rights. With partial, the checks stopped early and
+// the list is incomplete.
 func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	listed := slices.Clone(missing[:min(len(missing), maxMissing)])
 	switch rest := len(missing) - len(listed); {

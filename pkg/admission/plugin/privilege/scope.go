@@ -12,7 +12,7 @@ import (
 // maxScopeErrors bounds the objects that one answer names.
 const maxScopeErrors = 10
 
-// scopeError says that objects have a namespace although their kinds have none.
+// scopeError reports objects with a namespace whose kinds are cluster-scoped.
 type scopeError struct{ fields field.ErrorList }
 
 func (e *scopeError) Error() string { return e.fields.ToAggregate().Error() }

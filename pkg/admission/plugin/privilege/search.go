@@ -40,9 +40,8 @@ type search struct {
 	partial bool
 }
 
-// run asks about rights first that are needed whatever the objects are, then about
-// objects in the order of rollout, then about what they hand on. It ends when the
-// answer is known.
+// run checks first the rights needed for any objects, then those for the objects in rollout order,
+// then those that the objects grant. It ends as soon as the answer is known.
 func (s *search) run(ctx context.Context) error {
 	if err := s.ask(ctx, s.demand.asks); err != nil {
 		return err
@@ -91,8 +90,7 @@ func (s *search) note(a ask) {
 	s.lacking = append(s.lacking, a)
 }
 
-// effects asks about what happens to objects. How their kinds are reached is asked just
-// before.
+// effects checks the rights for the effects on objects. It discovers their kinds just before.
 func (s *search) effects(ctx context.Context) error {
 	rest := s.demand.effects
 	for n := firstEffects; len(rest) > 0; n = min(4*n, maxEffects) {
@@ -147,8 +145,7 @@ func (s *search) affordable(effects []effect) []effect {
 	return effects
 }
 
-// refsToDiscover are the objects of effects, and the kinds that policies among them take
-// parameters of.
+// refsToDiscover returns the objects of effects, and the parameter kinds of the policies among them.
 func refsToDiscover(effects []effect) ([]manifest.Ref, error) {
 	var refs []manifest.Ref
 	for _, e := range effects {
@@ -167,8 +164,7 @@ func refsToDiscover(effects []effect) ([]manifest.Ref, error) {
 	return refs, nil
 }
 
-// grants asks about what roles and bindings hand on, unless their author may do that
-// with anything.
+// grants checks the rights that roles and bindings grant, unless their author may grant any right.
 func (s *search) grants(ctx context.Context) error {
 	list := s.demand.grants.list
 	set := &atomSet{seen: map[authz.Right]bool{}}

@@ -58,7 +58,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return p.need(ctx, a, definition)
 }
 
-// need asks the cluster whether the requester has what the definition declares.
+// need returns an error unless the requester has the rights that the definition declares.
 func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *hco.ConfigurationProfileDefinition) error {
 	var lacks []string
 	for _, requirement := range definition.Spec.Requirements {

@@ -13,8 +13,8 @@ import (
 // millisecond.
 const timeoutSeconds = 5
 
-// Registration asks about creations and changes of a resource, and about no subresource and no
-// deletion, where conditions are met. Later changes of other webhooks are sent again.
+// Registration registers for creations and changes of a resource that meet the conditions, without
+// subresources and deletions. kube-apiserver calls the webhook again after changes by other webhooks.
 func Registration(resource schema.GroupVersionResource, scope admissionregistrationv1.ScopeType,
 	failure admissionregistrationv1.FailurePolicyType, conditions ...admissionregistrationv1.MatchCondition) webhook.Registration {
 	return webhook.Registration{

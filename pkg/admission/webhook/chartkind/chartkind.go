@@ -19,7 +19,7 @@ import (
 )
 
 // mayImpersonate is a CEL expression: the author of a ChartKind may impersonate its ServiceAccount.
-// kube-apiserver evaluates it, because only kube-apiserver can authorize for other users.
+// kube-apiserver evaluates it with its own authorizer.
 const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespace(object.spec.serviceAccount.namespace)" +
 	".name(object.spec.serviceAccount.name).check('impersonate').allowed()"
 
@@ -41,7 +41,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
 			Registration: authored.SpecRegistration(chartkind.Resource),
 		},
-		// It is asked about those who cannot.
+		// kube-apiserver calls this webhook only for users who must not impersonate the account.
 		{
 			Name: "chartkind-account", Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.refuseAccount(r) },

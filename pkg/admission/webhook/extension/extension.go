@@ -58,9 +58,9 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 
 const mayBypass = "authorizer.group('policy.penstock.dev').resource('privilegechecks').name(request.name).check('bypass').allowed()"
 
-// registration asks about writes that change the spec or an annotation of ours, or a label of the child
-// of a set, and about no subresource and no deletion. While we do not answer, nobody makes such a write: what was
-// written without a stamp would act for nobody anyway.
+// registration registers for writes that change the spec, an annotation of Penstock, or a label of a
+// set's child. It excludes subresources and deletions. While Penstock is unavailable, kube-apiserver
+// refuses such writes: without a stamp they would have no effect anyway.
 func registration(who string) webhook.Registration {
 	annotations := func(object string) string {
 		return "(has(" + object + ".metadata.annotations) ? dyn(" + object + ".metadata.annotations) : dyn({}))"

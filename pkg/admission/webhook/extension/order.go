@@ -71,7 +71,7 @@ func (e Extensions) mayDelete(ctx context.Context, r webhook.Review, penstock fu
 // hidden names nobody: the rights of the user on other extensions are not known here.
 func hidden(string) bool { return false }
 
-// deletions asks about deletions. While we do not answer, they go on.
+// deletions registers for deletions. While Penstock is unavailable, deletions are allowed.
 func deletions() webhook.Registration {
 	asked := authored.Registration(extension.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Ignore)
 	asked.Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}

@@ -48,8 +48,8 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 	return all
 }
 
-// registration asks about writes that change a template or the stamp, and about nothing else
-// that happens to catalogs.
+// registration registers for writes that change a template or the stamp, and for no other writes of
+// catalogs.
 func registration(kind annotated.Kind) webhook.Registration {
 	scope := admissionregistrationv1.ClusterScope
 	if kind.Namespaced {
@@ -100,8 +100,8 @@ func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
 	return answer
 }
 
-// mayRead says why somebody cannot write a template. A question without an answer is a warning:
-// the controller asks again before it reads anything.
+// mayRead returns the reason why a user must not write a template. A check without an answer gives a
+// warning: the controller checks again before it reads any object.
 func (d door) mayRead(ctx context.Context, who user.Info, template *imagetemplate.Template) (warnings []string, reason string) {
 	for _, variable := range template.Variables() {
 		if variable.Field == nil {
