@@ -208,9 +208,9 @@ func (c *apiCheck) unreadable(resource string, object metav1.Object) bool {
 	return true
 }
 
-// read makes a request. It notes when the answer is that the store is damaged, or that the
-// caller lacks a right; then it failed. A missing object failed, too, and is no problem. The
-// error is for what could not be found out.
+// read sends a request, and reports whether it failed. It adds a problem for a damaged store, and
+// an unchecked right for a missing one. A missing object fails without a problem. Other failures are
+// the error.
 func (c *apiCheck) read(key string, kind fsck.Kind, right string, request func() error) (failed bool, err error) {
 	switch err := request(); {
 	case err == nil:

@@ -60,8 +60,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// An unread body is not waited for either, and the next request of a connection is not
-// concerned.
+// TestPatienceEnds: a handler that does not read a body does not wait for it, either. The next
+// request on the connection works.
 func TestPatienceEnds(t *testing.T) {
 	left := make(chan io.Reader, 2)
 	server := httptest.NewServer(WithPatience(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

@@ -52,7 +52,7 @@ type outcome struct {
 	drift *Failure
 }
 
-// objectResult is the result of an object. The pass learns from it (see conclude).
+// objectResult is the result of one object, which conclude applies to the pass.
 type objectResult struct {
 	outcome
 	// entry is set when the inventory knows more than before.

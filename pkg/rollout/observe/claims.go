@@ -201,8 +201,7 @@ func (c *Cache) settled(s *stream, e effect) {
 	c.notify(owners)
 }
 
-// concerned adds the owners that an object concerns: its chain, and the caller that wants
-// it.
+// concerned adds the owners that want events of an object: its chain, and all owners with an interest in it.
 func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
 	if object == nil {
 		return

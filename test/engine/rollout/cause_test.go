@@ -73,7 +73,7 @@ func apps(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}
 }
 
-// replicaSet is the newest of a Deployment, beside an older one.
+// replicaSet creates an older ReplicaSet of a Deployment with a failed Pod, and returns the newest.
 func (o others) replicaSet(owner *unstructured.Unstructured) *unstructured.Unstructured {
 	text := `
 apiVersion: apps/v1

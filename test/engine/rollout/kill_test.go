@@ -333,8 +333,7 @@ func (a attempt) uids(r rendered) map[string]types.UID {
 	return found
 }
 
-// compare holds the cluster to a revision: every object as it says, and no other
-// one of the extension.
+// compare fails the test unless the cluster has exactly the objects of a revision for the extension.
 func (a attempt) compare(extension string, r rendered) {
 	a.t.Helper()
 	var want, got []string

@@ -46,9 +46,9 @@ func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error 
 	})
 }
 
-// judge does to the approval what a change means. Unreviewed refuses, once
-// admission has said who may. Request tells that the write asks for something
-// else than before.
+// judge applies a change of the spec to the approval: it grants or withdraws it. request is true if
+// the write asks for another plan than before; its author becomes a requester. The function unreviewed refuses approvals of
+// unreviewed plans.
 func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change, request bool) {
 	if all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx)); request && err == nil {
 		plan.Status.RequestedBy = all // ValidateUpdate refuses the write otherwise
