@@ -51,7 +51,7 @@ func TestSay(t *testing.T) {
 		t.Errorf("%+v", status)
 	}
 	for _, reason := range []fleet.WaitReason{
-		fleet.WaitHalted, fleet.WaitFrozen, fleet.WaitFailures, fleet.WaitUnreachable, fleet.WaitLeaving, fleet.WaitNoSuccess, fleet.WaitApproval,
+		fleet.WaitHalted, fleet.WaitFrozen, fleet.WaitFailures, fleet.WaitUnreachable, fleet.WaitLeaving, fleet.WaitNoSuccess, fleet.WaitUnhealthy, fleet.WaitEarlier, fleet.WaitApproval,
 		fleet.WaitWaveApproval, fleet.WaitWindow, fleet.WaitUnobserved, fleet.WaitUnavailable, fleet.WaitRoom, fleet.WaitWave, fleet.WaitSoak,
 	} {
 		if words()[reason] == "" {

@@ -20,10 +20,13 @@ func (c Cluster) Change() string { return Change(c.Before, c.After) }
 // Change returns the digest of a change from one content to another.
 func Change(before, after string) string { return digest("fleet-change", []string{before, after}) }
 
-// Groups returns the groups of equal change, the largest first.
+// Groups returns the groups of equal change, the largest first. Clusters that do not change are in none.
 func (p *Plan) Groups() []Group {
 	byChange := map[string]*Group{}
 	for _, cluster := range p.Clusters {
+		if cluster.Present {
+			continue
+		}
 		key := cluster.Change()
 		if byChange[key] == nil {
 			byChange[key] = &Group{Change: key, Before: cluster.Before, After: cluster.After}

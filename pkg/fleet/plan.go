@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -49,6 +50,9 @@ type Cluster struct {
 	// Before and After are digests of the content that the cluster has and gets. Before is
 	// empty for an installation.
 	Before, After string
+	// Present is true for a cluster that ran After for the soak time before this rollout. It does not change,
+	// and counts against the bounds of its wave.
+	Present bool `json:",omitempty"`
 }
 
 // Digest returns the digest of a plan. An approval names it, so it approves exactly these clusters,
@@ -87,6 +91,8 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("cluster %q: names must be set, and unique", cluster.Name)
 		case cluster.UID == "" || cluster.After == "":
 			return fmt.Errorf("cluster %s: its uid and its new content must be known", cluster.Name)
+		case cluster.Present && cluster.Before != cluster.After:
+			return fmt.Errorf("cluster %s: it has the content already, so both contents must be one, found %q and %q", cluster.Name, cluster.Before, cluster.After)
 		case known:
 			return fmt.Errorf("clusters %s and %s are one: both have uid %s", other, cluster.Name, cluster.UID)
 		case !waves[cluster.Wave]:
@@ -108,7 +114,7 @@ func (p *Plan) of(wave string) []Cluster {
 	return clusters
 }
 
-// before returns the clusters of the waves before one.
+// before returns the clusters that change in the waves before one.
 func (p *Plan) before(wave string) []Cluster {
 	var clusters []Cluster
 	for _, w := range p.Waves {
@@ -117,7 +123,7 @@ func (p *Plan) before(wave string) []Cluster {
 		}
 		clusters = append(clusters, p.of(w.Name)...)
 	}
-	return clusters
+	return slices.DeleteFunc(clusters, func(cluster Cluster) bool { return cluster.Present })
 }
 
 // Number computes a bound of a wave with a number of clusters. A percentage is rounded down, and is

@@ -78,8 +78,11 @@ func newWorld(t *rapid.T) *world {
 			Name: name, UID: "uid of " + name, Wave: rapid.SampledFrom(w.plan.Waves).Draw(t, "wave").Name,
 			Before: rapid.SampledFrom([]string{"", "old", "older", "new"}).Draw(t, "before"), After: "new",
 		}
+		if rapid.IntRange(0, 2).Draw(t, "present") == 0 {
+			cluster.Before, cluster.Present = "new", true
+		}
 		w.plan.Clusters = append(w.plan.Clusters, cluster)
-		w.targets[name] = &target{uid: cluster.UID, change: cluster.Change(), content: cluster.Before}
+		w.targets[name] = &target{uid: cluster.UID, change: cluster.Change(), content: cluster.Before, sick: cluster.Present && rapid.Bool().Draw(t, "sick")}
 	}
 	if err := w.plan.Validate(); err != nil {
 		t.Fatal(err)
@@ -155,6 +158,9 @@ func (w *world) judge(t *rapid.T, s Situation, m memory, next Progress) {
 		if next.at(cluster.Name).Attempt == w.progress.at(cluster.Name).Attempt {
 			continue
 		}
+		if cluster.Present {
+			t.Fatalf("%s has the content already, and begins", cluster.Name)
+		}
 		broken := func(format string, args ...any) {
 			t.Fatalf("%s begins at %s, although %s\nbefore %+v\nafter %+v\nseen %+v", cluster.Name, w.now.Format("15:04"), fmt.Sprintf(format, args...), w.progress, next, s.Clusters)
 		}
@@ -191,11 +197,14 @@ func (w *world) judgeEarlier(cluster Cluster, s Situation, m memory, next Progre
 		if wave.Name == cluster.Wave {
 			return
 		}
-		failed, away, left, succeeded := 0, 0, 0, 0
+		failed, away, presentAway, left, succeeded := 0, 0, 0, 0, 0
 		for _, earlier := range w.plan.of(wave.Name) {
 			state := next.at(earlier.Name).State
 			seen, observed := s.Clusters[earlier.Name]
 			switch {
+			case earlier.Present && state == Present && observed && seen.Unreachable:
+				presentAway++
+			case earlier.Present && state == Present && observed && seen.UID == earlier.UID && seen.Content == "new" && seen.Healthy:
 			case m.soaked[earlier.Name], w.progress.Completed && m.ever[earlier.Name]:
 				succeeded++
 			case w.skipped[earlier.Name] && state == Skipped:
@@ -209,7 +218,7 @@ func (w *world) judgeEarlier(cluster Cluster, s Situation, m memory, next Progre
 				broken("%s of the earlier wave %s is %s", earlier.Name, wave.Name, state)
 			}
 		}
-		if failed > wave.Bounds.MaxFailures || away > wave.Bounds.MaxUnreachable || failed+away+left > 0 && succeeded == 0 {
+		if failed > wave.Bounds.MaxFailures || away+presentAway > wave.Bounds.MaxUnreachable || failed+away+left > 0 && succeeded == 0 {
 			broken("%d failed, %d are away and %d succeeded in the earlier wave %s", failed, away, succeeded, wave.Name)
 		}
 	}
@@ -223,6 +232,12 @@ func (w *world) judgeWave(wave Wave, s Situation, m memory, next Progress, broke
 		state := next.at(cluster.Name).State
 		ended := state == Failed || state == RolledBack || state == Skipped
 		begins := next.at(cluster.Name).Attempt != w.progress.at(cluster.Name).Attempt
+		if cluster.Present && state == Present {
+			if !observed || !seen.Unreachable && (seen.UID != cluster.UID || seen.Content != "new" || !seen.Healthy) {
+				unavailable = append(unavailable, cluster.Name)
+			}
+			continue
+		}
 		unhealthy := state != Skipped && state != Leaving && (!observed || seen.Unreachable && state != Pending && state != Deferred || !seen.Unreachable && (seen.UID == "" || seen.UID == cluster.UID && !seen.Healthy))
 		if begins || m.changing[cluster.Name] && !ended || unhealthy {
 			unavailable = append(unavailable, cluster.Name)
@@ -433,6 +448,9 @@ func (w *world) calm(t *rapid.T) {
 	for name, one := range w.targets {
 		one.away, one.sick, one.absent = false, false, false
 		one.uid, one.change = w.cluster(name).UID, w.cluster(name).Change()
+		if w.cluster(name).Present {
+			one.content = "new"
+		}
 	}
 	var report Report
 	for range 20 * (len(w.targets) + 1) {
@@ -460,7 +478,7 @@ func (w *world) calm(t *rapid.T) {
 	}
 	for name, one := range w.targets {
 		state := w.progress.at(name).State
-		if state != Skipped && state != Leaving && state != Succeeded || report.Phase != Completed {
+		if state != Skipped && state != Leaving && state != Present && state != Succeeded || report.Phase != Completed {
 			t.Fatalf("in the end the rollout is %s, and %s is %s with %+v: %+v", report.Phase, name, state, one, report)
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	WaitUnreachable WaitReason = "TooManyUnreachable"
 	WaitLeaving     WaitReason = "TooManyLeaving"
 	WaitNoSuccess   WaitReason = "NoSuccess"
+	WaitUnhealthy   WaitReason = "TooManyUnhealthy"
+	WaitEarlier     WaitReason = "EarlierWaveUnhealthy"
 
 	WaitApproval     WaitReason = "ApprovalRequired"
 	WaitWaveApproval WaitReason = "WaveApprovalRequired"
@@ -89,7 +91,7 @@ func (s *step) phase() Phase {
 		return Superseded
 	case reasons[WaitApproval]:
 		return ReviewRequired
-	case reasons[WaitHalted], reasons[WaitFrozen], reasons[WaitFailures], reasons[WaitUnreachable], reasons[WaitLeaving], reasons[WaitNoSuccess]:
+	case reasons[WaitHalted], reasons[WaitFrozen], reasons[WaitFailures], reasons[WaitUnreachable], reasons[WaitLeaving], reasons[WaitNoSuccess], reasons[WaitUnhealthy], reasons[WaitEarlier]:
 		return PhaseHalted
 	case s.progress.Completed:
 		return Completed

@@ -11,6 +11,7 @@ type State string
 // States of a cluster.
 const (
 	Pending    State = "Pending"
+	Present    State = "Present"
 	Deferred   State = "Deferred"
 	Updating   State = "Updating"
 	Soaking    State = "Soaking"
@@ -24,7 +25,7 @@ const (
 
 // States returns all states, in the order of a rollout.
 func States() []State {
-	return []State{Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving}
+	return []State{Present, Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving}
 }
 
 // Event may move a cluster into another state.
@@ -68,9 +69,9 @@ func Table() []Transition {
 		{from(Updating, Unknown, Soaking, Succeeded), EventRolledBack, RolledBack, "it runs other content again"},
 		{from(Updating, Unknown, Soaking, Succeeded), EventFail, Failed, "its rollout failed, or the deadline has passed"},
 		{from(Pending, Deferred, Updating, Unknown, Soaking, Succeeded), EventRefuse, Failed, "its Secret leads to another cluster, or it would see another change than the approved one"},
-		{from(Pending, Deferred, Soaking, Succeeded), EventLeave, Leaving, "the set selects it no longer; a change in progress ends first, and a failure stays one"},
+		{from(Present, Pending, Deferred, Soaking, Succeeded), EventLeave, Leaving, "the set selects it no longer; a change in progress ends first, and a failure stays one"},
 		{from(RolledBack, Failed), EventRetry, Pending, "a person has it tried again"},
-		{from(Pending, Deferred, RolledBack, Failed, Leaving), EventSkip, Skipped, "a person goes on without it"},
+		{from(Present, Pending, Deferred, RolledBack, Failed, Leaving), EventSkip, Skipped, "a person goes on without it"},
 	}
 }
 

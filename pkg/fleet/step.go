@@ -38,6 +38,9 @@ type step struct {
 func (p *Plan) Step(progress Progress, situation Situation) (Progress, Report) {
 	s := &step{plan: p, Situation: situation, progress: progress.clone()}
 	for _, cluster := range p.Clusters {
+		if _, known := s.progress.Clusters[cluster.Name]; cluster.Present && !known {
+			s.progress.Clusters[cluster.Name] = At{State: Present, Since: s.Now}
+		}
 		s.observe(cluster)
 	}
 	s.leave()
@@ -60,6 +63,9 @@ func (p *Plan) soak(cluster Cluster) time.Duration {
 // observe moves a cluster by what is known of it.
 func (s *step) observe(cluster Cluster) {
 	before := s.progress.at(cluster.Name)
+	if before.State == Present {
+		return // it does not change
+	}
 	if s.progress.Completed && (before.State == Succeeded || before.State == RolledBack || before.State == Failed) {
 		return // the rollout is over for this cluster
 	}
@@ -255,8 +261,8 @@ func (s *step) approved(wave Wave) bool {
 	return !wave.AsksAgain || len(s.plan.before(wave.Name)) == 0 || s.progress.ApprovedWaves[wave.Name] == s.plan.WaveDigest(s.progress, wave.Name)
 }
 
-// spend lets clusters begin within the budget of a wave. Those that are unhealthy come first:
-// they count already.
+// spend lets clusters begin within the budget of a wave. Those that are unhealthy come first: they count
+// already. The clusters that have the content already must be healthy in the waves before.
 func (s *step) spend(wave Wave) {
 	counted := map[string]bool{}
 	for _, cluster := range s.plan.of(wave.Name) {
@@ -282,6 +288,9 @@ func (s *step) spend(wave Wave) {
 	if len(unseen) > 0 {
 		s.wait(WaitUnobserved, wave.Name, unseen...)
 	}
+	if len(ready) == 0 || s.unhealthyBefore(wave) {
+		return
+	}
 	slices.SortStableFunc(ready, func(a, b Cluster) int {
 		return cmp.Or(cmp.Compare(rank(counted[a.Name]), rank(counted[b.Name])), cmp.Compare(a.Name, b.Name))
 	})
@@ -292,7 +301,7 @@ func (s *step) spend(wave Wave) {
 		}
 		switch {
 		case next > wave.Bounds.MaxUnavailable:
-			s.wait(WaitUnavailable, wave.Name, keys(counted)...)
+			s.wait(s.unavailableReason(counted), wave.Name, keys(counted)...)
 			return
 		case s.Room <= 0:
 			s.wait(WaitRoom, wave.Name)
@@ -305,6 +314,39 @@ func (s *step) spend(wave Wave) {
 		at.Attempt++
 		s.progress.Clusters[cluster.Name] = at
 	}
+}
+
+// unhealthyBefore waits for clusters of the waves before one that have the content already, and are not
+// healthy with it. It reports whether there are any.
+func (s *step) unhealthyBefore(wave Wave) bool {
+	found := false
+	for _, earlier := range s.plan.Waves {
+		if earlier.Name == wave.Name {
+			break
+		}
+		var unhealthy []string
+		for _, cluster := range s.plan.of(earlier.Name) {
+			if s.progress.at(cluster.Name).State == Present && s.unavailable(cluster) {
+				unhealthy = append(unhealthy, cluster.Name)
+			}
+		}
+		if len(unhealthy) > 0 {
+			s.wait(WaitEarlier, earlier.Name, unhealthy...)
+			found = true
+		}
+	}
+	return found
+}
+
+// unavailableReason is why the budget of a wave is spent: for clusters that are changing or soak, which ends, or
+// else for clusters that are unhealthy, which a user has to repair.
+func (s *step) unavailableReason(counted map[string]bool) WaitReason {
+	for name := range counted {
+		if state := s.progress.at(name).State; waits(state) || state == Soaking {
+			return WaitUnavailable
+		}
+	}
+	return WaitUnhealthy
 }
 
 func rank(first bool) int {
@@ -326,6 +368,8 @@ func (s *step) unavailable(cluster Cluster) bool {
 		return false
 	case !observed:
 		return true
+	case state == Present:
+		return !seen.Unreachable && (seen.UID != cluster.UID || seen.Content != cluster.After || !seen.Healthy)
 	case seen.Unreachable:
 		return state != Pending && state != Deferred // MaxUnreachable bounds these
 	case seen.UID != "" && seen.UID != cluster.UID:
@@ -340,7 +384,7 @@ func (s *step) unavailable(cluster Cluster) bool {
 // deferred is away until a look has reached it.
 func (s *step) away(wave Wave) []string {
 	var away []string
-	for _, name := range s.in(wave, Pending, Deferred, Updating, Unknown, Soaking, Succeeded) {
+	for _, name := range s.in(wave, Present, Pending, Deferred, Updating, Unknown, Soaking, Succeeded) {
 		seen, observed := s.Clusters[name]
 		if seen.Unreachable || !observed && s.progress.at(name).State == Deferred {
 			away = append(away, name)
@@ -351,15 +395,18 @@ func (s *step) away(wave Wave) []string {
 
 // done reports whether later waves may begin.
 func (s *step) done(wave Wave) bool {
-	changing := s.in(wave, Pending, Updating, Unknown)
-	for _, name := range s.in(wave, Deferred) {
-		if seen, observed := s.Clusters[name]; observed && !seen.Unreachable {
-			changing = append(changing, name) // its turn has come again
-		}
-	}
-	if len(changing) > 0 {
+	if changing := s.in(wave, Updating, Unknown); len(changing) > 0 {
 		s.wait(WaitWave, wave.Name, changing...)
 		return false
+	}
+	waiting := s.in(wave, Pending)
+	for _, name := range s.in(wave, Deferred) {
+		if seen, observed := s.Clusters[name]; observed && !seen.Unreachable {
+			waiting = append(waiting, name) // its turn has come again
+		}
+	}
+	if len(waiting) > 0 {
+		return false // turn says for whom they wait
 	}
 	if soaking := s.in(wave, Soaking); len(soaking) > 0 {
 		s.wait(WaitSoak, wave.Name, soaking...)

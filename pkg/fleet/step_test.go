@@ -230,6 +230,108 @@ func TestLeave(t *testing.T) {
 	s.after(time.Minute, nil).is(PhaseHalted, Leaving, Leaving, Leaving).waits(WaitNoSuccess, "c00")
 }
 
+// joins has clusters have the new content already, so that only the others change.
+func (s *story) joins(present ...string) *story {
+	s.t.Helper()
+	for i := range s.plan.Clusters {
+		cluster := &s.plan.Clusters[i]
+		if !slices.Contains(present, cluster.Name) {
+			continue
+		}
+		cluster.Before, cluster.Present = cluster.After, true
+		seen := s.s.Clusters[cluster.Name]
+		seen.Content, seen.Change = cluster.After, cluster.Change()
+		s.s.Clusters[cluster.Name] = seen
+	}
+	if err := s.plan.Validate(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	return s
+}
+
+func sick(seen *Observation) { seen.Healthy = false }
+
+// TestPresent: clusters that have the content already count against the bounds of their wave, and later waves
+// wait while one of them is not healthy. They never change, and users can skip them.
+func TestPresent(t *testing.T) {
+	of := func() *story { return tell(t, 1, 3).joins("c00", "c01", "c02") }
+	of().after(0, nil).after(time.Minute, nil).is(Completed, Present, Present, Present, Succeeded)
+	if groups := of().plan.Groups(); len(groups) != 1 || !slices.Equal(groups[0].Clusters, []string{"c03"}) {
+		t.Errorf("clusters that do not change are reviewed: %+v", groups)
+	}
+
+	// Two clusters of the wave can be unavailable. With one more the third would be.
+	both := func(cluster string, seen *Observation) { seen.Healthy = cluster != "c01" && cluster != "c02" }
+	of().after(0, only("c01", sick)).is(InProgress, Present, Present, Present, Updating)
+	s := of().after(0, both).is(PhaseHalted, Present, Present, Present, Pending).waits(WaitUnhealthy, "c01", "c02")
+	skipped, err := s.plan.Skip(s.progress, s.s, s.plan.Troubles(s.progress, s.s), []string{"c01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.after(time.Minute, func(_ string, seen *Observation) { seen.Healthy = true }).is(InProgress, Present, Present, Present, Updating)
+	s.progress = skipped
+	s.after(time.Minute, both).is(InProgress, Present, Skipped, Present, Updating)
+
+	// Another content, another cluster and a cluster that nobody has looked at are not healthy.
+	for what, change := range map[string]func(*Observation){
+		"content": func(o *Observation) { o.Content = "other" }, "uid": func(o *Observation) { o.UID = "another" }, "no uid": func(o *Observation) { o.UID = "" },
+	} {
+		s := of()
+		s.plan.Waves[1].Bounds.MaxUnavailable = 1
+		s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+		s.after(0, only("c02", change))
+		if s.progress.at("c03").State != Pending {
+			t.Errorf("another %s: the cluster beside it begins", what)
+		}
+	}
+
+	// MaxUnreachable bounds those that cannot be reached.
+	of().after(0, only("c01", away)).is(InProgress, Present, Present, Present, Updating)
+	of().after(0, func(cluster string, seen *Observation) { seen.Unreachable = cluster == "c01" || cluster == "c02" }).
+		is(PhaseHalted, Present, Present, Present, Pending).waits(WaitUnreachable, "c01", "c02")
+
+	// The wave before is not done while one of its clusters is not healthy.
+	of().after(0, only("c00", sick)).is(PhaseHalted, Present, Present, Present, Pending).waits(WaitEarlier, "c00")
+	// A later wave holds nobody up, and a wave without others either.
+	tell(t, 1, 2).joins("c01", "c02").after(0, both).is(InProgress, Updating, Present, Present)
+
+	// One that leaves counts no more.
+	s = of()
+	s.s.Members["c01"] = false
+	s.after(0, both).is(InProgress, Present, Leaving, Present, Updating)
+
+	// A wave that asks again asks nobody when nothing changes before it.
+	s = tell(t, 1, 1).joins("c00")
+	s.plan.Waves[1].AsksAgain = true
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.after(0, nil).is(InProgress, Present, Updating)
+}
+
+// TestManyUnhealthy: unhealthy clusters begin first. When more are unhealthy than the bound and none is
+// changing, only a user can help.
+func TestManyUnhealthy(t *testing.T) {
+	s := tell(t, 0, 4)
+	both := func(cluster string, seen *Observation) { seen.Healthy = cluster != "c02" && cluster != "c03" }
+	s.after(0, both).is(InProgress, Pending, Pending, Updating, Updating).waits(WaitUnavailable, "c02", "c03")
+	s = tell(t, 0, 4)
+	s.plan.Waves[1].Bounds.MaxUnavailable = 1
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.after(0, both).is(PhaseHalted, Pending, Pending, Pending, Pending).waits(WaitUnhealthy, "c02", "c03")
+	if len(s.report.Waits) != 1 {
+		t.Errorf("it waits for something else too: %+v", s.report.Waits)
+	}
+	s.after(time.Minute, func(cluster string, seen *Observation) { seen.Healthy = cluster != "c03" }).is(InProgress, Pending, Pending, Pending, Updating)
+
+	// A cluster that soaks, and is healthy, holds nobody up.
+	s = tell(t, 0, 3)
+	s.plan.Waves[1].Soak = time.Hour
+	s.plan.Waves[1].Bounds.MaxUnavailable = 1
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.after(0, nil).after(time.Minute, nil).is(InProgress, Soaking, Updating, Pending)
+	s.after(time.Minute, only("c01", func(o *Observation) { o.Failed, o.Healthy = true, false })).is(PhaseHalted, Soaking, Failed, Pending).waits(WaitUnhealthy, "c01")
+}
+
 // TestRefused: a cluster that is another one than was approved, or would see another change, gets
 // nothing.
 func TestRefused(t *testing.T) {
@@ -287,7 +389,7 @@ func TestTable(t *testing.T) {
 		State
 		Event
 	}
-	seen, reached := map[pair]bool{}, map[State]bool{Pending: true}
+	seen, reached := map[pair]bool{}, map[State]bool{Pending: true, Present: true}
 	for _, row := range Table() {
 		reached[row.To] = true
 		for _, from := range row.From {
@@ -376,7 +478,7 @@ func TestFound(t *testing.T) {
 	s.plan.Waves[1].Bounds.MaxUnavailable = 1
 	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
 	s.after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.UID = "" }))
-	s.after(time.Minute, only("c00", func(o *Observation) { o.UID = "" })).is(InProgress, Succeeded, Pending).waits(WaitUnavailable, "c00")
+	s.after(time.Minute, only("c00", func(o *Observation) { o.UID = "" })).is(PhaseHalted, Succeeded, Pending).waits(WaitUnhealthy, "c00")
 
 	s = tell(t, 1, 1)
 	s.after(0, nil).is(InProgress, Updating, Pending)
@@ -399,6 +501,7 @@ func TestValidate(t *testing.T) {
 		"new content must be known":     func(p *Plan) { p.Clusters[1].After = "" },
 		"clusters c00 and c01 are one":  func(p *Plan) { p.Clusters[1].UID = p.Clusters[0].UID },
 		"in wave \"x\", which does not": func(p *Plan) { p.Clusters[1].Wave = "x" },
+		"c00: it has the content":       func(p *Plan) { p.Clusters[0].Present = true },
 		"deadline must be above 0":      func(p *Plan) { p.Deadline = 0 },
 	} {
 		plan := tell(t, 1, 2).plan

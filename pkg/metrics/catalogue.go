@@ -158,7 +158,7 @@ func Catalogue() []Metric {
 		{Name: ImageTemplates, Type: "gauge", Labels: []string{"kind", "state"},
 			Help: "CatalogSources and ClusterCatalogs with a template of their image, by kind and state: Resolved, Unresolved, LeftToOLM (OLM's controller follows it)."},
 		{Name: FleetClusters, Type: "gauge", Labels: []string{"clusterextensionset", "state"},
-			Help: "Clusters of the newest rollout of a ClusterExtensionSet, by state: Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving."},
+			Help: "Clusters of the newest rollout of a ClusterExtensionSet, by state: Present, Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving."},
 		{Name: FleetWaits, Type: "gauge", Labels: []string{"clusterextensionset", "reason"},
 			Help: "1 for each reason that the newest rollout of a ClusterExtensionSet waits for, such as ApprovalRequired, TooManyFailures, TooManyUnreachable, Soaking."},
 		{Name: ChartResources, Type: "gauge", Labels: []string{"chartkind", "state"},

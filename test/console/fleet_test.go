@@ -55,7 +55,7 @@ func fleet(i *installation, author *cluster.Access, first, second *page) {
 	first.sees("Many clusters", "lamps-1 waits for an approval", "0/2")
 	first.checks("overview-fleet")
 	first.click(`#needs + ul a[href="#/fleet/lamps-1"]`)
-	first.sees("Rollout lamps-1", "To review", "written by anna", "0 of 2 clusters succeeded", "canary 0/1", "at most 1 changing, no failed, ", "2 clusters: nothing → ", "1 added", "ConfigMap lamps/lamp")
+	first.sees("Rollout lamps-1", "To review", "written by anna", "0 of 2 clusters succeeded", "canary 0/1", "at most 1 changing or unhealthy, no failed, ", "2 clusters: nothing → ", "1 added", "ConfigMap lamps/lamp")
 	first.refuses("#approve", "another user must approve its change")
 	first.refuses("#resume", "no user halted it")
 	first.refuses("#retry", "choose failed clusters")

@@ -12,7 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // memberParts are about clusters that join and leave, and about their Secrets.
@@ -20,10 +22,12 @@ func memberParts() map[string]part {
 	return map[string]part{"Joins": joins, "Deleted": secretDeleted, "Renewed": renewed}
 }
 
-// joins: a cluster that joins during a rollout waits for one of its own, which a person approves.
+// joins: a cluster that joins during a rollout waits for one of its own, which a person approves. It does not
+// begin beside an unhealthy cluster of its wave, which has the content already.
 func joins(v convoy) {
-	v.rolledOut(1, v.manifest(v.image("1", "")), "a Succeeded, b Succeeded")
-	v.apply(v.alice, v.manifest(v.image("2", v.deployment())))
+	one := []string{"maxUnavailable: 2", "maxUnavailable: 1"}
+	v.rolledOut(1, v.manifest(v.image("1", ""), one...), "a Succeeded, b Succeeded")
+	v.apply(v.alice, v.manifest(v.image("2", v.deployment()), one...))
 	v.approved(v.bob, 2)
 	v.available("a", true)
 	v.rollout(2, "the change of b begins", v.is("b", fleet.Updating))
@@ -31,15 +35,23 @@ func joins(v convoy) {
 	v.available("b", true)
 	v.ends(2, fleet.Completed, "a Succeeded, b Succeeded")
 	third := v.rollout(3, "it waits for an approval", inPhase(fleet.ReviewRequired))
-	if len(third.Spec.Clusters) != 1 || third.Spec.Clusters[0].Name != v.secret("c") {
-		v.t.Errorf("the rollout is about %+v", third.Spec.Clusters)
+	if groups := third.Spec.Groups; len(groups) != 1 || len(groups[0].Clusters) != 1 || groups[0].Clusters[0] != v.secret("c") {
+		v.t.Errorf("the rollout changes %+v", groups)
 	}
 	if got := v.children(); got != "a b" {
 		v.t.Errorf("before the approval, these clusters have an extension: %s", got)
 	}
+	v.available("b", false)
+	v.MustKubectl("wait", "--for=condition=Available=False", poll.TimeoutFlag, "clusterextension/"+extensionset.ChildName(v.name, v.secret("b")))
 	v.approved(v.bob, 3)
+	v.ends(3, fleet.PhaseHalted, "a Present, b Present")
+	v.says(v.types(v.bob, 0, `kubectl penstock fleet status argocd`).Stdout, "raise maxUnavailable", "("+v.secret("b")+")", "fleet skip")
+	if got := v.children(); got != "a b" {
+		v.t.Errorf("beside an unhealthy cluster, these clusters have an extension: %s", got)
+	}
+	v.available("b", true)
 	v.available("c", true)
-	v.ends(3, fleet.Completed, "c Succeeded")
+	v.ends(3, fleet.Completed, "a Present, b Present, c Succeeded")
 	v.have("2", "2", "2")
 }
 

@@ -39,7 +39,7 @@ type ClusterExtensionRolloutSpec struct {
 	DeadlineSeconds int64
 	// waves in their order. A wave begins when the earlier waves are done.
 	Waves []RolloutWave
-	// clusters that the change reaches.
+	// clusters of the waves: those that the change reaches, and those that have the content already.
 	Clusters []RolloutTarget
 	// groups of clusters that see the same change, the largest first.
 	Groups []RolloutGroup
@@ -83,6 +83,9 @@ type RolloutTarget struct {
 	Before string
 	// after is the digest of the content that the cluster gets.
 	After string
+	// present is true for a cluster that ran the content for the soak time before this rollout. It does
+	// not change, and counts against the bounds of its wave.
+	Present bool
 }
 
 // RolloutGroup is the change of some clusters.
@@ -182,7 +185,7 @@ type RolloutDecision struct {
 type RolloutClusterStatus struct {
 	// name of the Secret with its kubeconfig.
 	Name string
-	// state of the cluster: Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
+	// state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
 	// Skipped or Leaving.
 	State string
 	// attempt counts how often the change began.

@@ -152,7 +152,7 @@ func handles(state fleet.State, event fleet.Event) bool {
 // clusterSignal returns the signal of a cluster in a rollout.
 func clusterSignal(state fleet.State) Signal {
 	switch state {
-	case fleet.Succeeded:
+	case fleet.Succeeded, fleet.Present:
 		return Healthy
 	case fleet.Updating, fleet.Soaking:
 		return InProgress

@@ -15,10 +15,10 @@ import (
 func TestRolloutClusters(t *testing.T) {
 	rollout := &v1alpha1.ClusterExtensionRollout{
 		Spec: v1alpha1.ClusterExtensionRolloutSpec{Set: v1alpha1.RolloutSet{Name: "lamps"}, Clusters: []v1alpha1.RolloutTarget{
-			{Name: "new", Wave: "one"}, {Name: "old", Wave: "one", Before: "sha256:a"}, {Name: "failed", Wave: "one", Before: "sha256:a"}, {Name: "done", Wave: "two"}, {Name: "skipped", Wave: "two"},
+			{Name: "new", Wave: "one"}, {Name: "old", Wave: "one", Before: "sha256:a"}, {Name: "failed", Wave: "one", Before: "sha256:a"}, {Name: "done", Wave: "two"}, {Name: "skipped", Wave: "two"}, {Name: "same", Wave: "two", Before: "sha256:b", Present: true},
 		}},
 		Status: v1alpha1.ClusterExtensionRolloutStatus{Clusters: []v1alpha1.RolloutClusterStatus{
-			{Name: "done", State: "Succeeded", Attempt: 1}, {Name: "failed", State: "Failed", Attempt: 2, Reason: "Deadline"}, {Name: "skipped", State: "Skipped", By: "bert"},
+			{Name: "done", State: "Succeeded", Attempt: 1}, {Name: "failed", State: "Failed", Attempt: 2, Reason: "Deadline"}, {Name: "skipped", State: "Skipped", By: "bert"}, {Name: "same", State: "Present"},
 		}},
 	}
 	want := []RolloutCluster{
@@ -27,6 +27,7 @@ func TestRolloutClusters(t *testing.T) {
 		{Name: "failed", Wave: "one", Signal: NeedsAttention, State: "Failed", Attempt: 2, Reason: "Deadline", Extension: "lamps.failed", Retry: true, Skip: true},
 		{Name: "done", Wave: "two", Signal: Healthy, State: "Succeeded", Attempt: 1, Extension: "lamps.done"},
 		{Name: "skipped", Wave: "two", Signal: Stopped, State: "Skipped", By: "bert"},
+		{Name: "same", Wave: "two", Signal: Healthy, State: "Present", Extension: "lamps.same", Skip: true},
 	}
 	if diff := cmp.Diff(want, rolloutOf(rollout).Clusters); diff != "" {
 		t.Error(diff)

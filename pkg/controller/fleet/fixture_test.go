@@ -168,7 +168,7 @@ func (w *world) check(child *unstructured.Unstructured) {
 		states[name] = at
 	}
 	for _, one := range r.Spec.Clusters {
-		if at := states[one.Name]; at.State == fleet.Updating || at.State == fleet.Unknown {
+		if at := states[one.Name]; at.State == fleet.Updating || at.State == fleet.Unknown || at.State == fleet.Present && w.clusters[one.Name].sick {
 			changing[one.Wave]++
 		}
 		if one.Name == cluster {
@@ -181,11 +181,14 @@ func (w *world) check(child *unstructured.Unstructured) {
 	for _, one := range r.Spec.Waves {
 		if one.Name == wave {
 			if changing[wave] > int(one.MaxUnavailable) {
-				w.Errorf("%d clusters of wave %s are changing: %v", changing[wave], wave, states)
+				w.Errorf("%d clusters of wave %s are changing or unhealthy: %v", changing[wave], wave, states)
 			}
 			break
 		}
 		for _, earlier := range r.Spec.Clusters {
+			if states[earlier.Name].State == fleet.Present && !w.clusters[earlier.Name].sick {
+				continue
+			}
 			switch states[earlier.Name].State {
 			case fleet.Succeeded, fleet.Skipped, fleet.Leaving, fleet.Failed, fleet.RolledBack, fleet.Deferred:
 			default:
@@ -409,7 +412,8 @@ func (w *world) let(while time.Duration) {
 	w.until("time goes on", func() bool { return !w.clock.Now().Before(end) })
 }
 
-// shown is the newest rollout in words: "edge-1 Completed: a Succeeded, b Succeeded".
+// shown is the newest rollout in words, without clusters that do not change: "edge-1 Completed: a Succeeded, b
+// Succeeded".
 func (w *world) shown() string {
 	w.Helper()
 	all, err := w.own.Tracker().List(rolloutsResource, olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRollout"), "")
@@ -425,6 +429,9 @@ func (w *world) shown() string {
 	for _, one := range newest.Spec.Clusters {
 		at := extensionrollout.Progress(&newest.Status).Clusters[one.Name]
 		text := one.Name + " " + string(at.State)
+		if at.State == fleet.Present {
+			continue
+		}
 		if at.State == "" {
 			text = one.Name + " " + string(fleet.Pending)
 		}

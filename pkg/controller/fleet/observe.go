@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -124,10 +125,14 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 		s.Frozen = true
 	}
 	approved := progress.Approved == plan.Digest()
-	var names []string
+	var names, present []string
 	for _, cluster := range plan.Clusters {
 		s.Members[cluster.Name] = p.isMember(ctx, cluster.Name)
-		if state := progress.Clusters[cluster.Name].State; approved && state != fleet.Skipped && state != fleet.Leaving {
+		switch state := progress.Clusters[cluster.Name].State; {
+		case !approved, state == fleet.Skipped, state == fleet.Leaving:
+		case cluster.Present:
+			present = append(present, cluster.Name)
+		default:
 			names = append(names, cluster.Name)
 		}
 	}
@@ -139,6 +144,9 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 		}
 	}
 	looks := p.lookAt(ctx, names, lookEvery-time.Second)
+	if begins(progress, looks) {
+		maps.Copy(looks, p.lookAt(ctx, present, lookAgain-time.Second))
+	}
 	if ctx.Err() != nil {
 		return s, ctx.Err()
 	}
@@ -155,6 +163,16 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 		s.Clusters[cluster.Name] = observed
 	}
 	return s, nil
+}
+
+// begins reports whether any cluster that was reached may begin.
+func begins(progress fleet.Progress, looks map[string]look) bool {
+	for name, found := range looks {
+		if state := progress.Clusters[name].State; found.err == nil && (state == "" || state == fleet.Pending || state == fleet.Deferred) {
+			return true
+		}
+	}
+	return false
 }
 
 // isMember reports whether the set selects a cluster. A Secret that is gone is a cluster that cannot be

@@ -214,11 +214,16 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 				continue
 			}
 			before := contentBefore(revisions)
-			if decided[candidate.Name] == one.found.After || before == one.found.After && p.ran(candidate.Name, before) {
+			isDecided := decided[candidate.Name] == one.found.After
+			present := before == one.found.After && (isDecided || p.ran(candidate.Name, before))
+			switch {
+			case present:
+			case isDecided:
 				continue
+			default:
+				previews[candidate.Name] = one.found
 			}
-			previews[candidate.Name] = one.found
-			spec.Clusters = append(spec.Clusters, olmv1alpha1.RolloutTarget{Name: candidate.Name, UID: candidate.UID, Wave: wave.Name, Before: before, After: one.found.After})
+			spec.Clusters = append(spec.Clusters, olmv1alpha1.RolloutTarget{Name: candidate.Name, UID: candidate.UID, Wave: wave.Name, Before: before, After: one.found.After, Present: present})
 			count++
 		}
 		bounds, err := wave.Bounds(count)
@@ -230,7 +235,7 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 			MaxUnavailable: int32(bounds.MaxUnavailable), MaxFailures: int32(bounds.MaxFailures), MaxUnreachable: int32(bounds.MaxUnreachable),
 		})
 	}
-	if len(spec.Clusters) == 0 {
+	if len(previews) == 0 {
 		return nil, nil
 	}
 	return spec, p.group(ctx, spec, previews)
@@ -246,7 +251,7 @@ func (p *pass) decided() map[string]string {
 	}
 	progress := extensionrollout.Progress(&newest.Status)
 	for _, cluster := range newest.Spec.Clusters {
-		if state := progress.Clusters[cluster.Name].State; state != fleet.Succeeded && state != fleet.Leaving {
+		if state := progress.Clusters[cluster.Name].State; state != fleet.Succeeded && state != fleet.Leaving && state != fleet.Present {
 			decided[cluster.Name] = cluster.After
 		}
 	}
@@ -255,12 +260,13 @@ func (p *pass) decided() map[string]string {
 
 // ran reports whether a cluster that has a content needs no rollout for it. It needs one when a later rollout
 // gave it another content, which did not succeed, and when the rollout of the content was superseded
-// before the cluster was healthy for the soak time: later waves must not go on without it.
+// before the cluster was healthy for the soak time: later waves must not go on without it. A rollout that did
+// not change the cluster says nothing.
 func (p *pass) ran(cluster, content string) bool {
 	for _, rollout := range slices.Backward(p.rollouts) {
 		at, found := p.placeIn(rollout, cluster)
 		switch {
-		case !found, at.After != content && at.Attempt == 0:
+		case !found, at.Present, at.After != content && at.Attempt == 0:
 			continue
 		case at.After != content:
 			return false
@@ -273,6 +279,7 @@ func (p *pass) ran(cluster, content string) bool {
 // place is the state of a cluster in a rollout.
 type place struct {
 	After, State string
+	Present      bool
 	Attempt      int64
 }
 
@@ -281,10 +288,12 @@ func (p *pass) placeIn(rollout *olmv1alpha1.ClusterExtensionRollout, cluster str
 	if places == nil {
 		places = make(map[string]place, len(rollout.Spec.Clusters))
 		for _, target := range rollout.Spec.Clusters {
-			places[target.Name] = place{After: target.After}
+			places[target.Name] = place{After: target.After, Present: target.Present}
 		}
 		for _, at := range rollout.Status.Clusters {
-			places[at.Name] = place{places[at.Name].After, at.State, at.Attempt}
+			one := places[at.Name]
+			one.State, one.Attempt = at.State, at.Attempt
+			places[at.Name] = one
 		}
 		p.places[rollout.Name] = places
 	}

@@ -371,6 +371,87 @@ func TestScenarios(t *testing.T) {
 			w.approve("edge-3")
 			w.becomes("edge-3 Completed: d Succeeded")
 		},
+		"a cluster that joins does not change beside an unhealthy one of its wave": func(w *world) {
+			w.clusters["b"].sick = true
+			w.join("d", "ring=1")
+			w.becomes("edge-2 ReviewRequired: d Pending")
+			if groups := w.rollout("edge-2").Spec.Groups; len(groups) != 1 || !slices.Equal(groups[0].Clusters, []string{"d"}) {
+				w.Errorf("the groups are %+v", groups)
+			}
+			w.approve("edge-2")
+			w.becomes("edge-2 Halted: d Pending")
+			w.let(10 * time.Minute)
+			if w.child("d") != nil {
+				w.Error("d changes beside b")
+			}
+			stalled := meta.FindStatusCondition(w.set().Status.Conditions, "Stalled")
+			if stalled == nil || stalled.Status != metav1.ConditionTrue || !strings.Contains(stalled.Message, "(b)") || !strings.Contains(stalled.Message, "fleet skip edge-2 CLUSTER") {
+				w.Errorf("%+v", stalled)
+			}
+			w.clusters["b"].sick = false
+			w.becomes("edge-2 Completed: d Succeeded")
+			if w.rollout("edge-2").Status.Clusters[1].State != string(fleet.Present) || w.images("b", "d") != "1 1" {
+				w.Errorf("%+v", w.rollout("edge-2").Status.Clusters)
+			}
+		},
+		"users skip an unhealthy cluster of an earlier wave": func(w *world) {
+			w.clusters["a"].sick = true
+			w.join("d", "ring=1")
+			w.becomes("edge-2 ReviewRequired: d Pending")
+			w.approve("edge-2")
+			w.becomes("edge-2 Halted: d Pending")
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Skip(progress, s, w.rollout("edge-2").Status.Troubles, []string{"a"})
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.becomes("edge-2 Completed: a Skipped, d Succeeded")
+			w.let(time.Minute)
+			if got := w.shown(); got != "edge-2 Completed: a Skipped, d Succeeded" {
+				w.Errorf("another rollout begins: %s", got)
+			}
+		},
+		"percentages are of the whole wave, and unreachable clusters of it hold nobody up": func(w *world) {
+			half := intstr.FromString("50%")
+			rest := wave("rest", "", func(one *extensionset.Wave) { one.MaxUnavailable, one.MaxUnreachable = &half, &half })
+			w.apply("app:1", wave("canary", "0", nil), rest)
+			w.let(10 * time.Second)
+			w.clusters["b"].away = true
+			w.join("d", "ring=1")
+			w.join("e", "ring=1")
+			w.until("it waits for an approval", func() bool { return strings.HasSuffix(w.shown(), "ReviewRequired: d Pending, e Pending") })
+			name, _, _ := strings.Cut(w.shown(), " ")
+			if bounds := w.rollout(name).Spec.Waves[1]; bounds.MaxUnavailable != 2 || bounds.MaxUnreachable != 2 {
+				w.Errorf("of four clusters, half is %d and %d", bounds.MaxUnavailable, bounds.MaxUnreachable)
+			}
+			w.approve(name)
+			w.becomes(name + " Completed: d Succeeded, e Succeeded")
+		},
+		"a cluster that has the content leaves, and its Secret can be deleted": func(w *world) {
+			w.clusters["b"].sick = true
+			w.join("d", "ring=1")
+			w.becomes("edge-2 ReviewRequired: d Pending")
+			w.approve("edge-2")
+			w.becomes("edge-2 Halted: d Pending")
+			w.secret("b", "ring=1", "fleet=other")
+			w.becomes("edge-2 Completed: b Leaving, d Succeeded")
+			if err := w.core.Tracker().Delete(secrets(), namespace, "c"); err != nil {
+				w.Fatal(err)
+			}
+			w.until("users can delete its extension", func() bool { return w.child("c").GetAnnotations()[ext.RolloutAnnotation] == "" })
+		},
+		"clusters that have the content cost nothing at rest": func(w *world) {
+			w.join("d", "ring=1")
+			w.becomes("edge-2 ReviewRequired: d Pending")
+			w.approve("edge-2")
+			w.becomes("edge-2 Completed: d Succeeded")
+			w.writes = nil
+			looks := w.clusters["a"].looks
+			w.let(10 * time.Minute)
+			if len(w.writes) > 0 || w.clusters["a"].looks != looks {
+				w.Errorf("%d writes, %d looks", len(w.writes), w.clusters["a"].looks-looks)
+			}
+		},
 		"one that loses its labels leaves, and nothing is deleted": func(w *world) {
 			w.secret("c", "ring=1", "fleet=other")
 			w.becomes("edge-1 Completed: a Succeeded, b Succeeded, c Leaving")

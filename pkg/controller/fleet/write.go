@@ -236,7 +236,7 @@ func (p *pass) serves(cluster string, state fleet.State, hasSecret bool) bool {
 		return hasSecret || planned
 	case "", fleet.Leaving, fleet.Skipped:
 		return false
-	case fleet.Succeeded, fleet.Failed, fleet.RolledBack:
+	case fleet.Present, fleet.Succeeded, fleet.Failed, fleet.RolledBack:
 		return hasSecret || !p.newest().Status.Completed
 	}
 	return true

@@ -5390,7 +5390,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters that the change reaches.",
+							Description: "clusters of the waves: those that the change reaches, and those that have the content already.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7898,7 +7898,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref common.ReferenceCallb
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state of the cluster: Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped or Leaving.",
+							Description: "state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped or Leaving.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8263,6 +8263,13 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 							Description: "after is the digest of the content that the cluster gets.",
 							Default:     "",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"present": {
+						SchemaProps: spec.SchemaProps{
+							Description: "present is true for a cluster that ran the content for the soak time before this rollout. It does not change, and counts against the bounds of its wave.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},

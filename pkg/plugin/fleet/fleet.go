@@ -130,7 +130,8 @@ func newStatus(s *session.Session) *cobra.Command {
 	return command
 }
 
-// show prints a rollout: its phase, its waves and clusters, and for whom it waits.
+// show prints a rollout: its phase, its waves and clusters, and for whom it waits. Clusters that have the
+// content already are a number: a wait names those that it is about.
 func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, fmt.Sprintf("%s of set %s: %s", rollout.Name, rollout.Spec.Set.Name, cmp.Or(rollout.Status.Phase, "Pending"))))
 	at := map[string]v1alpha1.RolloutClusterStatus{}
@@ -139,8 +140,13 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	}
 	table := screen.Table{Header: []string{"WAVE", "CLUSTER", "STATE", "SINCE", "ATTEMPT", "REASON"}}
 	for _, wave := range rollout.Spec.Waves {
+		present := 0
 		for _, target := range rollout.Spec.Clusters {
 			if target.Wave != wave.Name {
+				continue
+			}
+			if at[target.Name].State == "Present" {
+				present++
 				continue
 			}
 			one, style, since, attempt := at[target.Name], screen.Plain, "", ""
@@ -156,6 +162,9 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 				since, attempt = duration.HumanDuration(s.Now().Sub(one.Since.Time)), fmt.Sprint(one.Attempt)
 			}
 			table.Rows = append(table.Rows, []screen.Cell{{Text: wave.Name}, {Text: target.Name}, {Text: one.State, Style: style}, {Text: since}, {Text: attempt}, {Text: one.Reason}})
+		}
+		if present > 0 {
+			table.Rows = append(table.Rows, []screen.Cell{{Text: wave.Name}, {Text: text.Count(present, "cluster")}, {Text: "Present", Style: screen.Green}, {}, {}, {}})
 		}
 	}
 	s.Out.Table(table)
@@ -293,7 +302,11 @@ func approve(ctx context.Context, s *session.Session, cluster *session.Cluster, 
 		return fmt.Errorf("%s cannot be approved: %w", what, err)
 	}
 	if !asked.yes && s.Person() {
-		agreed, err := s.Confirm(ctx, fmt.Sprintf("Approve %s for %s?", what, text.Count(len(rollout.Spec.Clusters), "cluster")))
+		changing := 0
+		for _, group := range rollout.Spec.Groups {
+			changing += len(group.Clusters)
+		}
+		agreed, err := s.Confirm(ctx, fmt.Sprintf("Approve %s for %s?", what, text.Count(changing, "cluster")))
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ type ClusterExtensionRolloutSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Waves []RolloutWave `json:"waves"`
-	// clusters that the change reaches.
+	// clusters of the waves: those that the change reaches, and those that have the content already.
 	// +listType=map
 	// +listMapKey=name
 	Clusters []RolloutTarget `json:"clusters"`
@@ -104,6 +104,10 @@ type RolloutTarget struct {
 	Before string `json:"before,omitempty"`
 	// after is the digest of the content that the cluster gets.
 	After string `json:"after"`
+	// present is true for a cluster that ran the content for the soak time before this rollout. It does
+	// not change, and counts against the bounds of its wave.
+	// +optional
+	Present bool `json:"present,omitempty"`
 }
 
 // RolloutGroup is the change of some clusters.
@@ -238,7 +242,7 @@ type RolloutDecision struct {
 type RolloutClusterStatus struct {
 	// name of the Secret with its kubeconfig.
 	Name string `json:"name"`
-	// state of the cluster: Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
+	// state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
 	// Skipped or Leaving.
 	State string `json:"state"`
 	// attempt counts how often the change began.

@@ -7,6 +7,8 @@ import { into, lacks, me, useAsk, useDeed } from "./shared.js";
 /** @typedef {import("./api").Rollout} Rollout @typedef {import("./api").RolloutCluster} Cluster @typedef {import("./api").RolloutGroup} Group */
 
 const verbs = ["approve", "halt", "resume", "retry", "skip"];
+/** The clusters of a rollout that change. @param {Rollout} rollout */
+const changing = (rollout) => rollout.clusters.filter((one) => one.state !== "Present");
 const title = (/** @type {string} */ verb) => verb[0].toUpperCase() + verb.slice(1);
 
 /** A version, or an image with the first digits of its digest. @param {string | undefined} of */
@@ -46,12 +48,12 @@ const urgency = { needs: 0, moving: 1, stopped: 2, well: 3 };
 function Waves({ rollout, chosen }) {
   const sorted = [...rollout.clusters].sort((a, b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name));
   const list = useFilter(sorted, (one) => [one.name, one.state, inWords(one.state), one.reason]);
-  return html`<section aria-labelledby="waves"><div class="head"><h2 id="waves">Waves <span class="quiet number">${rollout.clusters.filter((one) => one.signal === "well").length} of ${count(rollout.clusters.length, "cluster")} succeeded</span></h2>
+  return html`<section aria-labelledby="waves"><div class="head"><h2 id="waves">Waves <span class="quiet number">${changing(rollout).filter((one) => one.signal === "well").length} of ${count(changing(rollout).length, "cluster")} succeeded</span></h2>
       ${list.field("Filter clusters", "Filter")}</div>
     <ol class="waves">${rollout.waves.map((wave) => {
-      const all = rollout.clusters.filter((one) => one.wave === wave.name), approval = rollout.approvals?.find((one) => one.wave === wave.name);
+      const all = changing(rollout).filter((one) => one.wave === wave.name), approval = rollout.approvals?.find((one) => one.wave === wave.name);
       return html`<li key=${wave.name}><h3>${soft(wave.name)} <span class="quiet number">${all.filter((one) => one.signal === "well").length}/${all.length}</span></h3>
-        <p class="quiet">at most ${wave.maxUnavailable} changing, ${wave.maxFailures || "no"} failed, ${wave.maxUnreachable || "none"} unreachable${wave.soakSeconds > 0 && `, soak ${span(wave.soakSeconds * 1000)}`}${wave.approvalRequired && (approval ? `, approved by ${approval.user}` : ", needs an approval")}</p>
+        <p class="quiet">at most ${wave.maxUnavailable} changing or unhealthy, ${wave.maxFailures || "no"} failed, ${wave.maxUnreachable || "none"} unreachable${wave.soakSeconds > 0 && `, soak ${span(wave.soakSeconds * 1000)}`}${wave.approvalRequired && (approval ? `, approved by ${approval.user}` : ", needs an approval")}</p>
         <ul>${list.shown.filter((one) => one.wave === wave.name).map((one) => html`<${Cell} key=${one.name} of=${one} chosen=${chosen}/>`)}</ul></li>`;
     })}</ol>${list.rest}</section>`;
 }
@@ -119,7 +121,7 @@ function Decision({ rollout, groups, known, chosen }) {
     ${digest && html`<p class="hash"><span class="quiet">Digest (what you approve)</span> <code>${digest}</code></p>`}
     ${asked && html`<${Confirm} title=${`${title(asked.verb)} ${asked.verb === "approve" && wave ? `wave ${wave} of ` : ""}rollout ${name}?`} verb=${title(asked.verb)} busy=${busy.value} danger=${asked.verb === "approve" && diff.summary.removed > 0}
       why=${shown || (asked.verb === "approve" ? unticked(diff, ticked.value) : "")} onYes=${yes} onNo=${() => (asking.value = "")}>
-      ${asked.verb === "approve" ? html`<p>It changes <strong>${count(wave ? rollout.clusters.filter((one) => one.wave === wave).length : rollout.clusters.length, "cluster")}</strong>${!wave && `, in ${count(rollout.waves.length, "wave")}`}:</p>
+      ${asked.verb === "approve" ? html`<p>It changes <strong>${count(changing(rollout).filter((one) => !wave || one.wave === wave).length, "cluster")}</strong>${!wave && `, in ${count(rollout.waves.length, "wave")}`}:</p>
           <ul class="terms">${groups.map((group) => html`<li>${count(group.clusters.length, "cluster")}: ${group.from || "nothing"} → ${group.to}${group.diff && `, ${counts(group.diff.summary)}`}</li>`)}</ul>
           <${Risks} diff=${diff} ticked=${ticked}/>`
         : html`<p>${effects[asked.verb]}</p><ul class="terms">${[...asked.clusters, ...(asked.verb === "resume" ? rollout.leaving ?? [] : [])].map((one) => html`<li>${glyphOf("stopped")} ${one}</li>`)}</ul>`}<//>`}

@@ -1454,6 +1454,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: present
+      type:
+        scalar: boolean
     - name: uid
       type:
         scalar: string

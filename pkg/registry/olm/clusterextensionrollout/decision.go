@@ -216,7 +216,7 @@ func (r *DecisionREST) isAnother(ctx context.Context, d *decision, acts string) 
 	return err
 }
 
-// mayUse refuses an approval by a user without the right to use each of the clusters. Only clusters that
+// mayUse refuses an approval by a user without the right to use each of the clusters that change. Only clusters that
 // the rollout names are in the answer.
 func (r *DecisionREST) mayUse(ctx context.Context, d *decision) error {
 	name := d.rollout.Name
@@ -228,7 +228,7 @@ func (r *DecisionREST) mayUse(ctx context.Context, d *decision) error {
 	}
 	var lacks []string
 	for _, cluster := range d.rollout.Spec.Clusters {
-		if d.progress.Approved == d.plan.Digest() && cluster.Wave != d.wave {
+		if cluster.Present || d.progress.Approved == d.plan.Digest() && cluster.Wave != d.wave {
 			continue
 		}
 		has, err := authz.Use(cluster.Name).Has(ctx, r.authorizer, d.who)

@@ -85,7 +85,7 @@ func as(who string) context.Context {
 	return ctx
 }
 
-// has records a rollout of three clusters, and writes its status as the loop does: change moves it on.
+// has records a rollout of three clusters, beside one that has the content already, and writes its status as the loop does: change moves it on.
 func (d *desk) has(name, by string) {
 	d.Helper()
 	rollout := &olm.ClusterExtensionRollout{
@@ -93,7 +93,7 @@ func (d *desk) has(name, by string) {
 		Spec: olm.ClusterExtensionRolloutSpec{
 			Set: olm.RolloutSet{Name: "edge", UID: "set", Digest: "sha256:spec"}, RequestedBy: by, DeadlineSeconds: 60,
 			Waves:    []olm.RolloutWave{{Name: "canary", MaxUnavailable: 1}, {Name: "rest", MaxUnavailable: 1, ApprovalRequired: true}},
-			Clusters: []olm.RolloutTarget{{Name: "a", UID: "1", Wave: "canary", After: "new"}, {Name: "b", UID: "2", Wave: "rest", After: "new"}, {Name: "c", UID: "3", Wave: "rest", After: "new"}},
+			Clusters: []olm.RolloutTarget{{Name: "a", UID: "1", Wave: "canary", After: "new"}, {Name: "b", UID: "2", Wave: "rest", After: "new"}, {Name: "c", UID: "3", Wave: "rest", After: "new"}, {Name: "d", UID: "4", Wave: "rest", Before: "new", After: "new", Present: true}},
 		},
 	}
 	if _, err := d.served[resource].(*REST).Create(as(user.APIServerUser), rollout, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
@@ -157,7 +157,9 @@ func TestApprove(t *testing.T) {
 	d.has("edge-1", "alice")
 	d.has("edge-2", "dave")
 	digest := d.read("edge-2").Status.Digest
-	d.lacks["carol use b"], d.lacks["carol use c"], d.lacks["erin approve"] = true, true, true
+	for _, right := range []string{"carol use b", "carol use c", "carol use d", "bob use d", "erin approve"} {
+		d.lacks[right] = true
+	}
 	for name, tc := range map[string]struct {
 		who, digest, want string
 		is                func(error) bool

@@ -25,7 +25,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the rollout."},
 		{Name: "Set", Type: "string", Description: "ClusterExtensionSet that asks for the change."},
 		{Name: "Phase", Type: "string", Description: "Phase of the rollout."},
-		{Name: "Succeeded", Type: "string", Description: "Clusters that succeeded, of all clusters."},
+		{Name: "Succeeded", Type: "string", Description: "Clusters that succeeded, of all clusters that change."},
 		{Name: "Failed", Type: "integer", Description: "Clusters that failed, or that were rolled back."},
 		{Name: "Groups", Type: "integer", Description: "Groups of clusters that see the same change."},
 		{Name: "Age", Type: "string", Description: "Time since the rollout was created."},
@@ -40,7 +40,12 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 }
 
 func (t table) cells(rollout *olm.ClusterExtensionRollout) []any {
-	succeeded, failed := 0, 0
+	succeeded, failed, all := 0, 0, 0
+	for _, cluster := range rollout.Spec.Clusters {
+		if !cluster.Present {
+			all++
+		}
+	}
 	for _, cluster := range rollout.Status.Clusters {
 		switch fleet.State(cluster.State) {
 		case fleet.Succeeded:
@@ -49,6 +54,6 @@ func (t table) cells(rollout *olm.ClusterExtensionRollout) []any {
 			failed++
 		}
 	}
-	return []any{rollout.Name, rollout.Spec.Set.Name, rollout.Status.Phase, fmt.Sprintf("%d/%d", succeeded, len(rollout.Spec.Clusters)), failed, len(rollout.Spec.Groups),
+	return []any{rollout.Name, rollout.Spec.Set.Name, rollout.Status.Phase, fmt.Sprintf("%d/%d", succeeded, all), failed, len(rollout.Spec.Groups),
 		printing.Age(t.clock, rollout.CreationTimestamp), rollout.Status.Digest, rollout.Status.Message}
 }

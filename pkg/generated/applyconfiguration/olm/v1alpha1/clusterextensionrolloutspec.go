@@ -17,7 +17,7 @@ type ClusterExtensionRolloutSpecApplyConfiguration struct {
 	DeadlineSeconds *int64 `json:"deadlineSeconds,omitempty"`
 	// waves in their order. A wave begins when the earlier waves are done.
 	Waves []RolloutWaveApplyConfiguration `json:"waves,omitempty"`
-	// clusters that the change reaches.
+	// clusters of the waves: those that the change reaches, and those that have the content already.
 	Clusters []RolloutTargetApplyConfiguration `json:"clusters,omitempty"`
 	// groups of clusters that see the same change, the largest first.
 	Groups []RolloutGroupApplyConfiguration `json:"groups,omitempty"`

@@ -15,7 +15,7 @@ import (
 type RolloutClusterStatusApplyConfiguration struct {
 	// name of the Secret with its kubeconfig.
 	Name *string `json:"name,omitempty"`
-	// state of the cluster: Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
+	// state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
 	// Skipped or Leaving.
 	State *string `json:"state,omitempty"`
 	// attempt counts how often the change began.

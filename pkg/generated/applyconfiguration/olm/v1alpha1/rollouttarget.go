@@ -19,6 +19,9 @@ type RolloutTargetApplyConfiguration struct {
 	Before *string `json:"before,omitempty"`
 	// after is the digest of the content that the cluster gets.
 	After *string `json:"after,omitempty"`
+	// present is true for a cluster that ran the content for the soak time before this rollout. It does
+	// not change, and counts against the bounds of its wave.
+	Present *bool `json:"present,omitempty"`
 }
 
 // RolloutTargetApplyConfiguration constructs a declarative configuration of the RolloutTarget type for use with
@@ -64,5 +67,13 @@ func (b *RolloutTargetApplyConfiguration) WithBefore(value string) *RolloutTarge
 // If called multiple times, the After field is set to the value of the last call.
 func (b *RolloutTargetApplyConfiguration) WithAfter(value string) *RolloutTargetApplyConfiguration {
 	b.After = &value
+	return b
+}
+
+// WithPresent sets the Present field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Present field is set to the value of the last call.
+func (b *RolloutTargetApplyConfiguration) WithPresent(value bool) *RolloutTargetApplyConfiguration {
+	b.Present = &value
 	return b
 }
