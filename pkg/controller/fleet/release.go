@@ -18,7 +18,8 @@ import (
 )
 
 // release deletes the children of a set that is deleted, or makes them extensions of their own, with
-// which nothing in a cluster changes. It then lets the set go, with its rollouts, and tells so.
+// which nothing in a cluster changes. It then deletes the rollouts, and removes the finalizer. It returns
+// true when the status of the set needs no write.
 func (p *pass) release(ctx context.Context) (bool, error) {
 	if !slices.Contains(p.object.GetFinalizers(), finalizer) {
 		return true, nil
@@ -64,7 +65,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// tearDown deletes the children, those of the last wave first, and tells whether any content is left. A
+// tearDown deletes the children, those of the last wave first, and returns whether any content is left. A
 // wave waits until the later ones have left every cluster that can be reached.
 func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructured) (bool, error) {
 	left, err := p.left(ctx, children)
