@@ -168,8 +168,8 @@ func flocked(name string, flags, how int) (*os.File, error) {
 	return nil, err
 }
 
-// isAt reports whether a file is still the one of its name: its lock is worth nothing when the one
-// who had it before has removed it.
+// isAt reports whether an open file still has its name. The previous holder of a lock may have removed
+// the file; then the lock protects nothing.
 func isAt(file *os.File, name string) bool {
 	opened, err := file.Stat()
 	if err != nil {

@@ -156,7 +156,7 @@ func (c *Controller) Lead(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// next looks at one catalog.
+// next reconciles the next catalog of the queue.
 func (c *Controller) next(ctx context.Context) bool {
 	name, shutdown := c.queue.Get()
 	if shutdown {
@@ -183,7 +183,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// lookAgain looks at all catalogs that there are, or were.
+// lookAgain queues all existing and deleted catalogs.
 func (c *Controller) lookAgain() {
 	c.mu.Lock()
 	watching := c.watching
@@ -212,7 +212,7 @@ func (c *Controller) lookAgain() {
 	c.notifyComplete()
 }
 
-// notifyComplete says once that the inventory has all catalogs that there are.
+// notifyComplete reports once that the inventory has all existing catalogs.
 func (c *Controller) notifyComplete() {
 	c.mu.Lock()
 	watching, complete := c.watching, c.complete

@@ -150,7 +150,7 @@ func (c *Controller) toldOf(name string) {
 	}
 }
 
-// forget is for a catalog that is gone.
+// forget removes a deleted catalog.
 func (c *Controller) forget(name string) error {
 	c.mu.Lock()
 	if k := c.known[name]; k != nil {

@@ -40,7 +40,7 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 	watching.Run(ctx)
 }
 
-// forgetAll is for a host that has no such kind any more.
+// forgetAll removes all catalogs when the host stops serving ClusterCatalogs.
 func (c *Controller) forgetAll(ctx context.Context) {
 	defer c.Inventory.MarkComplete()
 	c.mu.Lock()
@@ -59,7 +59,7 @@ func (c *Controller) forgetAll(ctx context.Context) {
 	}
 }
 
-// owner says who writes ClusterCatalogs.
+// owner is the writer of ClusterCatalogs.
 type owner int
 
 const (

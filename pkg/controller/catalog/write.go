@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 )
 
-// writeStatus says what came of a catalog, when that is not what is said already. The write is
-// refused when the object has changed meanwhile: its watch brings what is to be said then.
+// writeStatus writes the status of a catalog if it changed. It writes nothing when the object has
+// changed meanwhile: the watch starts another pass.
 func (c *Controller) writeStatus(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known) error {
 	now, err := c.find(catalog.Name)
 	if err != nil || now == nil || now.GetUID() != object.GetUID() || now.GetGeneration() != object.GetGeneration() {

@@ -134,7 +134,7 @@ func (s *scope) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExt
 	return to, no, nil
 }
 
-// overtaken says when a chain has had a newer revision than the failed one.
+// overtaken returns a reason when a chain has a newer revision than the failed one.
 func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *refusal {
 	if head.Next() <= failed.Spec.Revision+1 {
 		return nil
@@ -142,7 +142,7 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was created since then and is gone again: somebody has to decide what to do next", head.Next()-1)}
 }
 
-// rollBack asks for the rollback, and returns why there was none.
+// rollBack requests the rollback, and returns the reason when there was none.
 func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
 	cause := fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute"))
 	if metricFailed(failed.Status.Conditions) {
@@ -162,7 +162,7 @@ func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensi
 	return nil
 }
 
-// refuse tells why a revision is not rolled back.
+// refuse records the reason why a revision is not rolled back.
 func (s *scope) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, no *refusal) error {
 	before := meta.FindStatusCondition(failed.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 	news := before == nil || before.Reason != no.reason || before.Message != no.message
@@ -183,8 +183,8 @@ func (m *memory) refused(now time.Time) {
 	m.again = now.Add(m.wait)
 }
 
-// rolledBack tells that the next revision brought an earlier one back, if it did,
-// and forgets why it was not so when that is over.
+// rolledBack records that the next revision restored an earlier one. It removes an outdated reason
+// against a rollback.
 func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision) {
 	if next == nil || next.Annotations[olmv1alpha1.RollbackOfAnnotation] == "" {
 		told := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionRolledBack)

@@ -51,9 +51,9 @@ func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 	return nil, false
 }
 
-// undone tells of objects that a revision which never succeeded has added to what an earlier
-// one had, which did. Objects of the earlier one are lost when they go, no matter who took them
-// over.
+// undone returns a function that reports the objects which a revision that never succeeded added to
+// those of an earlier, successful one. Objects of the successful revision are lost when they are
+// deleted, even after another revision took them over.
 func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool
 	succeeded := map[int64]bool{}
@@ -81,10 +81,10 @@ func (s *scope) undone() func(manifest.ID, int64) bool {
 	}
 }
 
-// reviewed tells of which objects somebody has named the deletion when they let the newest
-// layer go on, by the digest of its diff with an earlier revision. It says nothing of what
-// that layer itself, or a later one, has put there. Hardly ever is it asked, and then it
-// reads the chain once.
+// reviewed returns a function that reports objects whose deletion a user acknowledged. The
+// acknowledgement is the digest of the newest layer's diff to an earlier revision, given at its
+// resumption. Objects of that layer or a later one are not covered. It is called rarely, and reads the
+// chain on the first call.
 func (s *scope) reviewed() func(manifest.ID, int64) bool {
 	var named map[manifest.ID]bool
 	return func(id manifest.ID, revision int64) bool {

@@ -14,8 +14,8 @@ import (
 // name, the lines are its history.
 const revisionKey = "revision"
 
-// logConditions tells in the log which conditions of a revision became others. A message
-// that only counts on (3 of 5, 4 of 5) is no news.
+// logConditions logs the changed conditions of a revision. It ignores a message in which only a count
+// changed (3 of 5, 4 of 5).
 func logConditions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next []metav1.Condition) {
 	log := klog.FromContext(ctx)
 	for _, now := range next {

@@ -97,7 +97,7 @@ func Add(mgr manager.Manager, options Options) error {
 // controller.
 type revisions struct {
 	handler.EventHandler
-	// saw is told of each revision that changed, also by the controller itself.
+	// saw is called with each changed revision, including changes by the controller itself.
 	saw func(revision client.Object)
 }
 
@@ -127,7 +127,7 @@ func concerns(update event.UpdateEvent) bool {
 	return false
 }
 
-// event tells people something about a revision.
+// event records an event of a revision.
 func (r *reconciler) event(revision *olmv1alpha1.ClusterExtensionRevision, warning bool, reason, message string) {
 	kind := corev1.EventTypeNormal
 	if warning {

@@ -33,7 +33,7 @@ func (s *scope) reportsDrift() bool {
 	return false
 }
 
-// drift says on the revision that leads that drift is reported, and which objects differ.
+// drift writes to the leading revision that drift is reported, and the objects that differ.
 func (w *writer) drift(revision *olmv1alpha1.ClusterExtensionRevision, found finding, leads bool) {
 	until := driftReportedUntil(revision, found.began)
 	if !leads || until.IsZero() {

@@ -22,7 +22,7 @@ type Freezes interface {
 	Changed() <-chan event.TypedGenericEvent[string]
 }
 
-// everyChain asks for a pass over all chains.
+// everyChain returns a request for each chain.
 func (r *reconciler) everyChain(ctx context.Context, _ string) []reconcile.Request {
 	var all olmv1alpha1.ClusterExtensionRevisionList
 	// Of each only the label is read.

@@ -94,8 +94,8 @@ func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerRefe
 	return nil
 }
 
-// hold tells, on the newest revision, who is held, until when, and how to release
-// the owner. A revision that is not the newest any more tells nothing.
+// hold writes the held owner, the end of the hold, and the command that releases it to the newest
+// revision. Older revisions get no condition.
 func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held ownerHold) {
 	switch {
 	case !newest:
@@ -112,7 +112,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	}
 }
 
-// until says until when a hold binds.
+// until describes the end of a hold.
 func (h ownerHold) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	chain, _, _ := olm.ChainOf(newest.Name)
 	rollback := olm.RevisionName(chain, h.hold.Revision)

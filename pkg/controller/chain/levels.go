@@ -20,8 +20,8 @@ import (
 // bytes. The list is what a person needs to mend it in one go.
 const maxOffencesLength = 8 << 10
 
-// manifestsError says that manifests of a revision cannot be acted upon, so that
-// none of them is.
+// manifestsError reports manifests of a revision that cannot be applied. None of the revision's
+// manifests is applied then.
 type manifestsError struct{ offences []release.Offence }
 
 func (e *manifestsError) Error() string {
@@ -40,13 +40,12 @@ func (e *manifestsError) Error() string {
 	return line
 }
 
-// vet reads the manifests of a revision that has not begun, and refuses it when
-// one of them does not say clearly how it is to be rolled out, or says something
-// else than the revision. Admission has done so before; it can be switched off,
-// and what is stored may be older than it.
+// vet validates the manifests of a revision that has not begun. It refuses the revision when a
+// manifest has invalid rollout annotations, or contradicts the revision. Admission checks the same,
+// but admission can be switched off, and a stored revision may be older than the check.
 //
-// Of a revision whose manifests cannot be read nothing is written in this pass:
-// who cannot be vetted must not get through because a later read succeeds.
+// When the manifests cannot be read, this pass writes nothing of the revision: a later read in the
+// same pass must not bypass the check.
 func (s *scope) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
 	known := s.known[revision.UID]
 	if known.vetted || s.ledger.inventory.Reached[string(revision.UID)] > 0 {
@@ -65,8 +64,8 @@ func (s *scope) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionR
 	return nil
 }
 
-// unsaid lists manifests that want to be rolled out another way than the revision
-// shows: one that was stored before this was read from manifests.
+// unsaid lists manifests that require another rollout than the revision shows. Such revisions were
+// stored by a version that did not read this from manifests.
 func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.Object) []release.Offence {
 	var offences []release.Offence
 	next := 0
@@ -145,8 +144,8 @@ func (s *scope) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExt
 	return known.inverted
 }
 
-// waitingForLevel says which install level runs, what holds it up and what waits
-// for it, in one line that stays the same as long as that does.
+// waitingForLevel describes the running install level, its obstacles, and what waits for it. The line
+// stays the same while those do.
 func waitingForLevel(level *rollout.LevelReport, inverted []release.Inversion) string {
 	line := fmt.Sprintf("install level %d: ", level.Number)
 	switch {

@@ -95,7 +95,7 @@ func gone(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return !revision.DeletionTimestamp.IsZero() && len(revision.Finalizers) == 0
 }
 
-// memories are those of a chain's revisions, by uid.
+// memories are the memories of a chain's revisions, by uid.
 type memories map[types.UID]*memory
 
 // wrote notes a revision as it was answered to a write of ours.

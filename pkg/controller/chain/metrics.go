@@ -69,8 +69,8 @@ func workloadNamespaces(revision *olmv1alpha1.ClusterExtensionRevision) []string
 	return slices.Compact(workloads)
 }
 
-// metricVerdict says what the measurements of a revision mean, whose objects are Available until end
-// at least.
+// metricVerdict judges the measurements of a revision whose objects must be Available at least until
+// end.
 func metricVerdict(revision *olmv1alpha1.ClusterExtensionRevision, measured []olmv1alpha1.MetricMeasurement, end time.Time) (olmv1alpha1.MetricVerdict, string) {
 	since := end.Add(-time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second)
 	return rule.Judge(revision.Spec.MetricChecks, measured, since, end)

@@ -130,7 +130,7 @@ func rolloutOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return fmt.Sprintf("the rollout of %s in %s", text.Count(n, "object"), text.Count(len(revision.Spec.Phases), "phase"))
 }
 
-// complete says that a rollout is, and how long it took: when the first phase began is known in
+// complete describes a complete rollout and its duration. The start of the first phase is known in
 // whole seconds.
 func complete(revision *olmv1alpha1.ClusterExtensionRevision, phases []olmv1alpha1.PhaseStatus, now time.Time) string {
 	var first *metav1.Time
@@ -164,7 +164,7 @@ func madeAvailable(before, after []olmv1alpha1.PhaseStatus) []string {
 	return names
 }
 
-// nowAvailable says which phases are, and how many of all that makes.
+// nowAvailable names the phases that became available, and counts all available ones.
 func nowAvailable(names []string, all []olmv1alpha1.PhaseStatus) string {
 	done := 0
 	for _, phase := range all {
@@ -213,8 +213,8 @@ func (t told) fresh(m milestone, now time.Time) bool {
 	return true
 }
 
-// recordMilestones says in events how a rollout went on. A milestone whose status could not
-// be stored comes again.
+// recordMilestones records the milestones of a rollout as events. A milestone whose status could not
+// be stored is recorded again.
 func (s *scope) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
 	known := s.known[revision.UID]
 	for _, m := range milestones(revision, &before, &revision.Status, s.judged) {

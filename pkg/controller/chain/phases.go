@@ -132,8 +132,8 @@ func applied(layer *rollout.LayerReport) bool {
 // not for long.
 func failing(failure rollout.Failure) bool { return failure.NeedsPerson || failure.Stuck }
 
-// summary says in one line what holds a layer back, and returns the first failure
-// that only a person can help, and the first that is stuck.
+// summary describes in one line the obstacles of a layer. It returns the first failure that needs a
+// user, and the first that is stuck.
 func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout.Failure) {
 	var first *rollout.Failure
 	for i, phase := range layer.Phases {

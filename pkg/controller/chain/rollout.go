@@ -205,9 +205,8 @@ func (s *scope) taking(n int) []string {
 	return names
 }
 
-// stillStuck goes on with a refusal that status called Failing already: how long it has
-// lasted is known to the process that saw it begin, and another one must not take back
-// what that one found out.
+// stillStuck keeps a refusal that the status already reports as Failing. Only the process that saw its
+// start knows its age, so a new process must not withdraw the finding.
 func (f *finding) stillStuck(revision *olmv1alpha1.ClusterExtensionRevision) {
 	said := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionFailing)
 	if said == nil || said.Status != metav1.ConditionTrue {

@@ -159,8 +159,8 @@ func (w *writer) say(kind string, s metav1.ConditionStatus, reason, message stri
 	})
 }
 
-// keep says of a latch that it holds for this generation, too: kubectl wait does
-// not believe what was said of another one.
+// keep sets a latched condition's generation to the current one: kubectl wait ignores a condition of
+// another generation.
 func (w *writer) keep(kind string) {
 	if latch := meta.FindStatusCondition(w.status.Conditions, kind); latch != nil && latch.Status == metav1.ConditionTrue {
 		latch.ObservedGeneration = w.generation
@@ -174,7 +174,7 @@ func (w *writer) current(revision *olmv1alpha1.ClusterExtensionRevision) *olmv1a
 	return &current
 }
 
-// message is that of a condition, empty without it.
+// message returns the message of a condition, empty without it.
 func (w *writer) message(kind string) string {
 	if c := meta.FindStatusCondition(w.status.Conditions, kind); c != nil {
 		return c.Message

@@ -11,7 +11,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// announce tells people what the engine changed.
+// announce records the engine's changes as events.
 func (s *scope) announce() {
 	byNumber := map[int64]*olmv1alpha1.ClusterExtensionRevision{}
 	for i := range s.revisions {

@@ -24,8 +24,8 @@ type Targets interface {
 	Leave(chain string)
 }
 
-// dividedError says that the revisions of a chain name several targets. The API admits
-// none that does; two may have been created at the same moment.
+// dividedError reports that the revisions of a chain name several targets. The API refuses that,
+// except for two revisions created at the same moment.
 type dividedError struct {
 	one, other *olmv1alpha1.ClusterExtensionRevision
 }

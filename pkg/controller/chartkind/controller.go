@@ -173,7 +173,7 @@ func (c *Controller) watchKinds(ctx context.Context) {
 	}, informer)
 }
 
-// informer is that of ChartKinds; nil while the host has none, or that is not known.
+// informer returns the informer of ChartKinds; nil while the host has none, or that is unknown.
 func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,7 @@ const (
 	reasonDeleting           maker.Reason = "Deleting"
 )
 
-// refuse says why a ChartKind is not served.
+// refuse returns the outcome for a ChartKind that is not served.
 func refuse(reason maker.Reason, format string, args ...any) *maker.Outcome {
 	return maker.Stop(reason, fmt.Sprintf(format, args...), "")
 }

@@ -163,8 +163,8 @@ func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *
 	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return s.isOurs(&one, object) })
 }
 
-// isElsewhere says that a custom resource is installed already, by another name: as two extensions
-// it would fight with itself, and the first one would be left behind.
+// isElsewhere returns an outcome when the custom resource is already installed under another name. As
+// two extensions it would conflict with itself, and the first would never be removed.
 func (s *scope) isElsewhere(ctx context.Context) *maker.Outcome {
 	others, err := s.elsewhere(ctx, s.object, s.Name)
 	if err != nil {
@@ -238,7 +238,8 @@ func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 		!slices.ContainsFunc(revision.Status.Phases, func(phase olmv1alpha1.PhaseStatus) bool { return phase.StartedAt != nil })
 }
 
-// failureOf says why a rollout does not go on; empty when it does, or has succeeded.
+// failureOf returns the reason why a rollout does not continue; empty when it continues or has
+// succeeded.
 func failureOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	if maker.HasSucceeded(revision) {
 		return ""

@@ -83,7 +83,7 @@ func (s *served) prepare() {
 	}
 }
 
-// watchFailed is told that a list or a watch has failed.
+// watchFailed is called when a list or a watch has failed.
 func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
 	if ctx.Err() != nil {
 		return
@@ -92,15 +92,15 @@ func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, er
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
-// noteRefusal has the ChartKind looked at when the cluster refuses what it is served by: the kind, or
-// the ServiceAccount and its rights.
+// noteRefusal queues the ChartKind when the cluster refuses its kind, its ServiceAccount, or the
+// rights of that account.
 func (s *served) noteRefusal(err error) {
 	if apierrors.IsNotFound(err) || isRefused(err) {
 		s.again()
 	}
 }
 
-// again has the ChartKind looked at.
+// again queues the ChartKind.
 func (s *served) again() {
 	if !s.refused.Swap(true) {
 		s.queue.Add(s.name)
@@ -206,7 +206,7 @@ func withoutStatus(object *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// inputChanged asks for a pass over the custom resources that an object is an input of.
+// inputChanged queues the custom resources that use an object as an input.
 func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object any) {
 	found, ok := objectwatch.Told[metav1.Object](object)
 	if !ok || ctx.Err() != nil || !s.isKnown() {

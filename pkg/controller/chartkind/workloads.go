@@ -30,7 +30,7 @@ func workloadKinds() map[string]string {
 
 func isWorkload(kind string) bool { return workloadKinds()[kind] != "" }
 
-// workloads are those of all extensions, of which is kept what their availability is told by.
+// workloads are the workloads of all extensions, reduced to the fields that determine availability.
 type workloads struct {
 	client dynamic.Interface
 	// changed is told the chain of a workload.

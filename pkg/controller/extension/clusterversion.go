@@ -68,7 +68,7 @@ func (s *scope) mayChoose(answer *resolve.Resolution) *maker.Outcome {
 	return s.cluster.waits
 }
 
-// awaitVersion asks for another pass when a newer cluster would let a version through.
+// awaitVersion requests another pass for when a newer cluster would allow a version.
 func (s *scope) awaitVersion(answer *resolve.Resolution, err error) {
 	var none *resolve.Error
 	if answer != nil && answer.Counts[resolve.ClusterVersion] > 0 || errors.As(err, &none) && none.Counts[resolve.ClusterVersion] > 0 {
@@ -76,7 +76,7 @@ func (s *scope) awaitVersion(answer *resolve.Resolution, err error) {
 	}
 }
 
-// watchVersions asks for a pass over all extensions when a cluster has another version.
+// watchVersions queues all extensions when the version of a cluster changes.
 func (c *Controller) watchVersions(ctx context.Context) {
 	if c.Versions == nil {
 		return

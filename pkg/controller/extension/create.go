@@ -63,7 +63,7 @@ func (m making) withGrant(outcome *maker.Outcome, identity maker.Identity, made 
 	return outcome
 }
 
-// describe says in the next revision what it is made of, and how it is rolled out.
+// describe records in the next revision its input and the way of its rollout.
 func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, made *content) {
 	desired := m.desired.of(made)
 	m.own(revision)

@@ -116,7 +116,7 @@ func (s *scope) wanted(labels map[string]string) helmapplier.Wanted {
 	}
 }
 
-// ownerLabels are those by which operator-controller knows the objects of its releases.
+// ownerLabels returns the labels by which operator-controller finds the objects of its releases.
 func (s *scope) ownerLabels() map[string]string {
 	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.extension.Name}
 }

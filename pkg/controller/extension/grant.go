@@ -19,8 +19,8 @@ import (
 // longestGrant bounds what a condition has of roles, in bytes: a user who needs more needs a file.
 const longestGrant = 4000
 
-// grant says which roles and bindings give somebody the rights that installing content takes, for
-// an administrator to read and apply. It is empty when it is too long for a condition.
+// grant returns the roles and bindings that give a user the rights to install content, for an
+// administrator to review and apply. It is empty when the text is too long for a condition.
 func grant(extension, who string, phases []source.Phase) string {
 	content, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": grantObjects("install-"+extension, who, grants(phases))})
 	if err != nil || len(content) > longestGrant {

@@ -99,8 +99,8 @@ func (s *scope) findReleases(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// blocked says why a release cannot be taken on. Its Secrets, and the objects, are not watched:
-// that is tried again.
+// blocked returns the outcome for a release that cannot be taken over. Its Secrets and objects are not
+// watched, so the pass is retried.
 func blocked(message, why string) *maker.Outcome {
 	return stop(status.ReleaseBlocked, message, why).Later()
 }
@@ -184,8 +184,7 @@ func (s *scope) applied(ctx context.Context, wanted helmapplier.Wanted, objects 
 	return s.findReleases(ctx)
 }
 
-// mayRemove says why somebody cannot have the objects deleted that the release has, and will
-// not have any more.
+// mayRemove returns an outcome when the identity must not delete the objects that the release loses.
 func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	current := deployed(s.release)
 	if current == nil {
@@ -226,7 +225,7 @@ func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *co
 	return nil
 }
 
-// mayWrite says why nothing is written to the cluster.
+// mayWrite returns the reason why the cluster must not be written now, nil when it may.
 func (s *scope) mayWrite() *maker.Outcome {
 	freeze, err := s.Freezes.Frozen()
 	switch {

@@ -85,7 +85,7 @@ func (s *scope) stampName(stamp *author.Stamp) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// unknownAuthor says that nobody has signed an extension as it is, and what helps.
+// unknownAuthor returns the outcome for an extension without a valid stamp, with the remedy.
 func unknownAuthor(name string, err error) *maker.Outcome {
 	return stop(status.AuthorUnknown, fmt.Sprintf("the author of this ClusterExtension, as it is now, is not known: %s", err),
 		fmt.Sprintf("write it again, as it is: kubectl annotate --overwrite clusterextension %s %s=%s", name, extension.AuthorAnnotation, author.Renew))
@@ -114,8 +114,8 @@ func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Out
 	return s.mayCreate(ctx, identity.Who())
 }
 
-// mayCreate says that somebody cannot create revisions, before anything is done for them.
-// The request will have no name in its path, so that rights on one name do not count for it.
+// mayCreate returns an outcome when a user must not create revisions, before any work is done for
+// them. The request has no name in its path, so rights on a single name do not count.
 func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	asked := authz.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")
 	may, err := s.RecentRights.May(ctx, who, asked)
@@ -130,7 +130,7 @@ func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	return stopped
 }
 
-// denied is for what somebody cannot do, now.
+// denied returns the outcome for a missing right.
 func denied(format string, args ...any) *maker.Outcome {
 	return stop(status.Denied, fmt.Sprintf(format, args...), "").Later()
 }

@@ -107,7 +107,7 @@ func (c *Controller) misplacedLease() string {
 	return ""
 }
 
-// knownLeases are those of the name, in all namespaces.
+// knownLeases returns the leases of the name, in all namespaces.
 func (c *Controller) knownLeases() ([]*coordinationv1.Lease, error) {
 	c.mu.Lock()
 	leases := c.leases

@@ -115,7 +115,7 @@ func (s *scope) providersOf(required source.Requirement) []string {
 	return s.catalogs.ProviderNames(required.Package, required.Kind)
 }
 
-// breaks says which installed extensions require another version.
+// breaks names the installed extensions that require another version.
 func (s *scope) breaks(this order.Extension, version string, shown order.Shown) string {
 	var all []order.Extension
 	for _, object := range s.dependents(this.Name) {

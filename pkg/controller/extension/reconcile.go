@@ -45,7 +45,7 @@ type scope struct {
 	release []helmapplier.Revision
 }
 
-// rules are those for revisions of extensions.
+// rules returns the rules for revisions of extensions.
 func rules() maker.Rules {
 	return maker.Rules{FieldManager: FieldManager, MadeOf: extension.MadeOfAnnotation, Stamp: extension.StampAnnotation, NeverApproved: neverApproved}
 }

@@ -41,7 +41,7 @@ type content struct {
 	patched []patch.Applied
 }
 
-// digest is that of the objects, in their phases, of the image and of its signers.
+// digest returns the digest of the objects by phase, of the image and of its signers.
 func (c *content) digest() string {
 	of := fmt.Append(nil, c.reference, c.refs)
 	if c.signed != nil {
@@ -185,7 +185,7 @@ func (c *content) keep(values *values.Values) *maker.Outcome {
 	return nil
 }
 
-// patches says which fields patches have written, in at most extension.MaxPatched bytes.
+// patches lists the fields that patches have written, in at most extension.MaxPatched bytes.
 func (c *content) patches() string {
 	for keep := len(c.patched); keep > 0; keep /= 2 {
 		encoded, err := json.Marshal(c.patched[:keep])
@@ -293,7 +293,7 @@ func (d *desired) check(rendered source.Rendered, reference string) *maker.Outco
 	return nil
 }
 
-// digests are those that the objects have in a revision.
+// digests returns the digests of the objects, as a revision has them.
 func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 	out := make([]phaseRefs, 0, len(phases))
 	for _, phase := range phases {
@@ -318,7 +318,7 @@ func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 	return out, nil
 }
 
-// warnings are those of the renderer, each once.
+// warnings returns the warnings of the renderer, without duplicates.
 func (c *content) warnings() []string {
 	var out []string
 	for _, one := range c.Warnings {
@@ -329,7 +329,7 @@ func (c *content) warnings() []string {
 	return out
 }
 
-// size is that of the manifests, in bytes.
+// size returns the size of the manifests, in bytes.
 func (c *content) size() int {
 	size := 0
 	for _, phase := range c.Phases {

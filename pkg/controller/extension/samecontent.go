@@ -26,8 +26,8 @@ type settings struct {
 	Teardown  olmv1alpha1.TeardownPolicy `json:"teardownPolicy"`
 }
 
-// settingsOf are those that an extension asks for. A webhook has checked them; what cannot be
-// read counts as absent.
+// settingsOf returns the settings of an extension. A webhook has validated them; invalid ones count as
+// absent.
 func settingsOf(e *extension.Extension) settings {
 	return settings{
 		Deadline:  cmp.Or(e.Spec.ProgressDeadlineMinutes, number(e.Annotations[extension.ProgressDeadlineAnnotation])),

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// writeStatus says what came of a pass, when that is not what is said already. The write is
-// refused when the object has changed meanwhile: its watch brings another pass.
+// writeStatus writes the outcome of a pass to the status if it changed. After a conflict, the watch
+// starts another pass.
 func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
 	next := status.Of(s.facts(outcome))
 	if s.byHelm {
@@ -70,7 +70,7 @@ func (s *scope) facts(outcome *maker.Outcome) status.Facts {
 	return facts
 }
 
-// deprecations are those of the catalog that won.
+// deprecations returns the deprecations of the selected catalog.
 func (s *scope) deprecations() *status.Deprecations {
 	out := &status.Deprecations{}
 	add := func(to *[]string, one *fbc.Deprecation) {

@@ -310,7 +310,7 @@ func (s *scope) hasRelease() (has, known bool) {
 	return all[s.extension.Name], err == nil
 }
 
-// addStored asks for a pass over each extension with a release that the engine has not taken over.
+// addStored queues each extension with a release that the engine has not taken over.
 func (c *Controller) addStored() {
 	all, err := c.Stored.Releases()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// definitionName is that of the definition of ClusterExtensions.
+// definitionName returns the name of the CustomResourceDefinition of ClusterExtensions.
 func definitionName() string { return extension.Resource.GroupResource().String() }
 
 // watchDefinition watches ClusterExtensions for as long as the host has such a kind.
@@ -85,12 +85,14 @@ func (c *Controller) isToBeTriedAgain(before, now any) bool {
 		maps.Equal(was.GetAnnotations(), is.GetAnnotations()) && (was.GetDeletionTimestamp() == nil) == (is.GetDeletionTimestamp() == nil)
 }
 
-// find returns an extension, nil when there is none. known is false when that is not known.
+// find returns an extension, nil when there is none. known is false when the informer has no answer
+// yet.
 func (c *Controller) find(name string) (object *unstructured.Unstructured, known bool) {
 	return objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
 }
 
-// informer is that of extensions; nil while the host has no such kind, or that is not known.
+// informer returns the informer of extensions; nil while the host has no such kind, or that is
+// unknown.
 func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +125,8 @@ func (c *Controller) watchRevisions() error {
 	return nil
 }
 
-// watchCatalogs asks for a pass over the extensions whose package is another one in the
-// catalogs, and over those that wait for catalogs.
+// watchCatalogs queues the extensions whose package changed in the catalogs, and those that wait for
+// catalogs.
 func (c *Controller) watchCatalogs(ctx context.Context) {
 	before := c.Inventory.Snapshot()
 	for {

@@ -50,7 +50,7 @@ func (s *scope) waitsForWindow() *maker.Outcome {
 	return stop(status.WaitingForWindow, decision.String(), "")
 }
 
-// windowsChanged asks for a pass over each extension that waits for a window.
+// windowsChanged queues each extension that waits for a window.
 func (c *Controller) windowsChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

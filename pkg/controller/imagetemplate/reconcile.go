@@ -307,7 +307,7 @@ func (s *scope) isGone(ctx context.Context, object imagetemplate.Object) bool {
 	return true
 }
 
-// lookAgainSoon is for a kind that the cluster does not have.
+// lookAgainSoon schedules another attempt for a kind that the cluster does not serve.
 func (s *scope) lookAgainSoon(group string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,7 @@ func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Objec
 	return &source{resource: resource, stop: stop}
 }
 
-// sourceChanged looks at all whose templates name an object.
+// sourceChanged queues all objects whose templates name an object.
 func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.mu.Lock()
 	var users []key
@@ -111,7 +111,7 @@ func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.lookAgain(users...)
 }
 
-// versionChanged looks at all whose templates have a well-known variable.
+// versionChanged queues all objects whose templates use a well-known variable.
 func (c *Controller) versionChanged() {
 	c.mu.Lock()
 	var users []key

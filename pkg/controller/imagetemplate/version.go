@@ -15,7 +15,7 @@ import (
 // only while a template needs it: it cannot be watched.
 const versionEvery = time.Minute
 
-// versions knows the version of the cluster.
+// versions caches the version of the cluster.
 type versions struct {
 	reader Reader
 	clock  clock.WithTicker
@@ -66,7 +66,7 @@ func (v *versions) values() (values map[string]string, known bool) {
 	return values, true
 }
 
-// run asks until ctx ends, and calls changed when there is another answer.
+// run requests the version until ctx ends, and calls changed when it changes.
 func (v *versions) run(ctx context.Context, changed func()) {
 	for {
 		select {

@@ -116,7 +116,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// defined is told whether the host has MaintenanceWindows.
+// defined is called with whether the host serves MaintenanceWindows.
 func (c *Controller) defined(is bool) {
 	c.set(nil, nil, !is)
 }
@@ -247,7 +247,7 @@ func statusAt(window maintenancewindow.Window, object *unstructured.Unstructured
 	return status, change
 }
 
-// write says what a window is, when that is not what its status says already.
+// write writes the status of a window if it changed.
 func (c *Controller) write(ctx context.Context, object *unstructured.Unstructured, status maintenancewindow.Status, now time.Time) error {
 	var has maintenancewindow.Status
 	if read, err := maintenancewindow.From(object); err == nil {

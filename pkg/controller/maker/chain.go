@@ -97,7 +97,7 @@ func List(ctx context.Context, from client.Reader, name string) ([]olmv1alpha1.C
 	return revisions, nil
 }
 
-// Unread ends a pass that could not read the revisions of its chain.
+// Unread returns the outcome of a pass that could not read the revisions of its chain.
 func Unread(err error) *Outcome {
 	if unreadable := (*bychain.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return Stop(Unreadable, unreadable.Error(), "")
@@ -105,8 +105,8 @@ func Unread(err error) *Outcome {
 	return Retry(Failed, err)
 }
 
-// Newest is the newest revision that is to be rolled out, or was: proposals and archived
-// revisions are none. It is nil when there is none.
+// Newest returns the newest revision that is, or was, to be rolled out; nil without any. Proposals and
+// archived revisions do not count.
 func (c *Chain) Newest() *olmv1alpha1.ClusterExtensionRevision {
 	for i := range c.Revisions {
 		one := &c.Revisions[i]
@@ -161,7 +161,7 @@ func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *ch
 	return head.Hold
 }
 
-// held says how long a rollback holds, and what helps.
+// held describes the end of a rollback's hold, and the remedy.
 func held(chain, name string, generation int64) string {
 	release := fmt.Sprintf("kubectl penstock resume %s, or kubectl annotate cer %s %s=%[2]s", chain, name, olmv1alpha1.ReleaseHoldAnnotation)
 	if generation == 0 {

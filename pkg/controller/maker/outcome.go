@@ -90,7 +90,7 @@ func (o *Outcome) End(ctx context.Context, object string, say func() error) erro
 	return nil
 }
 
-// ErrAgain asks a queue for another pass, a while later. The status has the cause already.
+// ErrAgain requests another pass from a queue, after a while. The status has the cause already.
 var ErrAgain = errors.New("to be tried again")
 
 // ErrRendering ends a pass that waits for content: the result brings the next one.

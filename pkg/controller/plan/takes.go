@@ -16,10 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// takesMore says which fields an item would take by now that were not reviewed to be
-// taken: that somebody came to have a field is not in its value. It goes by what is
-// watched, and costs a dry-run only where that finds somebody. A question that the cluster does
-// not answer is for the item's turn to find out.
+// takesMore returns the fields that an item would now take from other managers beyond the reviewed
+// ones; empty for none. A change of manager does not change a field's value, so the diff does not show
+// it. It reads watched objects, and sends a dry run only when those have such fields. It returns ""
+// while the target is not watched; the item's own turn checks it again.
 func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
 	if item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
 		return "", nil
@@ -130,7 +130,7 @@ func (s *scope) hasNoManagers(id manifest.ID) bool {
 	return presence == observe.Present && len(live.GetManagedFields()) == 0
 }
 
-// fieldsOf are those of an object that a plan may take: metadata is everybody's.
+// fieldsOf returns the fields of an object that a plan may take: all but metadata.
 func fieldsOf(object *manifest.Object) map[string]any {
 	var fields map[string]any
 	if err := json.Unmarshal(object.JSON, &fields); err != nil {

@@ -75,8 +75,8 @@ func (w *writer) fails(hook *tree.Node, version string) bool {
 	return policy == "Fail" || policy == "" && version != "v1beta1"
 }
 
-// scopesOf reads the rules of a webhook as those of a role: an operation here is a verb there, and a
-// scope a name.
+// scopesOf converts the rules of a webhook into rules of a role: operations become verbs, and the
+// scope becomes a name.
 func scopesOf(hook *tree.Node) []rule {
 	return admissionRules(hook.Field("rules"))
 }

@@ -81,7 +81,7 @@ const (
 	inAnnotations
 )
 
-// of is the section of a field.
+// of returns the section of a field.
 func (s section) of(name string) section {
 	switch {
 	case s == inObject && name == "metadata":

@@ -42,9 +42,9 @@ func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() boo
 	}
 }
 
-// Parse decodes a manifest, leaves out what servers fill in, and hides what is
-// hidden of its kind. Of nil it makes nil. It fails when the manifest is no JSON
-// object; the error may quote the manifest, so it is not for people.
+// Parse decodes a manifest, removes fields that servers set, and redacts the sensitive fields of its
+// kind. It returns nil for a nil object. It fails when the manifest is no JSON object. The error may
+// quote the manifest, so do not show it to users.
 func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
 	if object == nil {
 		return nil, nil

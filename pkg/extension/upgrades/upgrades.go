@@ -20,12 +20,13 @@ const MaxBlocked = 10
 // longestWhy bounds the reason of one version, in bytes, because catalogs are foreign input.
 const longestWhy = 500
 
-// Upgrades has the catalogs' versions for an extension. Versions are empty where there is none.
+// Upgrades has the versions in catalogs for an extension. A field is empty where there is no such
+// version.
 type Upgrades struct {
 	// Installed is the version that is installed.
 	Installed string `json:"installed,omitempty"`
-	// Allowed is the version that the spec leads to now, which may be the installed one. With
-	// manual approval it becomes a proposal. AllowedChannel and AllowedCatalog have it.
+	// Allowed is the version that the spec selects now, which can be the installed one. With manual
+	// approval it becomes a proposal. AllowedChannel and AllowedCatalog contain it.
 	Allowed        string `json:"allowed,omitempty"`
 	AllowedChannel string `json:"allowedChannel,omitempty"`
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`

@@ -20,7 +20,7 @@ func helmOf(revision *olm.ClusterExtensionRevision) helmrelease.Release {
 	return release
 }
 
-// newHelm returns the Helm release that a revision names from now on; none when it did so
+// newHelm returns the Helm release that a write adds to a revision; empty when the revision named it
 // before.
 func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
 	release := helmOf(updated)

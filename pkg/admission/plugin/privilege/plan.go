@@ -27,8 +27,8 @@ type ownedObject struct {
 	revision int64
 }
 
-// ownedBy returns the objects of a revision as if all were there. Create-only
-// objects are never the chain's, and so never go.
+// ownedBy returns the objects of a revision as if all existed, without create-only objects. The chain
+// never owns those, and so never deletes them.
 func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	createOnly := createOnlyIn(revision)
 	var objects []ownedObject
@@ -40,8 +40,8 @@ func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	return objects
 }
 
-// createOnlyIn returns what a revision has created when it is absent, and never
-// touches after that.
+// createOnlyIn returns the objects that a revision creates when they are absent, and never changes
+// later.
 func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	found := map[manifest.ID]bool{}
 	eachRef(revision, func(entry *olm.RevisionObject, ref manifest.Ref) {
