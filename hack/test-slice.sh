@@ -19,6 +19,7 @@ kinds     hundreds of custom resources of a kind made of a chart
 console   every page of the console in every look
 soak      minutes of trouble for SOAK=3m EXTENSIONS=200 SEED=n; PROFILE=folder for heaps
 faults    faults between three replicas; FAULTS=all or names
+killed    the program is killed behind changes of an extension, and of a rollout to many clusters
 fuzz      properties with RAPID_CHECKS=1000 new cases each, every fuzz target for FUZZTIME=10s
 node-causes    real Pods: a kubelet, containerd and kube-proxy in namespaces; needs root. Why a Pod is not ready
 node-installed the same: Penstock by kustomize, by the chart, as three replicas; its troubles; uninstalled
@@ -79,6 +80,7 @@ run() {
 	console) FULL=1 hack/test.sh test/console ;;
 	soak) SOAK="${SOAK:-1}" PROFILE="${PROFILE:+$(realpath "${PROFILE}")}" suite '^TestSoak$' ./test/soak ;;
 	faults) FAULTS="${FAULTS:-all}" suite '^TestFaults$' ./test/soak ;;
+	killed) FULL=1 suite '^TestExtensions$/^(Killed|FleetKilled)$' ./test/extension ;;
 	fuzz) fuzz ;;
 	node-causes) suite . -skip '^(TestInstalled|TestOperator)$' ./test/node ;;
 	node-installed) suite '^TestInstalled$' ./test/node ;;

@@ -15,7 +15,7 @@ import (
 
 // aloneScenarios run one after the other, before all others.
 func aloneScenarios() map[string]scenario {
-	return map[string]scenario{"ClusterUpgrade": planOfUpgrade, "Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed, "Looping": looping}
+	return map[string]scenario{"ClusterUpgrade": planOfUpgrade, "Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed, "FleetKilled": fleetKilled, "Looping": looping}
 }
 
 // byLoop passes requests of the loop, of catalogs, and of what rolls out.

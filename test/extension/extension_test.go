@@ -74,7 +74,7 @@ func TestExtensions(t *testing.T) {
 	// Alone: the groups begin when this function has returned.
 	alone, names := aloneScenarios(), []string{"ClusterUpgrade", "Unregistered"}
 	if os.Getenv("FULL") == "1" {
-		names = append(names, "Idle", "OtherController", "Looping", "Killed")
+		names = append(names, "Idle", "OtherController", "Looping", "Killed", "FleetKilled")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) { alone[name](w.in(t, name)) })
