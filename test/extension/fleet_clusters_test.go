@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -34,9 +35,11 @@ func clusters(w shared) {
 	for _, target := range []string{"a", "b", "c"} {
 		planes[target] = cluster.Start(w.t)
 	}
+	// Parts wait most of the time: all of them count as one parallel test.
+	var running errgroup.Group
+	running.SetLimit(6)
 	for name, do := range merged(failureParts(), memberParts(), hostileParts()) {
-		w.t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		run := func(t *testing.T) {
 			v := convoy{ship: ship{w.in(t, w.name+"-"+name), maps.Clone(planes)}, ways: map[string]*front{}}
 			for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
 				v.targets[target] = planes[target].In(t)
@@ -50,8 +53,10 @@ func clusters(w shared) {
 			v.alice, v.bob = v.person("alice", mayWriteSets+mayCreate+mayDecide+all), v.person("bob", mayWriteSets+mayCreate+mayDecide+all)
 			t.Cleanup(func() { v.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", v.name) })
 			do(v)
-		})
+		}
+		running.Go(func() error { w.t.Run(name, run); return nil })
 	}
+	_ = running.Wait()
 }
 
 // part is one scenario of several on the same control planes.
