@@ -73,8 +73,10 @@ type world struct {
 	writes, marks []string
 	previews      int
 	// blind has the watch of Secrets answer that there are none.
-	blind  bool
-	frozen bool
+	blind bool
+	// unknown has the ClusterExtensions of the host be unknown still.
+	unknown bool
+	frozen  bool
 	// refuses has the host refuse writes of children.
 	refuses bool
 	closed  bool
@@ -579,6 +581,9 @@ func (w *world) content(image, more string) string {
 type extensions struct{ *world }
 
 func (e extensions) Find(name string) (*unstructured.Unstructured, bool) {
+	if e.unknown {
+		return nil, false
+	}
 	found, err := e.host.Tracker().Get(ext.Resource, "", name)
 	if err != nil {
 		return nil, true
@@ -592,7 +597,7 @@ func (e extensions) Children(set string) (children []*unstructured.Unstructured,
 			children = append(children, live.DeepCopy())
 		}
 	}
-	return children, true
+	return children, !e.unknown
 }
 
 func (e extensions) Preview(_ context.Context, child *unstructured.Unstructured, _ user.Info) (*extension.Preview, *maker.Outcome) {

@@ -85,6 +85,10 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	if err != nil || p == nil {
 		return err
 	}
+	// No watch of ours tells when the extensions become known, as they are some time after a start.
+	if _, known := c.Extensions.Find(name); !known {
+		c.queue.AddAfter(name, lookEvery)
+	}
 	var done bool
 	if p.set.DeletionTimestamp != nil {
 		done, err = p.release(ctx)

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -900,6 +901,33 @@ func TestRefused(t *testing.T) {
 	w.refuses = false
 	w.becomes("edge-1 Completed: c0 Succeeded")
 	w.until("not stalled", func() bool { return meta.IsStatusConditionFalse(w.set().Status.Conditions, "Stalled") })
+}
+
+// TestUnknown: after a restart a set waits for the ClusterExtensions, of which no watch of sets tells.
+func TestUnknown(t *testing.T) {
+	w := newWorld(t)
+	w.join("c0", "ring=0")
+	w.apply("app:1", wave("all", "", nil))
+	w.becomes("edge-1 ReviewRequired: c0 Pending")
+	w.approve("edge-1")
+	w.process()
+	w.unknown = true
+	if err := w.pass(); !errors.Is(err, errUnknown) {
+		t.Fatal(err)
+	}
+	w.clock.Step(lookEvery)
+	next := make(chan string, 1)
+	go func() {
+		name, _ := w.running.queue.Get()
+		next <- name
+	}()
+	select {
+	case <-next:
+	case <-time.After(time.Minute):
+		t.Fatal("no pass follows")
+	}
+	w.unknown = false
+	w.becomes("edge-1 Completed: c0 Succeeded")
 }
 
 // TestKill: the process dies after each of its writes, in a rollout of five clusters in two waves, and
