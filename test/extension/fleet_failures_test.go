@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/fleet"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
@@ -126,17 +130,38 @@ func moved(v convoy) {
 	v.have("1", "1", "1")
 
 	// Nobody has reviewed where it leads now.
-	second := v.rollout(2, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	second := v.proposed("2", 1)
 	move("3")
 	v.apply(v.alice, v.manifest(tag, "soakSeconds: 1", "soakSeconds: 2"))
-	third := v.rollout(3, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	third := v.proposed("3", 2)
 	v.conflicts("the rollout of before is approved", v.approve(v.bob, second, second.Status.Digest))
 	v.conflicts("the digest of before is approved", v.approve(v.bob, third, second.Status.Digest))
 	if err := v.approve(v.bob, third, third.Status.Digest); err != nil {
 		v.t.Fatal(err)
 	}
-	v.ends(3, fleet.Completed, "a Succeeded, b Succeeded, c Succeeded")
+	number, err := strconv.Atoi(strings.TrimPrefix(third.Name, v.name+"-"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.ends(number, fleet.Completed, "a Succeeded, b Succeeded, c Succeeded")
 	v.have("3", "3", "3")
+}
+
+// proposed returns the newest rollout once it brings a version to all clusters after a soak time. Before it
+// there may be rollouts for clusters that were done earlier.
+func (v convoy) proposed(version string, soak int64) *olmv1alpha1.ClusterExtensionRollout {
+	v.t.Helper()
+	var found *olmv1alpha1.ClusterExtensionRollout
+	v.await(extensionset.Resource, v.name, "version "+version+" waits for an approval", func(object *unstructured.Unstructured) (bool, error) {
+		set, err := extensionset.From(object)
+		if err != nil || set.Status.Phase != string(fleet.ReviewRequired) {
+			return false, err
+		}
+		found, err = v.own.OlmV1alpha1().ClusterExtensionRollouts().Get(v.t.Context(), set.Status.Rollout, metav1.GetOptions{})
+		return err == nil && len(found.Spec.Clusters) == 3 && found.Spec.Waves[0].SoakSeconds == soak &&
+			strings.Contains(string(found.Spec.Groups[0].Diff.Raw), fmt.Sprintf(`"new":%q`, version)), err
+	})
+	return found
 }
 
 // editor: somebody who approved the first wave, and edits the waves then, does not approve what follows.
