@@ -20,10 +20,14 @@ import (
 func Plan(spec *v1alpha1.ClusterExtensionRolloutSpec) *fleet.Plan {
 	plan := &fleet.Plan{Deadline: time.Duration(spec.DeadlineSeconds) * time.Second}
 	for _, wave := range spec.Waves {
-		plan.Waves = append(plan.Waves, fleet.Wave{
+		one := fleet.Wave{
 			Name: wave.Name, Soak: time.Duration(wave.SoakSeconds) * time.Second, AsksAgain: wave.ApprovalRequired,
 			Bounds: fleet.Bounds{MaxUnavailable: int(wave.MaxUnavailable), MaxFailures: int(wave.MaxFailures), MaxUnreachable: int(wave.MaxUnreachable)},
-		})
+		}
+		if of := wave.Window; of != nil {
+			one.Window = &fleet.Window{Schedule: of.Schedule, TimeZone: of.TimeZone, Duration: of.Duration.Duration}
+		}
+		plan.Waves = append(plan.Waves, one)
 	}
 	for _, cluster := range spec.Clusters {
 		plan.Clusters = append(plan.Clusters, fleet.Cluster(cluster))
@@ -102,6 +106,10 @@ func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRollout
 	status.Phase, status.Waits, status.Leaving, status.Digest, status.Wave = string(report.Phase), nil, nil, "", ""
 	for _, wait := range report.Waits {
 		one := v1alpha1.RolloutWait{Reason: string(wait.Reason), Wave: wait.Wave, Clusters: wait.Clusters[:min(len(wait.Clusters), maxNamed)], Count: int32(len(wait.Clusters))}
+		if !wait.Opens.IsZero() {
+			opens := metav1.NewTime(wait.Opens.UTC())
+			one.OpensAt = &opens
+		}
 		status.Waits = append(status.Waits, one)
 		switch wait.Reason {
 		case fleet.WaitApproval:
@@ -145,7 +153,8 @@ func words() map[fleet.WaitReason]string {
 		fleet.WaitEarlier:      "clusters are unhealthy, and later waves do not begin: repair them, or kubectl penstock fleet skip %s CLUSTER",
 		fleet.WaitApproval:     "the change waits for an approval: kubectl penstock fleet diff %s, then kubectl penstock fleet approve %[1]s",
 		fleet.WaitWaveApproval: "the wave waits for an approval: kubectl penstock fleet status %s, then kubectl penstock fleet approve %[1]s",
-		fleet.WaitWindow:       "no maintenance window is open",
+		fleet.WaitWindow:       "the maintenance window is closed",
+		fleet.WaitWaveWindow:   "its window is closed",
 		fleet.WaitUnobserved:   "it is not known yet whether the clusters would see the approved change",
 		fleet.WaitUnavailable:  "maxUnavailable clusters are changing or unhealthy",
 		fleet.WaitRoom:         "too many clusters of all sets are changing",
@@ -164,6 +173,9 @@ func message(name string, report fleet.Report) string {
 		}
 		if wait.Wave != "" {
 			text = "wave " + wait.Wave + ": " + text
+		}
+		if !wait.Opens.IsZero() {
+			text += ", and opens at " + wait.Opens.UTC().Format(time.RFC3339)
 		}
 		if len(wait.Clusters) > 0 {
 			named := strings.Join(wait.Clusters[:min(len(wait.Clusters), maxNamed)], ", ")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/fleet"
@@ -52,10 +53,21 @@ func TestSay(t *testing.T) {
 	}
 	for _, reason := range []fleet.WaitReason{
 		fleet.WaitHalted, fleet.WaitFrozen, fleet.WaitFailures, fleet.WaitUnreachable, fleet.WaitLeaving, fleet.WaitNoSuccess, fleet.WaitUnhealthy, fleet.WaitEarlier, fleet.WaitApproval,
-		fleet.WaitWaveApproval, fleet.WaitWindow, fleet.WaitUnobserved, fleet.WaitUnavailable, fleet.WaitRoom, fleet.WaitWave, fleet.WaitSoak,
+		fleet.WaitWaveApproval, fleet.WaitWindow, fleet.WaitWaveWindow, fleet.WaitUnobserved, fleet.WaitUnavailable, fleet.WaitRoom, fleet.WaitWave, fleet.WaitSoak,
 	} {
 		if words()[reason] == "" {
 			t.Errorf("no words for %s", reason)
 		}
+	}
+
+	night := spec()
+	night.Waves[0].Window = &v1alpha1.RolloutWindow{Schedule: "0 22 * * *", TimeZone: "Europe/Berlin", Duration: metav1.Duration{Duration: time.Hour}}
+	plan = Plan(night)
+	status.Approvals = []v1alpha1.RolloutApproval{{Digest: plan.Digest()}}
+	situation.Now = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	progress, report = plan.Step(Progress(status), situation)
+	Say("argocd-1", plan, status, progress, report, situation)
+	if status.Phase != string(fleet.Scheduled) || status.Message != "wave canary: its window is closed, and opens at 2026-11-29T21:00:00Z" || len(status.Waits) != 1 || status.Waits[0].OpensAt == nil {
+		t.Errorf("%s: %s: %+v", status.Phase, status.Message, status.Waits)
 	}
 }

@@ -121,6 +121,18 @@ type Wave struct {
 	SoakSeconds    int64               `json:"soakSeconds,omitempty"`
 	// Approval is ApprovalAutomatic, the default, or ApprovalRequired.
 	Approval string `json:"approval,omitempty"`
+	// Window is when clusters of the wave may begin; nil is always.
+	Window *Window `json:"window,omitempty"`
+}
+
+// Window is a recurring time.
+type Window struct {
+	// Schedule is when the window opens, as cron has it, read in TimeZone.
+	Schedule string `json:"schedule"`
+	// TimeZone is a name of the IANA database; empty is UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// Duration is how long it is open each time.
+	Duration metav1.Duration `json:"duration"`
 }
 
 // Status is the progress of a set. Its counts add up to Clusters.
@@ -169,6 +181,11 @@ func From(object *unstructured.Unstructured) (*Set, error) {
 	}
 	if read.Spec.Strategy.DeadlineSeconds == 0 {
 		read.Spec.Strategy.DeadlineSeconds = DefaultDeadlineSeconds
+	}
+	for _, wave := range read.Spec.Strategy.Waves {
+		if wave.Window != nil && wave.Window.TimeZone == "" {
+			wave.Window.TimeZone = "UTC"
+		}
 	}
 	if len(read.Spec.Strategy.Waves) == 0 {
 		read.Spec.Strategy.Waves = []Wave{{Name: "all"}}

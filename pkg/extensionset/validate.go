@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/window"
 )
 
 const (
@@ -139,6 +140,9 @@ func strategy(s *Strategy, path *field.Path) field.ErrorList {
 		}
 		if _, err := bound(wave.MaxUnreachable, "10%", 1, 0); err != nil {
 			errs = append(errs, field.Invalid(path.Child("maxUnreachable"), wave.MaxUnreachable.String(), err.Error()))
+		}
+		if of := wave.Window; of != nil {
+			errs = append(errs, window.Validate(of.Schedule, of.TimeZone, of.Duration.Duration, path.Child("window"))...)
 		}
 	}
 	return errs

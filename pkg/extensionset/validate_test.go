@@ -23,7 +23,7 @@ spec:
   strategy:
     waves:
     - {name: canary, clusterSelector: {matchLabels: {ring: "0"}}, soakSeconds: 3600}
-    - {name: rest, maxUnavailable: 10%, maxFailures: 2, approval: Required}
+    - {name: rest, maxUnavailable: 10%, maxFailures: 2, approval: Required, window: {schedule: 0 22 * * Sat, duration: 6h}}
 `
 
 // read reads a set, with one text in the place of another.
@@ -61,6 +61,10 @@ func TestValidate(t *testing.T) {
 		"NotLast":     {`clusterSelector: {matchLabels: {ring: "0"}}, `, "", "spec.strategy.waves[0].clusterSelector: Required"},
 		"Removal":     {"template:", "removalPolicy: Orphan\n  template:", `spec.removalPolicy: Unsupported value: "Orphan": supported values: "Retain", "Delete"`},
 		"Teardown":    {"template:", "teardownPolicy: Orphan\n  template:", `spec.teardownPolicy: Unsupported value: "Orphan"`},
+		"Schedule":    {"0 22 * * Sat", "now", "spec.strategy.waves[1].window.schedule: Invalid"},
+		"Zone":        {"duration: 6h", "duration: 6h, timeZone: Moon", "spec.strategy.waves[1].window.timeZone: Invalid"},
+		"Duration":    {"duration: 6h", "duration: 6s", "must be 1m to 744h"},
+		"NoDuration":  {", duration: 6h", "", "spec.strategy.waves[1].window.duration: Invalid"},
 		"Template":    {"spec: {namespace: argocd, source: {sourceType: Image, image: {ref: example.com/a:1}}}", "spec: {}", "spec.template.spec: Required"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/penstock-project/penstock/pkg/window"
 )
 
 // Plan is one change to many clusters, as it is reviewed and approved.
@@ -27,6 +29,24 @@ type Wave struct {
 	Soak time.Duration
 	// AsksAgain means that the wave needs a separate approval, after the earlier waves.
 	AsksAgain bool
+	// Window is when clusters of the wave may begin; nil for always.
+	Window *Window `json:",omitempty"`
+}
+
+// Window is a recurring time, as package window reads it.
+type Window struct {
+	Schedule, TimeZone string
+	Duration           time.Duration
+}
+
+// at is the time that is open at a moment, or else the next one.
+func (w *Window) at(now time.Time) (span window.Span, open bool, err error) {
+	recurs, err := window.New(w.Schedule, w.TimeZone, w.Duration)
+	if err != nil {
+		return window.Span{}, false, err
+	}
+	span, open = recurs.At(now)
+	return span, open, nil
 }
 
 // Bounds are numbers of clusters of a wave. Number computes them.
@@ -79,6 +99,11 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("wave %q: names must be set, and unique", wave.Name)
 		case wave.Bounds.MaxUnavailable < 1 || wave.Bounds.MaxFailures < 0 || wave.Bounds.MaxUnreachable < 0 || wave.Soak < 0:
 			return fmt.Errorf("wave %s: maxUnavailable must be 1 or more, and the other bounds and the soak time 0 or more, found %+v and %s", wave.Name, wave.Bounds, wave.Soak)
+		}
+		if wave.Window != nil {
+			if _, _, err := wave.Window.at(time.Time{}); err != nil {
+				return fmt.Errorf("wave %s: %w", wave.Name, err)
+			}
 		}
 		waves[wave.Name] = true
 	}

@@ -75,8 +75,9 @@ type Situation struct {
 	Now time.Time
 	// Frozen is true while no cluster may begin: the set is paused, or the freeze holds.
 	Frozen bool
-	// Closed is true while no maintenance window is open.
+	// Closed is true while no maintenance window is open. Opens is when one opens; zero while that is unknown.
 	Closed bool
+	Opens  time.Time
 	// Room is the number of clusters that may begin, beside those of all rollouts that are
 	// changing.
 	Room int

@@ -70,6 +70,7 @@ func newWorld(t *rapid.T) *world {
 			Name: fmt.Sprintf("wave-%d", n), Soak: time.Duration(rapid.IntRange(0, 10).Draw(t, "soak")) * time.Minute,
 			AsksAgain: rapid.Bool().Draw(t, "asks again"),
 			Bounds:    Bounds{rapid.IntRange(1, 2).Draw(t, "max unavailable"), rapid.IntRange(0, 1).Draw(t, "max failures"), rapid.IntRange(0, 1).Draw(t, "max unreachable")},
+			Window:    rapid.SampledFrom([]*Window{nil, nil, {Schedule: "15 * * * *", TimeZone: "UTC", Duration: 30 * time.Minute}}).Draw(t, "window"),
 		})
 	}
 	for n := range rapid.IntRange(1, 7).Draw(t, "clusters") {
@@ -175,6 +176,8 @@ func (w *world) judge(t *rapid.T, s Situation, m memory, next Progress) {
 			broken("nobody knows that it would see the approved change")
 		case s.Frozen || w.halted || s.Closed || w.progress.Ended:
 			broken("it is held")
+		case wave.Window != nil && (w.now.Minute() < 15 || w.now.Minute() >= 45):
+			broken("the window of its wave is closed")
 		}
 		w.judgeEarlier(cluster, s, m, next, broken)
 		w.judgeWave(wave, s, m, next, broken)
@@ -453,7 +456,7 @@ func (w *world) calm(t *rapid.T) {
 		}
 	}
 	var report Report
-	for range 20 * (len(w.targets) + 1) {
+	for range 40 * (len(w.targets) + 1) {
 		for name, one := range w.targets {
 			one.end("")
 			w.look(name)

@@ -1,5 +1,7 @@
 package fleet
 
+import "time"
+
 // Phase of a rollout.
 type Phase string
 
@@ -31,6 +33,7 @@ const (
 	WaitApproval     WaitReason = "ApprovalRequired"
 	WaitWaveApproval WaitReason = "WaveApprovalRequired"
 	WaitWindow       WaitReason = "WindowClosed"
+	WaitWaveWindow   WaitReason = "WaveWindowClosed"
 	WaitUnobserved   WaitReason = "Unobserved"
 	WaitUnavailable  WaitReason = "MaxUnavailable"
 	WaitRoom         WaitReason = "TooManyChanging"
@@ -45,6 +48,8 @@ type Wait struct {
 	Wave string
 	// Clusters that it waits for, by name.
 	Clusters []string
+	// Opens is when the window opens that it waits for; zero for another reason, or while that is unknown.
+	Opens time.Time
 }
 
 // Report is the state of a rollout after a step.
@@ -101,7 +106,7 @@ func (s *step) phase() Phase {
 		return PhaseSoaking
 	case reasons[WaitWaveApproval]:
 		return ReviewRequired
-	case reasons[WaitWindow]:
+	case reasons[WaitWindow], reasons[WaitWaveWindow]:
 		return Scheduled
 	}
 	return InProgress

@@ -245,14 +245,30 @@ func (s *step) turn(wave Wave) bool {
 		s.wait(WaitUnreachable, wave.Name, away...)
 		return false
 	}
-	if s.Closed {
+	if reason, opens := s.closed(wave); reason != "" {
 		if len(waiting) > 0 {
-			s.wait(WaitWindow, wave.Name)
+			s.waits = append(s.waits, Wait{Reason: reason, Wave: wave.Name, Opens: opens})
 		}
 		return true
 	}
 	s.spend(wave)
 	return true
+}
+
+// closed returns which window keeps clusters of a wave from beginning, and when it opens. The reason is empty when
+// they may begin.
+func (s *step) closed(wave Wave) (WaitReason, time.Time) {
+	if s.Closed {
+		return WaitWindow, s.Opens
+	}
+	if wave.Window == nil {
+		return "", time.Time{}
+	}
+	span, open, err := wave.Window.at(s.Now)
+	if err != nil || !open {
+		return WaitWaveWindow, span.Opens
+	}
+	return "", time.Time{}
 }
 
 // approved reports whether a wave needs no further approval. The approval of the plan is that of

@@ -308,6 +308,44 @@ func TestPresent(t *testing.T) {
 	s.after(0, nil).is(InProgress, Present, Updating)
 }
 
+// TestWindow: clusters of a wave begin in its window only. Those that are changing continue, and the wait says
+// when the window opens.
+func TestWindow(t *testing.T) {
+	s := tell(t, 1, 3) // at 8:00 UTC
+	s.plan.Waves[1].Window = &Window{Schedule: "0 10 * * *", TimeZone: "Europe/Berlin", Duration: time.Hour}
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.after(0, nil).is(InProgress, Updating, Pending, Pending, Pending)
+	s.after(time.Minute, nil).after(10*time.Minute, nil).is(Scheduled, Succeeded, Pending, Pending, Pending).waits(WaitWaveWindow)
+	if opens := s.report.Waits[0].Opens; !opens.Equal(time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)) {
+		t.Errorf("it opens at %s", opens)
+	}
+	s.after(48*time.Minute, nil).is(Scheduled, Succeeded, Pending, Pending, Pending)
+	s.after(time.Minute, nil).is(InProgress, Succeeded, Updating, Updating, Pending)
+	hangs := only("c01", func(o *Observation) { o.Content, o.Healthy = "", false })
+	s.after(time.Minute, hangs).is(InProgress, Succeeded, Updating, Succeeded, Updating)
+
+	// Windows of administrators count beside it.
+	s = tell(t, 0, 2)
+	s.plan.Waves[1].Window = &Window{Schedule: "0 8 * * *", TimeZone: "UTC", Duration: time.Hour}
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.s.Closed, s.s.Opens = true, s.s.Now.Add(time.Hour)
+	s.after(0, nil).is(Scheduled, Pending, Pending).waits(WaitWindow)
+	if opens := s.report.Waits[0].Opens; !opens.Equal(s.s.Opens) {
+		t.Errorf("it opens at %s", opens)
+	}
+	s.s.Closed = false
+	s.after(time.Minute, nil).is(InProgress, Updating, Updating)
+
+	s = tell(t, 0, 2)
+	s.plan.Waves[1].Window, s.plan.Waves[1].Bounds.MaxUnavailable = &Window{Schedule: "0 8 * * *", TimeZone: "UTC", Duration: time.Hour}, 1
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	slow := only("c00", func(o *Observation) { o.Content, o.Healthy = "", false })
+	s.after(0, slow).after(20*time.Minute, slow).is(InProgress, Updating, Pending)
+	s.s.Now = s.s.Now.Add(39 * time.Minute)
+	s.progress.Clusters["c00"] = At{State: Updating, Attempt: 1, Since: s.s.Now}
+	s.after(time.Minute, slow).is(InProgress, Updating, Pending).waits(WaitWaveWindow) // 9:00
+}
+
 // TestManyUnhealthy: unhealthy clusters begin first. When more are unhealthy than the bound and none is
 // changing, only a user can help.
 func TestManyUnhealthy(t *testing.T) {
@@ -447,6 +485,7 @@ func TestGroups(t *testing.T) {
 	for what, change := range map[string]func(){
 		"cluster": func() { plan.Clusters[0].UID = "x" }, "content": func() { plan.Clusters[0].After = "x" }, "wave": func() { plan.Clusters[0].Wave = "rest" },
 		"bound": func() { plan.Waves[0].Bounds.MaxFailures++ }, "deadline": func() { plan.Deadline++ },
+		"window": func() { plan.Waves[0].Window = &Window{Schedule: "@daily", TimeZone: "UTC", Duration: time.Hour} },
 	} {
 		if change(); plan.Digest() == digest {
 			t.Errorf("another %s has the same digest", what)
@@ -501,6 +540,7 @@ func TestValidate(t *testing.T) {
 		"new content must be known":     func(p *Plan) { p.Clusters[1].After = "" },
 		"clusters c00 and c01 are one":  func(p *Plan) { p.Clusters[1].UID = p.Clusters[0].UID },
 		"in wave \"x\", which does not": func(p *Plan) { p.Clusters[1].Wave = "x" },
+		"wave rest: schedule \"x\"":     func(p *Plan) { p.Waves[1].Window = &Window{Schedule: "x", TimeZone: "UTC", Duration: 1} },
 		"c00: it has the content":       func(p *Plan) { p.Clusters[0].Present = true },
 		"deadline must be above 0":      func(p *Plan) { p.Deadline = 0 },
 	} {

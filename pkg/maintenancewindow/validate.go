@@ -9,12 +9,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// Bounds of spec.duration.
-const (
-	MinDuration = time.Minute
-	MaxDuration = 31 * 24 * time.Hour
-)
-
 // Validate returns the errors in a spec. A spec without errors can be parsed by New.
 func Validate(spec *Spec) field.ErrorList {
 	path := field.NewPath("spec")
@@ -62,20 +56,13 @@ func validateRecurring(spec *Spec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Schedule == "" {
 		errs = append(errs, field.Required(path.Child("schedule"), "must be set, with duration; or start and end"))
-	} else if _, err := window.Schedule(spec.Schedule); err != nil {
-		errs = append(errs, field.Invalid(path.Child("schedule"), spec.Schedule, err.Error()))
-	}
-	if _, err := window.Zone(spec.zone()); err != nil {
-		errs = append(errs, field.Invalid(path.Child("timeZone"), spec.TimeZone, err.Error()))
-	}
-	switch {
-	case spec.Duration == nil && spec.Schedule == "": // said above
-	case spec.Duration == nil:
+	} else if spec.Duration == nil {
 		errs = append(errs, field.Required(path.Child("duration"), "must be set beside schedule"))
-	case spec.Duration.Duration < MinDuration || spec.Duration.Duration > MaxDuration:
-		errs = append(errs, field.Invalid(path.Child("duration"), spec.Duration.Duration.String(), "must be 1m to 744h"))
 	}
-	return errs
+	if len(errs) > 0 {
+		return errs
+	}
+	return window.Validate(spec.Schedule, spec.zone(), spec.Duration.Duration, path)
 }
 
 func (s *Spec) zone() string {

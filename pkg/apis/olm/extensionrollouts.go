@@ -69,6 +69,19 @@ type RolloutWave struct {
 	SoakSeconds int64
 	// approvalRequired asks for an approval before the wave, after the earlier waves.
 	ApprovalRequired bool
+	// window is when clusters of the wave may begin. Without it, they begin at any time.
+	Window *RolloutWindow
+}
+
+// RolloutWindow is a recurring time.
+type RolloutWindow struct {
+	// schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day
+	// of the week.
+	Schedule string
+	// timeZone is where the schedule is read: a name of the IANA database.
+	TimeZone string
+	// duration is how long the window is open each time.
+	Duration metav1.Duration
 }
 
 // RolloutTarget is one cluster of a rollout.
@@ -149,6 +162,8 @@ type RolloutWait struct {
 	Clusters []string
 	// count of the clusters that it waits for.
 	Count int32
+	// opensAt is when the window opens that it waits for, where that is known.
+	OpensAt *metav1.Time
 }
 
 // RolloutApproval is an approval of a rollout, or of one of its waves.

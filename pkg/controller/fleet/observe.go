@@ -117,8 +117,9 @@ func (c *Controller) lookOnce(ctx context.Context, name string) (string, error) 
 
 // situation returns the present conditions for a step of a rollout.
 func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) (fleet.Situation, error) {
+	decided := p.Windows.Decide(p.set.Spec.Template.Metadata.Labels)
 	s := fleet.Situation{
-		Now: p.Clock.Now(), Room: p.room(), Frozen: p.set.Spec.Paused || !p.isCurrent(rollout), Closed: !p.Windows.Decide(p.set.Spec.Template.Metadata.Labels).Open,
+		Now: p.Clock.Now(), Room: p.room(), Frozen: p.set.Spec.Paused || !p.isCurrent(rollout), Closed: !decided.Open, Opens: decided.Opens,
 		MembersKnown: true, Members: map[string]bool{}, Clusters: map[string]fleet.Observation{},
 	}
 	if frozen, err := p.Freezes.Frozen(); err != nil || frozen != nil {

@@ -230,10 +230,14 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 		if err != nil {
 			return nil, fmt.Errorf("reading wave %s of ClusterExtensionSet %s: %w", wave.Name, p.set.Name, err)
 		}
-		spec.Waves = append(spec.Waves, olmv1alpha1.RolloutWave{
+		frozen := olmv1alpha1.RolloutWave{
 			Name: wave.Name, SoakSeconds: wave.SoakSeconds, ApprovalRequired: wave.Approval == extensionset.ApprovalRequired,
 			MaxUnavailable: int32(bounds.MaxUnavailable), MaxFailures: int32(bounds.MaxFailures), MaxUnreachable: int32(bounds.MaxUnreachable),
-		})
+		}
+		if of := wave.Window; of != nil {
+			frozen.Window = &olmv1alpha1.RolloutWindow{Schedule: of.Schedule, TimeZone: of.TimeZone, Duration: of.Duration}
+		}
+		spec.Waves = append(spec.Waves, frozen)
 	}
 	if len(previews) == 0 {
 		return nil, nil

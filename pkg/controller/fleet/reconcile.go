@@ -278,6 +278,11 @@ func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	if err := p.writeChildren(ctx, changed, plan, next); err != nil {
 		return err
 	}
+	for _, wait := range report.Waits {
+		if !wait.Opens.IsZero() {
+			p.queue.AddAfter(p.set.Name, max(wait.Opens.Sub(situation.Now), 0))
+		}
+	}
 	changing := report.Counts[fleet.Updating] + report.Counts[fleet.Unknown] + report.Counts[fleet.Soaking]
 	switch {
 	case changing > 0 || report.Phase == fleet.InProgress || report.Phase == fleet.PhaseSoaking:

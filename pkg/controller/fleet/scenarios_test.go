@@ -805,6 +805,21 @@ func TestScenarios(t *testing.T) {
 				w.Errorf("a freeze has a completed rollout be %s", got)
 			}
 		},
+		"a wave begins in its window": func(w *world) { // at 8:00 and some minutes
+			late := func(hour string) []extensionset.Wave {
+				return []extensionset.Wave{wave("canary", "0", nil), wave("rest", "", func(one *extensionset.Wave) {
+					one.Window = &extensionset.Window{Schedule: "0 " + hour + " * * *", TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Hour}}
+				})}
+			}
+			w.upgrade(2, "app:2", late("10")...)
+			shown := w.rollout("edge-2").Spec.Waves[1].Window
+			w.becomes("edge-2 Scheduled: a Succeeded, b Pending, c Pending")
+			if got := w.set().Status.Conditions; shown == nil || shown.Schedule != "0 10 * * *" || !strings.Contains(meta.FindStatusCondition(got, "Progressing").Message, "its window is closed, and opens at 2026-11-29T10:00:00Z") {
+				w.Errorf("the window is %+v: %+v", shown, got)
+			}
+			w.upgrade(3, "app:2", late("8")...)
+			w.becomes("edge-3 Completed: b Succeeded, c Succeeded")
+		},
 		"another author has clusters looked at anew, and a refusal is not for ever": func(w *world) {
 			before := w.previews
 			w.applyAs("dave", "app:1", canary()...)

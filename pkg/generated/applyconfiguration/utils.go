@@ -142,6 +142,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.RolloutWaitApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutWave"):
 		return &applyconfigurationolmv1alpha1.RolloutWaveApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutWindow"):
+		return &applyconfigurationolmv1alpha1.RolloutWindowApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("TargetReference"):
 		return &applyconfigurationolmv1alpha1.TargetReferenceApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldRule"):

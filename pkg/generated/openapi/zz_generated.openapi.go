@@ -154,6 +154,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RolloutTarget{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref),
 		olmv1alpha1.RolloutWait{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_RolloutWait(ref),
 		olmv1alpha1.RolloutWave{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_RolloutWave(ref),
+		olmv1alpha1.RolloutWindow{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_RolloutWindow(ref),
 		olmv1alpha1.TargetReference{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
 		olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref),
 		olmv1alpha1.UpgradeFinding{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref),
@@ -8328,10 +8329,18 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWait(ref common.ReferenceCallback) comm
 							Format:      "int32",
 						},
 					},
+					"opensAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "opensAt is when the window opens that it waits for, where that is known.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"reason"},
 			},
 		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -8389,10 +8398,56 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"window": {
+						SchemaProps: spec.SchemaProps{
+							Description: "window is when clusters of the wave may begin. Without it, they begin at any time.",
+							Ref:         ref(olmv1alpha1.RolloutWindow{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"name", "maxUnavailable", "maxFailures", "maxUnreachable", "soakSeconds"},
 			},
 		},
+		Dependencies: []string{
+			olmv1alpha1.RolloutWindow{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutWindow(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutWindow is a recurring time.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day of the week.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"timeZone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeZone is where the schedule is read: a name of the IANA database.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long the window is open each time.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"schedule", "timeZone", "duration"},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
 	}
 }
 

@@ -168,6 +168,7 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 		}
 	}
 	s.Out.Table(table)
+	showWindows(s, rollout)
 	for _, approval := range rollout.Status.Approvals {
 		what := "the rollout"
 		if approval.Wave != "" {
@@ -191,6 +192,15 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	}
 	if rollout.Status.Message != "" {
 		s.Out.Para(screen.Yellow, screen.Waiting, rollout.Status.Message)
+	}
+}
+
+// showWindows prints the windows of waves.
+func showWindows(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
+	for _, wave := range rollout.Spec.Waves {
+		if of := wave.Window; of != nil {
+			s.Out.Para(screen.Dim, screen.Notice, fmt.Sprintf("clusters of wave %s begin only in its window, %s in %s for %s", wave.Name, of.Schedule, of.TimeZone, of.Duration.Duration))
+		}
 	}
 }
 
@@ -240,6 +250,7 @@ func showGroups(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) e
 		}
 		changes.Print(s.Out, diff, changes.View{Lines: true})
 	}
+	showWindows(s, rollout)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -74,5 +75,31 @@ func TestFind(t *testing.T) {
 		if tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) || tc.says == "" && (err != nil || found.Name != tc.want) {
 			t.Errorf("%s: %v, %v", name, found, err)
 		}
+	}
+}
+
+// TestShow: clusters that have the content already are a number, and windows of waves are in the status and the
+// diff.
+func TestShow(t *testing.T) {
+	var out bytes.Buffer
+	s := session.New(session.Process{
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Getenv: os.Getenv, Clock: testclock.NewFakeClock(time.Time{}),
+		Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
+	})
+	rollout := &v1alpha1.ClusterExtensionRollout{}
+	rollout.Spec.Waves = []v1alpha1.RolloutWave{{Name: "rest", Window: &v1alpha1.RolloutWindow{Schedule: "0 22 * * Sat", TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Hour}}}}
+	for _, name := range []string{"a", "b", "c"} {
+		rollout.Spec.Clusters = append(rollout.Spec.Clusters, v1alpha1.RolloutTarget{Name: "edge-" + name, Wave: "rest", Present: name != "c"})
+	}
+	rollout.Status.Clusters = []v1alpha1.RolloutClusterStatus{{Name: "edge-a", State: "Present"}, {Name: "edge-b", State: "Present"}}
+	show(s, rollout)
+	if got := out.String(); !strings.Contains(got, "2 clusters") || strings.Contains(got, "edge-a") || !strings.Contains(got, "edge-c") {
+		t.Errorf("the status is %s", got)
+	}
+	if err := showGroups(s, rollout); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(strings.Join(strings.Fields(out.String()), " "), "wave rest begin only in its window, 0 22 * * Sat in UTC for 1h0m0s"); got != 2 {
+		t.Errorf("%d windows in %s", got, out.String())
 	}
 }

@@ -89,6 +89,20 @@ type RolloutWave struct {
 	// approvalRequired asks for an approval before the wave, after the earlier waves.
 	// +optional
 	ApprovalRequired bool `json:"approvalRequired,omitempty"`
+	// window is when clusters of the wave may begin. Without it, they begin at any time.
+	// +optional
+	Window *RolloutWindow `json:"window,omitempty"`
+}
+
+// RolloutWindow is a recurring time.
+type RolloutWindow struct {
+	// schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day
+	// of the week.
+	Schedule string `json:"schedule"`
+	// timeZone is where the schedule is read: a name of the IANA database.
+	TimeZone string `json:"timeZone"`
+	// duration is how long the window is open each time.
+	Duration metav1.Duration `json:"duration"`
 }
 
 // RolloutTarget is one cluster of a rollout.
@@ -201,6 +215,9 @@ type RolloutWait struct {
 	// count of the clusters that it waits for.
 	// +optional
 	Count int32 `json:"count,omitempty"`
+	// opensAt is when the window opens that it waits for, where that is known.
+	// +optional
+	OpensAt *metav1.Time `json:"opensAt,omitempty"`
 }
 
 // RolloutApproval is an approval of a rollout, or of one of its waves.

@@ -303,6 +303,11 @@ func (in RolloutWave) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutWindow) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWindow"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in TargetReference) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference"
 }

@@ -971,6 +971,13 @@ export interface RolloutWave {
   maxUnreachable: number;
   soakSeconds: number;
   approvalRequired?: boolean;
+  window?: RolloutWindow;
+}
+
+export interface RolloutWindow {
+  schedule: string;
+  timeZone: string;
+  duration: string;
 }
 
 export interface Rows {

@@ -53,7 +53,7 @@ function Waves({ rollout, chosen }) {
     <ol class="waves">${rollout.waves.map((wave) => {
       const all = changing(rollout).filter((one) => one.wave === wave.name), approval = rollout.approvals?.find((one) => one.wave === wave.name);
       return html`<li key=${wave.name}><h3>${soft(wave.name)} <span class="quiet number">${all.filter((one) => one.signal === "well").length}/${all.length}</span></h3>
-        <p class="quiet">at most ${wave.maxUnavailable} changing or unhealthy, ${wave.maxFailures || "no"} failed, ${wave.maxUnreachable || "none"} unreachable${wave.soakSeconds > 0 && `, soak ${span(wave.soakSeconds * 1000)}`}${wave.approvalRequired && (approval ? `, approved by ${approval.user}` : ", needs an approval")}</p>
+        <p class="quiet">at most ${wave.maxUnavailable} changing or unhealthy, ${wave.maxFailures || "no"} failed, ${wave.maxUnreachable || "none"} unreachable${wave.window && `, begin only in the window ${wave.window.schedule} in ${wave.window.timeZone} for ${wave.window.duration}`}${wave.soakSeconds > 0 && `, soak ${span(wave.soakSeconds * 1000)}`}${wave.approvalRequired && (approval ? `, approved by ${approval.user}` : ", needs an approval")}</p>
         <ul>${list.shown.filter((one) => one.wave === wave.name).map((one) => html`<${Cell} key=${one.name} of=${one} chosen=${chosen}/>`)}</ul></li>`;
     })}</ol>${list.rest}</section>`;
 }

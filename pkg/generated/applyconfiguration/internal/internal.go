@@ -1477,6 +1477,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: count
       type:
         scalar: numeric
+    - name: opensAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: reason
       type:
         scalar: string
@@ -1510,6 +1513,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: window
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWindow
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWindow
+  map:
+    fields:
+    - name: duration
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: schedule
+      type:
+        scalar: string
+      default: ""
+    - name: timeZone
+      type:
+        scalar: string
+      default: ""
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference
   map:
     fields:

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // RolloutWaitApplyConfiguration represents a declarative configuration of the RolloutWait type for use
 // with apply.
 //
@@ -17,6 +21,8 @@ type RolloutWaitApplyConfiguration struct {
 	Clusters []string `json:"clusters,omitempty"`
 	// count of the clusters that it waits for.
 	Count *int32 `json:"count,omitempty"`
+	// opensAt is when the window opens that it waits for, where that is known.
+	OpensAt *v1.Time `json:"opensAt,omitempty"`
 }
 
 // RolloutWaitApplyConfiguration constructs a declarative configuration of the RolloutWait type for use with
@@ -56,5 +62,13 @@ func (b *RolloutWaitApplyConfiguration) WithClusters(values ...string) *RolloutW
 // If called multiple times, the Count field is set to the value of the last call.
 func (b *RolloutWaitApplyConfiguration) WithCount(value int32) *RolloutWaitApplyConfiguration {
 	b.Count = &value
+	return b
+}
+
+// WithOpensAt sets the OpensAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OpensAt field is set to the value of the last call.
+func (b *RolloutWaitApplyConfiguration) WithOpensAt(value v1.Time) *RolloutWaitApplyConfiguration {
+	b.OpensAt = &value
 	return b
 }

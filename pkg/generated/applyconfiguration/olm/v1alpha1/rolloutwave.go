@@ -21,6 +21,8 @@ type RolloutWaveApplyConfiguration struct {
 	SoakSeconds *int64 `json:"soakSeconds,omitempty"`
 	// approvalRequired asks for an approval before the wave, after the earlier waves.
 	ApprovalRequired *bool `json:"approvalRequired,omitempty"`
+	// window is when clusters of the wave may begin. Without it, they begin at any time.
+	Window *RolloutWindowApplyConfiguration `json:"window,omitempty"`
 }
 
 // RolloutWaveApplyConfiguration constructs a declarative configuration of the RolloutWave type for use with
@@ -74,5 +76,13 @@ func (b *RolloutWaveApplyConfiguration) WithSoakSeconds(value int64) *RolloutWav
 // If called multiple times, the ApprovalRequired field is set to the value of the last call.
 func (b *RolloutWaveApplyConfiguration) WithApprovalRequired(value bool) *RolloutWaveApplyConfiguration {
 	b.ApprovalRequired = &value
+	return b
+}
+
+// WithWindow sets the Window field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Window field is set to the value of the last call.
+func (b *RolloutWaveApplyConfiguration) WithWindow(value *RolloutWindowApplyConfiguration) *RolloutWaveApplyConfiguration {
+	b.Window = value
 	return b
 }
