@@ -156,6 +156,7 @@ func rarelyUsed() []string {
 		"delete apiservices.apiregistration.k8s.io v1alpha1.catalog.penstock.dev",
 		"delete apiservices.apiregistration.k8s.io v1alpha1.hco.kubevirt.io",
 		"delete apiservices.apiregistration.k8s.io v1alpha1.olm.operatorframework.io",
+		"delete clusterextensions.olm.operatorframework.io",
 		"delete mutatingwebhookconfigurations.admissionregistration.k8s.io penstock",
 		"delete validatingwebhookconfigurations.admissionregistration.k8s.io penstock",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-engine",
