@@ -80,7 +80,7 @@ func Table() []Transition {
 		{allBut(v1alpha1.PhaseIgnored), EventIgnore, v1alpha1.PhaseIgnored,
 			"spec.action is Ignore; applied changes stay, and are not watched any more"},
 		{allBut(v1alpha1.PhaseDrafting), EventDraft, v1alpha1.PhaseDrafting,
-			"the plan is new or retried, its spec changed, its approval was withdrawn, or the cluster now has what it lacked"},
+			"the plan is new or retried, its spec changed, its approval was withdrawn, or the cluster now has everything that the plan needs"},
 		{allBut(v1alpha1.PhaseInProgress, v1alpha1.PhaseIgnored), EventRetry, v1alpha1.PhasePending,
 			"somebody posts to the subresource retry"},
 		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
@@ -100,7 +100,7 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseReviewRequired), EventScheduled, v1alpha1.PhaseScheduled,
 			"it is approved in the same way, but its window is closed, or a profile of spec.requires is not in effect"},
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress), EventExpired, v1alpha1.PhaseExpired,
-			"it was not approved within spec.expiresAfter, or not executed before spec.expires, or one of its items would have begun later"},
+			"it was not approved within spec.expiresAfter, or not executed before spec.expires, or spec.expires passed before all items had begun"},
 		{only(v1alpha1.PhaseInProgress), EventFailed, v1alpha1.PhaseFailed,
 			"an item failed and failurePolicy is Abort, a target differs from what was reviewed, or the approver lacks rights"},
 		{only(v1alpha1.PhaseInProgress), EventDone, v1alpha1.PhaseCompleted,
@@ -112,7 +112,7 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseDrifted), EventReverted, v1alpha1.PhaseCompleted,
 			"the targets are again as the plan says"},
 		{only(v1alpha1.PhaseDrifted), EventRevertedWithErrors, v1alpha1.PhaseCompletedWithErrors,
-			"the same, when items of the plan had failed"},
+			"the targets are again as the plan says, and items of the plan had failed"},
 	}
 }
 
