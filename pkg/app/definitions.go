@@ -162,8 +162,8 @@ func (r *definitionReader) version(ctx context.Context, secret string) (string, 
 	return clusterversion.Effective(found), nil
 }
 
-// configFor returns the configuration for the cluster of a Secret, and for the extensions' own cluster
-// without a Secret.
+// configFor returns the client configuration for the cluster of a kubeconfig Secret. If secret is
+// empty, it returns the configuration for the cluster of extensions that name no Secret.
 func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.here, nil

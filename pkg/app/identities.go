@@ -43,7 +43,7 @@ type identity struct {
 	facts  map[string]*following
 }
 
-// following is a watch of what a definition names.
+// following is the running FactWatch of one definition. stop ends the watch.
 type following struct {
 	*plan.FactWatch
 	stop context.CancelFunc

@@ -131,7 +131,8 @@ type Report struct {
 type Truncation struct {
 	// Fields are field changes of which nothing is shown.
 	Fields int
-	// Values are field changes that are shown without their values.
+	// Values counts the field changes of which the old or the new value was left out, because of a
+	// limit of size or depth.
 	Values int
 	// Lines are lines of the unified diff.
 	Lines int

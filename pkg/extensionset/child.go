@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// ChildName is the name of the ClusterExtension of a cluster. The name of a set has no dot, so that
-// no two children have one name.
+// ChildName returns the name of the ClusterExtension that a set has for a cluster. Names of sets have
+// no dot, so the names of children are unique.
 func ChildName(set, cluster string) string { return set + "." + cluster }
 
 // Child returns the ClusterExtension of a cluster whose Secret has some labels: the template, with

@@ -90,8 +90,9 @@ type Decision struct {
 	Open bool
 	// By names the window that blocks the upgrade, and Why has the reason.
 	By, Why string
-	// Opens is the time at which the upgrade may begin if the windows do not change. It is zero if
-	// that is never or unknown. Closes is the end of an open decision; zero means no end.
+	// Opens is for a decision that is not open: the time from which the upgrade may begin, zero for
+	// never or unknown. Closes is for an open decision: the time until which the upgrade may begin,
+	// zero for no end or unknown. Both hold as long as the windows do not change.
 	Opens, Closes time.Time
 }
 

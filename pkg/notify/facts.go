@@ -28,8 +28,8 @@ const (
 	RolledBack Type = "RolledBack"
 	// Halted is a rollout that a person has to help.
 	Halted Type = "Halted"
-	// Held is an action that Penstock does not take on purpose: a freeze, a budget, a rollback, a
-	// refused upgrade.
+	// Held is an action that Penstock deliberately holds back. The reason is a freeze, a budget, a
+	// rollback or a refused upgrade.
 	Held Type = "Held"
 	// WaitingForApproval is a proposed revision, or a computed plan.
 	WaitingForApproval Type = "WaitingForApproval"

@@ -17,7 +17,8 @@ type CompetingOwner interface {
 	Claims(ctx context.Context) (string, error)
 }
 
-// claim is the answer of a competing owner in a pass.
+// claim caches the answer of the competing owner for one pass. asked is true once the pass has an
+// answer. With an answer, an empty why means that the competing owner does not own the objects.
 type claim struct {
 	asked  bool
 	reason string

@@ -336,7 +336,8 @@ func (s *history) check(t *rapid.T) {
 	}
 }
 
-// end lets everything come to rest and compares the cluster with the rule.
+// end removes all obstacles, such as pauses and finalizers, and lets the rollout settle. Then it
+// compares the cluster with the rule (see ruleOf).
 func (s *history) end(t *rapid.T) {
 	s.again(t)
 	// Objects of layers can be written then, and nothing was before in any other version
@@ -415,7 +416,8 @@ func (s *history) contents() map[types.UID]map[string]string {
 	return contents
 }
 
-// compare holds one object to its manifest.
+// compare checks that an object has the values of its manifest. An object of another owner
+// that we never applied must be unchanged.
 func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	if o == nil {
 		t.Errorf("%s is missing", step.ID)

@@ -252,9 +252,9 @@ const (
 	ReasonStale = "Stale"
 )
 
-// StuckAfter is the time after which a repeated refusal needs a user. It is longer than the
-// replacement of a webhook or of a server behind an APIService, and than the establishing of a
-// definition.
+// StuckAfter is the time after which an object counts as stuck if the server refuses it again and
+// again for the same reason: a user must act. To replace a webhook or the server behind an
+// APIService, or to establish a CustomResourceDefinition, takes less time.
 const StuckAfter = 2 * time.Minute
 
 // Failure describes an object that is not (yet) as desired.

@@ -45,9 +45,9 @@ func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.U
 	return result
 }
 
-// TakesMore returns the fields that an apply of wanted onto a shared object would take beyond the
-// allowed ones (see Beyond). It does not ask the server, to which a differently spelled value may
-// be equal. us is our field manager.
+// TakesMore returns the fields that an apply of wanted to a shared object would take from other
+// managers, without the fields in may. It does not ask the server, so it also returns a field whose
+// values are spelled differently but are equal to the server. us is our field manager.
 func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
 	return Beyond(managedfields.WouldTake(wanted, live, us), may)
 }

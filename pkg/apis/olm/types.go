@@ -140,12 +140,11 @@ type ClusterExtensionRevisionSpec struct {
 
 // TargetReference names a cluster by the Secret that has a kubeconfig for it.
 type TargetReference struct {
-	// Name of a Secret in the namespace of Penstock, with the kubeconfig at the key
-	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
-	// itself: it names no program and no file. A user who changes the revision
-	// needs the right to use the resource of this name in
-	// targets.policy.penstock.dev; default there is the cluster of
-	// --target-kubeconfig and no Secret.
+	// Name is the name of a Secret in the namespace of Penstock. The Secret has the kubeconfig at
+	// the key kubeconfig, or at the key value as in Cluster API. The kubeconfig must be
+	// self-contained: it must not name programs or files. A user who changes the revision needs
+	// the verb use on the resource of this name in targets.policy.penstock.dev. The name default
+	// is no Secret there: it is the cluster of --target-kubeconfig.
 	Name string
 }
 

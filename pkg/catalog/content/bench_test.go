@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// hub is a catalog as large as OperatorHub's, where it is at hand.
+// hub returns the packed catalog of OperatorHub. It skips the test if the file does not exist.
 func hub(t testing.TB) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "data", "catalogs", "operatorhub.jsonl.zst"))

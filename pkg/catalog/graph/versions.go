@@ -30,8 +30,8 @@ type Version struct {
 	Image       string `json:"image,omitempty"`
 }
 
-// Versions returns the versions of a package in the channels of the graph, the highest first,
-// deprecated ones included in their place. Without channels that is every bundle.
+// Versions returns the versions of the package in the channels of the graph, the highest first.
+// Deprecated versions are included. A graph that was made without channels returns every bundle.
 func (g *Graph) Versions() []Version {
 	nodes := slices.Clone(g.order)
 	slices.SortStableFunc(nodes, func(a, b *Node) int {

@@ -125,8 +125,8 @@ type record struct {
 	Bytes  int64                     `json:"bytes"`
 }
 
-// allowed reports whether an image was checked. An image that a policy allowed has a record of who
-// signed.
+// allowed reports whether the image passed this check earlier. Without a policy, check is the name of the
+// repository. With a policy, the record must also have what the policy verified.
 func (r *record) allowed(check string, named reference.Named) bool {
 	return slices.Contains(r.Checked, check) && (check == named.Name() || r.Signed[check] != nil)
 }

@@ -81,7 +81,7 @@ const streams = "/api/watch/"
 // IsStream reports whether a path is answered by a stream, which lasts.
 func IsStream(path string) bool { return strings.HasPrefix(path, streams) }
 
-// Routes are all there are.
+// Routes returns all routes of the API.
 func (a *API) Routes() []Route {
 	return []Route{
 		{http.MethodGet, "/api/me", answer(a.me)},

@@ -137,14 +137,16 @@ func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.O
 		"write the extension again in your own name, with automatic approval")
 }
 
-// Write has Helm apply content:
+// Write lets Helm apply content, with the identity of the engine. These checks come first:
 //
-//  1. The same is admitted as the next revision of the chain, in the name of the user whom it is
-//     made for, by dry-run: with every right, policy and quota that a revision is judged by.
-//  2. The user may delete the objects that the release loses: the chain does not know
-//     of them. The same holds for all objects when a changed policy deletes them with the extension.
-//  3. The cluster is not frozen.
-//  4. Helm writes it, by the identity of the engine.
+//  1. A dry-run creates the content as the next revision of the chain, in the name of the user. It
+//     checks every right, policy and quota that a revision needs.
+//  2. The user must have the right to delete the objects that the release loses. The chain does not
+//     know these objects. If the teardown policy changes from Orphan to Delete, this check covers all
+//     objects of the release.
+//  3. The requirements between extensions allow the version (inOrder). An upgrade that no user just
+//     asked for may begin now (mayBegin).
+//  4. The cluster is not frozen.
 func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	revision, stopped := w.Next(ctx, made.Phases)
 	if stopped != nil {

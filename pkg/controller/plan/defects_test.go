@@ -89,7 +89,7 @@ func TestDefect03DryRunOfACompletedPlan(t *testing.T) {
 	}
 }
 
-// An item that is not healthy yet holds up the ones behind it, whatever else happens.
+// An item that is not healthy yet blocks the items after it, even if their objects change meanwhile.
 func TestDefect04StrictlySequential(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)

@@ -18,8 +18,8 @@ type Choice struct {
 	// Generation is the generation after the write, and Time the time of the write.
 	Generation int64     `json:"generation"`
 	Time       time.Time `json:"time"`
-	// Left is the time at which an earlier source was replaced that the write brings back. Such a
-	// write chooses nothing that was not installed since.
+	// Left is set if the write restores an earlier source: the time at which that source was
+	// replaced. If no revision was created since Left, the write does not count as a choice.
 	Left time.Time `json:"left,omitzero"`
 	// Former are the sources that were replaced, the oldest first.
 	Former []Former `json:"former,omitempty"`

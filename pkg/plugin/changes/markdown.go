@@ -63,10 +63,10 @@ func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 	return m.out.String()
 }
 
-// markdown grows up to a size.
+// markdown collects the parts of a diff in Markdown, up to maxMarkdown bytes.
 type markdown struct {
 	out strings.Builder
-	// all is the command that shows all of it.
+	// all is the command that shows the complete diff.
 	all string
 }
 

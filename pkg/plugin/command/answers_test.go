@@ -330,8 +330,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestCommands: the commands of the reference can be run: commands of the plugin with their
-// arguments, annotations and fields that a ClusterExtension has.
+// TestCommands checks the commands in the reference of reasons. Each reason that needs a person has a
+// command. The plugin accepts its own commands with their arguments. ClusterExtensions accept the
+// annotations that commands set or remove.
 func TestCommands(t *testing.T) {
 	commands := map[string]bool{}
 	for _, rows := range [][]documented{

@@ -28,7 +28,7 @@ var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourc
 // Definition is the name of the definition that would have the name of a resource.
 func Definition(resource schema.GroupResource) string { return resource.String() }
 
-// Watch watches the definition of one name.
+// Watch watches the CustomResourceDefinition that has the name of one of our resources.
 type Watch struct {
 	access kubernetes.Interface
 	client dynamic.Interface

@@ -65,7 +65,8 @@ func written(object *unstructured.Unstructured) string {
 	return object.GetAnnotations()[extension.AuthorAnnotation]
 }
 
-// Changes reports whether the write changes what an author answers for.
+// Changes reports whether the write creates the object, or changes the part of it that its author is
+// responsible for (see author.Subject).
 func (w *Write) Changes() bool {
 	return w.Old == nil || w.subject.Spec && w.changesGeneration() ||
 		!maps.Equal(w.subject.Annotations(w.Object.GetAnnotations()), w.subject.Annotations(w.Old.GetAnnotations()))
@@ -123,8 +124,9 @@ func (w *Write) IsBrought(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
-// IsDropped reports whether a user who may bring stamps removes an invalid stamp and leaves the spec
-// unchanged. The object has no author before and after.
+// IsDropped reports whether an update by a user who may bring stamps leaves the object without a
+// stamp, and changes only metadata or status. The old object must have no valid stamp: then the
+// update takes no author away.
 func (w *Write) IsDropped() bool {
 	if !w.Brings || w.Old == nil || written(w.Object) != "" || w.changesGeneration() {
 		return false

@@ -58,7 +58,7 @@ type Deps struct {
 	ChainVersions ChainVersions
 	// Inventories reads the inventories of chains.
 	Inventories Inventories
-	// Digester must be the digester of Bodies and of the filter.
+	// Digester must be the digester of Bodies and of FilterDeps.
 	Digester manifest.Digester
 	// Authorizer checks whether callers may get a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer

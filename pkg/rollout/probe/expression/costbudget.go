@@ -47,7 +47,8 @@ func (m *CostBudget) Exhausted() bool { return m.spent > m.limit }
 // another time.
 func (m *CostBudget) Slow() bool { return m.slow }
 
-// Weigh charges a JSON value with its contents, and reports whether the budget had the units.
+// Weigh charges the units of a JSON value and its contents. It returns false if the budget does not
+// have enough units left.
 func (m *CostBudget) Weigh(value any) (left bool) {
 	defer func() {
 		switch problem := recover().(type) {
