@@ -203,7 +203,17 @@ func (p *page) works(selector string) {
 func (p *page) click(selector string) {
 	p.t.Helper()
 	p.works(selector)
-	p.run(chromedp.Evaluate("document.querySelector("+quoted(selector)+").scrollIntoView({block: 'center'})", nil), chromedp.Click(selector, chromedp.ByQuery))
+	// A click goes to a place of the window: content that arrives meanwhile can move the element away.
+	p.until("an element that stands still: "+selector, `(() => {
+		const one = document.querySelector(`+quoted(selector)+`);
+		one.scrollIntoView({block: "center"});
+		const {x, y} = one.getBoundingClientRect(), place = [x, y].join(), now = performance.now();
+		if (window.stood?.place !== place) window.stood = {place, since: now};
+		const stands = now - window.stood.since >= 50;
+		if (stands) delete window.stood;
+		return stands;
+	})()`)
+	p.run(chromedp.Click(selector, chromedp.ByQuery))
 }
 
 // ticksAll ticks all that a question asks for.
