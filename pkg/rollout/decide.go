@@ -52,12 +52,11 @@ type Decision struct {
 	Message string
 }
 
-// Observation is the observation of a present object. For an absent object, its ResourceVersion may
-// be the version that the watch has reached.
+// Seen is the known state of a live object.
 type Seen struct {
 	Presence observe.Presence
-	// Observation of a present object. For an absent one ResourceVersion may
-	// hold how far the watch that says so has come.
+	// Observation of a present object. For an absent object, its ResourceVersion may be the version that
+	// the watch has reached.
 	observe.Observation
 	// Version is the API version in which a present object was read; empty for an object from a
 	// watch.

@@ -46,7 +46,7 @@ type Reader interface {
 	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Want must not keep interests: the caller reuses the slice.
+// Observer returns the known state of objects (see package observe).
 type Observer interface {
 	// Want must not keep the interests: the caller uses the slice again.
 	Want(owner string, interests ...observe.Interest)
