@@ -133,13 +133,9 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 		}
 		candidates = append(candidates, fleet.Candidate{Name: name, UID: uid, Labels: p.clusters[name].Labels})
 	}
-	var selectors []labels.Selector
-	for i := range p.set.Spec.Strategy.Waves {
-		selector, err := metav1.LabelSelectorAsSelector(&p.set.Spec.Strategy.Waves[i].ClusterSelector)
-		if err != nil {
-			return nil, fmt.Errorf("reading the waves of ClusterExtensionSet %s: %w", p.set.Name, err)
-		}
-		selectors = append(selectors, selector)
+	selectors, err := p.waveSelectors()
+	if err != nil {
+		return nil, err
 	}
 	assigned := fleet.Assign(selectors, candidates)
 	for _, one := range assigned.Unassigned {
@@ -157,6 +153,19 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 		p.except(one.Name, reasonUnreachable, why)
 	}
 	return assigned.Waves, nil
+}
+
+// waveSelectors returns the selectors of the set's waves, in their order.
+func (p *pass) waveSelectors() ([]labels.Selector, error) {
+	var selectors []labels.Selector
+	for i := range p.set.Spec.Strategy.Waves {
+		selector, err := metav1.LabelSelectorAsSelector(&p.set.Spec.Strategy.Waves[i].ClusterSelector)
+		if err != nil {
+			return nil, fmt.Errorf("reading the waves of ClusterExtensionSet %s: %w", p.set.Name, err)
+		}
+		selectors = append(selectors, selector)
+	}
+	return selectors, nil
 }
 
 // mayUse reports whether the author may use a cluster, or all of them.

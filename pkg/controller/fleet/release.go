@@ -72,11 +72,17 @@ func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructur
 	if err != nil || len(left) == 0 {
 		return false, err
 	}
-	waves := make([][]string, len(p.set.Spec.Strategy.Waves)+1) // the last ones are in no wave
+	selectors, err := p.waveSelectors()
+	if err != nil {
+		return false, err
+	}
+	waves := make([][]string, len(selectors)+1) // the last ones are in no wave
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		wave, err := p.waveOf(name)
-		if err != nil {
-			return false, err
+		wave := len(selectors)
+		if secret := p.clusters[name]; secret != nil {
+			if first := slices.IndexFunc(selectors, func(one labels.Selector) bool { return one.Matches(labels.Set(secret.Labels)) }); first >= 0 {
+				wave = first
+			}
 		}
 		waves[wave] = append(waves[wave], name)
 	}
@@ -140,22 +146,4 @@ func (p *pass) left(ctx context.Context, children []*unstructured.Unstructured) 
 		}
 	}
 	return left, nil
-}
-
-// waveOf is the number of the first wave that selects a cluster, or that after the last one.
-func (p *pass) waveOf(cluster string) (int, error) {
-	waves := p.set.Spec.Strategy.Waves
-	if p.clusters[cluster] == nil {
-		return len(waves), nil
-	}
-	for i := range waves {
-		selector, err := metav1.LabelSelectorAsSelector(&waves[i].ClusterSelector)
-		if err != nil {
-			return 0, fmt.Errorf("reading the waves of ClusterExtensionSet %s: %w", p.set.Name, err)
-		}
-		if selector.Matches(labels.Set(p.clusters[cluster].Labels)) {
-			return i, nil
-		}
-	}
-	return len(waves), nil
 }
