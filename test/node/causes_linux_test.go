@@ -32,23 +32,23 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// workloadImage is that of ./workload.
+// workloadImage is the image built from ./workload.
 const workloadImage = "penstock.local/workload:1"
 
-// soon bounds the time from when the kubelet knows why a Pod is not ready until Penstock says it.
+// soon bounds the time between the kubelet's report of a cause and Penstock's message.
 const soon = time.Minute
 
-// causeCase is a workload that never becomes ready. Its namespace is named as the case.
+// causeCase is a workload that never becomes ready. The case and its namespace have the same name.
 type causeCase struct {
 	object drafts.Object
-	// known is true of the Pod when the kubelet, or the scheduler, knows the cause.
+	// known reports whether the kubelet or the scheduler has reported the cause in the Pod.
 	known func(*corev1.Pod) bool
-	// says are parts of the words of Penstock.
+	// says lists texts that Penstock's message must contain.
 	says []string
 }
 
-// deployment is a Deployment of one container, with the fields of the container in YAML, and
-// other fields of the Pod. By default the container is ready at once.
+// deployment returns a Deployment with one container. container and pod are further fields in YAML.
+// By default the container is ready at once.
 func deployment(name, container, pod string) drafts.Object {
 	made := objects.Deployment(name, name, workloadImage)
 	spec := made["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
@@ -64,7 +64,7 @@ func deployment(name, container, pod string) drafts.Object {
 	return made
 }
 
-// decode reads YAML of this file.
+// decode parses the YAML of this file.
 func decode(text string) map[string]any {
 	var decoded map[string]any
 	if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
@@ -73,7 +73,7 @@ func decode(text string) map[string]any {
 	return decoded
 }
 
-// ended is true of a Pod with a container that has ended.
+// ended reports whether a container of the Pod has terminated.
 func ended(pod *corev1.Pod) bool {
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
@@ -83,7 +83,7 @@ func ended(pod *corev1.Pod) bool {
 	return false
 }
 
-// waiting is true of a Pod with a container that waits for a reason.
+// waiting returns a function that reports whether a container of a Pod waits for a reason.
 func waiting(reason string) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool {
 		statuses := pod.Status.ContainerStatuses
@@ -91,7 +91,7 @@ func waiting(reason string) func(*corev1.Pod) bool {
 	}
 }
 
-// unschedulable is true of a Pod that no node takes.
+// unschedulable reports whether no node fits the Pod.
 func unschedulable(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
@@ -125,9 +125,9 @@ containers: [{name: main, image: "` + workloadImage + `", args: [-exit=7]}]}}}}`
 	}
 }
 
-// TestCauses rolls out Pods that a kubelet runs, or cannot run. Penstock's conditions and `kubectl
-// penstock why` name the cause soon after the kubelet knows it. The next phase waits, and rollbacks
-// and deletions complete.
+// TestCauses rolls out Pods that the kubelet can run, and Pods that it cannot run. Penstock's
+// conditions and `kubectl penstock why` name the cause soon after the kubelet reports it. The next
+// phase waits. Rollbacks and deletions complete.
 func TestCauses(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	image, err := plane.ProgramImage(goBuild(t, "./workload"))
@@ -184,7 +184,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Ti}}}}`)
 	})
 }
 
-// late: the next phase begins when the Pod is ready, and not before.
+// late: the next phase begins only after the Pod is ready.
 func late(t *testing.T, c *cluster.Cluster) {
 	in := client.New(t, c.Config(), "late")
 	in.Condition("cer/late-1", "Succeeded", "True")
@@ -207,7 +207,7 @@ func late(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// words compares when the kubelet knew a cause with when Penstock said it.
+// words measures the time between the kubelet's report of each cause and Penstock's message.
 func words(t *testing.T, c *cluster.Cluster) {
 	typed, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
@@ -248,8 +248,8 @@ func words(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// logs: the console finds the Pod of a container that ends again and again, with its ReplicaSet, and
-// reads the log of its last run from the kubelet.
+// logs: the console finds the Pod of a crash-looping container, and the Pod's ReplicaSet. It reads
+// the logs of the current and the previous run from the kubelet.
 func logs(t *testing.T, c *cluster.Cluster) {
 	api, err := screens.New(screens.Options{Config: c.Config(), Cluster: "node"})
 	if err != nil {
@@ -257,7 +257,7 @@ func logs(t *testing.T, c *cluster.Cluster) {
 	}
 	console := httptest.NewServer(api.Handler())
 	t.Cleanup(console.Close)
-	// A line of a stream is an answer, too; streams stay open.
+	// Streams stay open, so each line of a stream is checked when it arrives.
 	ask := func(path string, is func(json.RawMessage) bool) error {
 		ctx, stop := context.WithTimeout(t.Context(), poll.Patience/5)
 		defer stop()
@@ -293,7 +293,7 @@ func logs(t *testing.T, c *cluster.Cluster) {
 		return err == nil, fmt.Sprint(err)
 	})
 	for _, previous := range []string{"false", "true"} {
-		// Between two runs, and while a container starts, there is no log for a moment.
+		// Between two runs, and while a container starts, the log is missing for a moment.
 		poll.Eventually(t, "its log, previous="+previous, func() (bool, string) {
 			err := ask("/api/watch/logs/exit/"+pod.Name+"?container=main&tailLines=10&previous="+previous, func(said json.RawMessage) bool {
 				return strings.Contains(string(said), "error: cannot open /etc/workload.yaml")
@@ -303,7 +303,7 @@ func logs(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// lacking is the first of some texts that is no part of a text.
+// lacking returns the first of parts that text does not contain.
 func lacking(text string, parts []string) string {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
@@ -313,7 +313,7 @@ func lacking(text string, parts []string) string {
 	return ""
 }
 
-// goBuild builds a static program of this folder.
+// goBuild builds the Go program of a subfolder, statically linked.
 func goBuild(t *testing.T, folder string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")

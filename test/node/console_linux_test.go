@@ -19,11 +19,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// consoleHost is the host that browsers open.
 const consoleHost = "console.example.com"
 
-// console installs the console. A user with the token of a ServiceAccount reaches it through its
-// Service, sees what their roles allow, and nothing once the ServiceAccount is deleted.
+// console installs the console. A user with a ServiceAccount token reaches it through its Service
+// and sees only what RBAC allows. Once the ServiceAccount is deleted, the user sees nothing.
 func (i *installation) console() {
 	certificate, key, err := certutil.GenerateSelfSignedCertKey(consoleHost, nil, nil)
 	if err != nil {
@@ -50,7 +49,7 @@ func (i *installation) console() {
 	token := strings.TrimSpace(i.MustKubectl("create", "token", "dora", "--namespace=shop"))
 	answers := func(path string, status int, text string) {
 		i.t.Helper()
-		// kube-apiserver learns of roles from a watch.
+		// kube-apiserver learns of RBAC changes from a watch, with a delay.
 		poll.Eventually(i.t, path, func() (bool, string) {
 			request, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, "https://"+consoleHost+path, nil)
 			if err != nil {

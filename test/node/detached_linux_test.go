@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestStop: a node that stops leaves nothing in its namespaces, so that another node starts there.
+// TestStop: a stopped node leaves nothing in its namespaces. Another node can start there.
 func TestStop(t *testing.T) {
 	before := traces(t, "")
 	for range 2 {
@@ -35,8 +35,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDown: the cluster of make cluster-up NODE=real can be reached from outside of its namespaces,
-// and runs containers of imported images. make cluster-down leaves nothing behind.
+// TestDown: the cluster of make cluster-up NODE=real is reachable from outside its namespaces, and
+// runs imported images. make cluster-down leaves nothing behind.
 func TestDown(t *testing.T) {
 	top, err := os.MkdirTemp("", "penstock-node-test-")
 	if err != nil {
@@ -103,8 +103,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// traces returns the processes, mounts, networks and cgroups that a detached node in a folder has
-// left. The cgroups of this process's own node do not count.
+// traces returns the remaining processes, mounts, networks and cgroups of the detached node in dir.
+// The cgroups of this process's own node do not count.
 func traces(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	run := func(name string, args ...string) string {
@@ -134,7 +134,7 @@ func traces(t *testing.T, dir string) map[string]string {
 	}
 	var processes []string
 	for _, file := range table {
-		// A process that has ended is there until its parent has seen that.
+		// A terminated process remains as a zombie until its parent waits for it.
 		stat, err := os.ReadFile(file)
 		if err == nil && !strings.Contains(string(stat), ") Z ") {
 			processes = append(processes, strings.Join(strings.Fields(string(stat))[:2], " "))

@@ -28,9 +28,9 @@ import (
 
 const (
 	system = "penstock-system"
-	// penstockImage is the repository of the images that installations have.
+	// penstockImage is the repository of Penstock's image.
 	penstockImage = "penstock.local/penstock"
-	// earlier and later are versions of two programs, and tags of their images.
+	// earlier and later are two versions of Penstock, and the tags of their images.
 	earlier, later = "v0.0.1-test", "v0.0.2-test"
 )
 
@@ -38,17 +38,18 @@ const (
 type installation struct {
 	*cluster.Cluster
 	t *testing.T
-	// system is a client in Penstock's namespace, and shop is one where a workload is.
+	// system is a client in Penstock's namespace. shop is a client in the namespace of the
+	// workload.
 	system, shop *client.Client
-	// apply installs a version, or changes to it. patch is one of the Deployment for kustomize.
+	// apply installs or changes Penstock. patch is a kustomize patch of its Deployment.
 	apply func(i *installation, version, patch string)
-	// delete deletes what apply has applied.
+	// delete deletes the objects that apply applied.
 	delete func(i *installation)
-	// before is the workload that runs in the namespace before the deletion.
+	// before identifies the workload's objects at rollout. No later step may change it.
 	before string
 }
 
-// in is the same installation for a subtest.
+// in returns the same installation for a subtest.
 func (i *installation) in(t *testing.T) *installation {
 	other := *i
 	other.Cluster, other.t = i.Cluster.In(t), t
@@ -56,9 +57,9 @@ func (i *installation) in(t *testing.T) *installation {
 	return &other
 }
 
-// TestInstalled installs Penstock's image on a real node by docs/operations/install.md, causes the
-// usual failures of a Pod, and uninstalls it. No rolled out object is lost or changed, and nothing
-// of Penstock remains.
+// TestInstalled installs Penstock's image on a real node as docs/operations/install.md describes.
+// It causes the usual failures of a Pod, and uninstalls Penstock. No rolled-out object is lost or
+// changed, and nothing of Penstock remains.
 func TestInstalled(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	importImages(t, c)
@@ -75,13 +76,13 @@ func TestInstalled(t *testing.T) {
 	})
 }
 
-// act is something that happens to an installation.
+// act is an event in the life of an installation.
 type act struct {
 	name string
 	do   func(*installation)
 }
 
-// acts installs Penstock, lets some acts happen, and uninstalls it.
+// acts installs Penstock, runs the given acts, and uninstalls Penstock.
 func (i *installation) acts(troubles []act) {
 	clean := i.everything()
 	all := append([]act{{"Installed", func(i *installation) {
@@ -101,7 +102,8 @@ func (i *installation) acts(troubles []act) {
 	}
 }
 
-// overlay is a folder for kustomize, which takes relative paths only.
+// overlay creates a folder for kustomize inside the repository, because kustomize accepts only
+// relative paths.
 func overlay(t *testing.T) string {
 	t.Helper()
 	root, err := plane.Root()
@@ -120,7 +122,7 @@ func overlay(t *testing.T) string {
 	return dir
 }
 
-// importImages builds two versions of the image as make image does, and gives them to the node.
+// importImages builds two versions of the image as make image does, and imports them into the node.
 func importImages(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	root, err := plane.Root()
@@ -151,7 +153,7 @@ func importImages(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// withKustomize installs a variant of artifacts/deploy, with an etcd for external.
+// withKustomize installs a variant of artifacts/deploy. The variant external uses etcd.
 func withKustomize(t *testing.T, c *cluster.Cluster, variant string, etcd *replicas.Etcd) *installation {
 	t.Helper()
 	dir := overlay(t)
@@ -170,8 +172,8 @@ func withKustomize(t *testing.T, c *cluster.Cluster, variant string, etcd *repli
 	return i.in(t)
 }
 
-// write makes a folder a variant of artifacts/deploy with the image of a version, and a patch of the
-// Deployment.
+// write writes a kustomization into dir: a variant of artifacts/deploy with an image version and a
+// patch of the Deployment.
 func write(t *testing.T, dir, variant, version, patch string) {
 	t.Helper()
 	root, err := plane.Root()
@@ -191,7 +193,7 @@ func write(t *testing.T, dir, variant, version, patch string) {
 	}
 }
 
-// withChart installs the chart, rendered by Helm's library.
+// withChart installs the Helm chart, rendered by Helm's library.
 func withChart(t *testing.T, c *cluster.Cluster) *installation {
 	t.Helper()
 	root, err := plane.Root()
@@ -220,8 +222,8 @@ func withChart(t *testing.T, c *cluster.Cluster) *installation {
 	return i.in(t)
 }
 
-// available does what docs/operations/install.md says after the manifests are applied, and returns
-// when the Pod of that version is ready.
+// available follows docs/operations/install.md after the manifests are applied. It returns when the
+// Pod of that version is ready.
 func (i *installation) available(version string) {
 	i.t.Helper()
 	i.MustKubectl("rollout", "status", "deployment/penstock", "--namespace="+system, poll.TimeoutFlag)
@@ -231,7 +233,7 @@ func (i *installation) available(version string) {
 	i.check(0, "version: Penstock "+version)
 }
 
-// check waits until `kubectl penstock check` ends with an exit code and says some texts.
+// check waits until `kubectl penstock check` ends with an exit code and prints the texts.
 func (i *installation) check(code int, texts ...string) {
 	i.t.Helper()
 	poll.Eventually(i.t, "kubectl penstock check", func() (bool, string) {
@@ -240,7 +242,7 @@ func (i *installation) check(code int, texts ...string) {
 	})
 }
 
-// rollOut rolls a workload out.
+// rollOut rolls out a workload and records it in before.
 func (i *installation) rollOut() {
 	i.t.Helper()
 	i.webhooks()
@@ -250,22 +252,22 @@ func (i *installation) rollOut() {
 	i.before = i.running()
 }
 
-// webhooks waits until the webhooks answer through the Service.
+// webhooks waits until Penstock's webhooks answer through the Service.
 func (i *installation) webhooks() {
 	i.t.Helper()
 	i.shop.Stamped(`{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: never},
 spec: {namespace: shop, source: {sourceType: Catalog, catalog: {packageName: never}}, serviceAccount: {name: default}}}`)
 }
 
-// running is the identity of what was rolled out, and of the Pods of that.
+// running returns the UIDs of the workload's objects and Pods.
 func (i *installation) running() string {
 	i.t.Helper()
 	return i.MustKubectl("get", "namespace/shop", "deployment/shop", "configmap/settings", "--namespace=shop", "--output=jsonpath={.items[*].metadata.uid}") +
 		i.MustKubectl("get", "pods", "--namespace=shop", "--output=jsonpath={.items[*].metadata.uid}")
 }
 
-// intact fails when something of the workload is lost, and returns when Penstock is at work: it
-// answers, and repairs.
+// intact fails if an object of the workload was lost or replaced. It returns once Penstock answers
+// and repairs drift.
 func (i *installation) intact(version string) {
 	i.t.Helper()
 	i.available(version)
@@ -285,13 +287,14 @@ func (i *installation) podDeleted() {
 	i.intact(earlier)
 }
 
-// pod is the name of Penstock's Pod.
+// pod returns the name of Penstock's Pod.
 func (i *installation) pod() string {
 	i.t.Helper()
 	return i.MustKubectl("get", "pods", "--namespace="+system, "--selector=app.kubernetes.io/name=penstock", "--output=jsonpath={.items[0].metadata.name}")
 }
 
-// nodeRestarted: no container lives on.
+// nodeRestarted: after a reboot of the node every container is a new one, and the workload is
+// available again.
 func (i *installation) nodeRestarted() {
 	const container = ".status.containerStatuses[0].containerID"
 	pod := "pod/" + i.pod()
@@ -323,7 +326,8 @@ func (i *installation) upgraded() {
 	i.intact(earlier)
 }
 
-// unwritable: the Pod is not ready while its store cannot be written, and the cluster does not wait for it.
+// unwritable: while Penstock cannot write its store, its Pod is not ready. Namespace deletion in
+// the cluster does not wait for Penstock.
 func (i *installation) unwritable() {
 	volume := i.Plane().Volume(i.MustKubectl("get", "pvc", "penstock-data", "--namespace="+system, "--output=jsonpath={.spec.volumeName}"))
 	own := func(uid int, folders fs.FileMode) {
@@ -375,7 +379,7 @@ func (i *installation) uninstalled(clean string) {
 	}
 }
 
-// everything is the names of all objects that Penstock could leave.
+// everything returns the names of all objects that Penstock could leave behind.
 func (i *installation) everything() string {
 	i.t.Helper()
 	return i.MustKubectl("get", "namespaces,crds,apiservices,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,"+

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run runs the tests in namespaces of their own, which end with them.
+// run runs the tests in separate Linux namespaces, which end with the tests.
 func run(m *testing.M) int {
 	if err := plane.Isolates(); err != nil {
 		if os.Getenv("PENSTOCK_NAMESPACES") == "required" {
@@ -47,7 +47,7 @@ func run(m *testing.M) int {
 	return status
 }
 
-// selected tells whether the flags of go test select a test.
+// selected reports whether the flags of go test select a test.
 func selected(test string) bool {
 	flag.Parse()
 	matches := func(name string) bool {

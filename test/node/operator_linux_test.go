@@ -23,17 +23,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// operatorModule is cert-manager's.
+// operatorModule is the Go module of cert-manager.
 const operatorModule = "github.com/cert-manager/cert-manager"
 
-// operatorVersions are the earlier one, whose checksums are in earlier.sum of hack/tools/certmanager,
-// and the one that is pinned there.
+// operatorVersions are the version whose checksums are in earlier.sum of hack/tools/certmanager,
+// and the version pinned in that folder.
 var operatorVersions = []string{"1.21.0", "1.21.2"}
 
-// operatorImage is a chart that was pushed.
+// operatorImage is a chart that was pushed to the registry.
 type operatorImage struct{ version, chart string }
 
-// operator runs go for a version of cert-manager, and returns what it prints.
+// operator runs the go command in a module that requires a version of cert-manager, and returns its
+// output.
 func operator(ctx context.Context, version string, args ...string) (string, error) {
 	root, err := plane.Root()
 	if err != nil {
@@ -73,7 +74,8 @@ func operator(ctx context.Context, version string, args ...string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// fetchOperators gets the modules of the operator: the namespaces of the tests have no network.
+// fetchOperators downloads the operator's modules before the tests start: the namespaces of the
+// tests have no network.
 func fetchOperators(ctx context.Context) error {
 	for _, version := range operatorVersions {
 		if _, err := operator(ctx, version, "list", "-deps", "."); err != nil {
@@ -85,7 +87,7 @@ func fetchOperators(ctx context.Context) error {
 
 // TestOperator installs cert-manager by its own chart, upgrades it, and rolls it back. Its
 // controllers run, and kube-apiserver calls its webhooks. Before, during and after each step,
-// issuers are ready, certificates are issued, and invalid ones are refused.
+// issuers are ready, certificates are issued, and invalid certificates are refused.
 func TestOperator(t *testing.T) {
 	c := cluster.Start(t, cluster.Node(tools))
 	images := registry.Serve(t)
@@ -103,7 +105,7 @@ func TestOperator(t *testing.T) {
 		in.Mentions("deployment/cert-manager-webhook", ".spec.template.spec.containers[0].image", ":v"+of.version)
 	}
 	installed("1", earlier)
-	// Base64 of the begin of a certificate: the cainjector has read that of the webhook.
+	// LS0t… is the Base64 of "-----BEGIN": the cainjector has set the CA bundle of the webhook.
 	in.Mentions("validatingwebhookconfiguration/cert-manager-webhook", ".webhooks[0].clientConfig.caBundle", "LS0tLS1C")
 	in.Create(`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: self, namespace: cert-manager}, spec: {selfSigned: {}}}
 ---
@@ -117,7 +119,7 @@ func TestOperator(t *testing.T) {
 		in.Condition("issuer/authority", "Ready", "True")
 		in.Condition("certificate/authority", "Ready", "True")
 		manifest := fmt.Sprintf(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: %[1]s, namespace: cert-manager}, spec: {dnsNames: [%[1]s.example.com], secretName: %[1]s, issuerRef: {name: authority}}}`, when)
-		// For a while kube-apiserver keeps its connection to a Pod that has ended.
+		// kube-apiserver keeps its connection to a terminated Pod for a while.
 		poll.Eventually(t, "the webhook to answer", func() (bool, string) {
 			err := in.TryApply(manifest)
 			return err == nil, fmt.Sprint(err)
@@ -142,7 +144,8 @@ func TestOperator(t *testing.T) {
 	in.Is("certificate/authority", ".metadata.uid", uid)
 }
 
-// operatorChart builds the images of a version for the node, and pushes its chart.
+// operatorChart builds the images of a cert-manager version, imports them into the node, and pushes
+// the chart.
 func operatorChart(t *testing.T, c *cluster.Cluster, images *registry.Registry, version string) operatorImage {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "operator")
@@ -171,7 +174,7 @@ func operatorChart(t *testing.T, c *cluster.Cluster, images *registry.Registry, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(file); err != nil { // files of the cache of modules are read-only
+	if err := os.Remove(file); err != nil { // files in the module cache are read-only
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), "v0.0.0", "v"+version)), 0o600); err != nil {
@@ -180,7 +183,8 @@ func operatorChart(t *testing.T, c *cluster.Cluster, images *registry.Registry, 
 	return operatorImage{version, images.Push(t, chart, "charts/cert-manager:v"+version)}
 }
 
-// operatorExtension is the manifest of cert-manager in a version, with the images of the node.
+// operatorExtension returns the manifest of the ClusterExtension for a cert-manager version, with
+// the images of the node.
 func operatorExtension(of operatorImage) string {
 	image := func(component string) string {
 		return "image: {repository: penstock.local/cert-manager-" + component + "}"

@@ -4,8 +4,8 @@ package smoke_test
 
 import "github.com/penstock-project/penstock/test/framework/drafts"
 
-// archive: a revision that is archived before it has succeeded gives back what it took, and the
-// revision before it holds everything again.
+// archive: a revision is archived before it succeeds. Its objects return to the revision before,
+// which owns all of its objects again.
 func archive(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1")))
 	s.Create(s.revision(2).Gated().
@@ -21,7 +21,7 @@ func archive(s scenario) {
 	s.Absent("configmap/later")
 	s.Condition("cer/archive-1", "Ready", "True")
 
-	// A paused revision writes nothing, and says what differs.
+	// A paused revision writes nothing, and its status names the differences.
 	s.Patch("cer/archive-1", `{"spec":{"lifecycleState":"Paused"}}`)
 	s.Condition("cer/archive-1", "Progressing", "False", "paused")
 	s.Patch("configmap/settings", `{"data":{"x":"drifted"}}`)

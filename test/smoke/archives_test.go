@@ -4,8 +4,8 @@ package smoke_test
 
 import "path/filepath"
 
-// archives: an extension is exported with its history, and imported into a store that does not
-// know it. The objects stay as they are.
+// archives: an extension is exported with its history, and imported into a store without it. The
+// objects do not change.
 func archives(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("legacy", "x=1")))
 	s.roll(s.revision(2).Phase("all", s.configMap("settings", "x=2"), s.secret("token", "password=hunter2")))
@@ -22,7 +22,7 @@ func archives(s scenario) {
 	}
 	s.Says(verb("export", "--extension=archives", "-o", file), "CAUTION: the archive has", "in clear text")
 
-	// The store forgets the extension; the objects keep running.
+	// Penstock forgets the extension. The objects keep running.
 	s.Orphan("cer/archives-2")
 	s.Gone("cer/archives-2")
 	s.Orphan("cer/archives-1")

@@ -4,11 +4,11 @@ package smoke_test
 
 import "regexp"
 
-// budget: Penstock asks before an upgrade deletes everything of an extension. The message has the
-// command that acknowledges the deletion.
+// budget: Penstock asks for confirmation before an upgrade deletes all objects of an extension. The
+// message contains the command that acknowledges the deletion.
 func budget(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("one", "x=1"), s.configMap("two", "x=1"), s.configMap("three", "x=1")))
-	// An empty version, by mistake.
+	// A version without objects, made by mistake.
 	s.Create(s.revision(2).Phase("all").String())
 	s.Condition("cer/budget-1", "Stalled", "True", "BudgetExceeded", "is one of 3 objects", "nothing would be left of the extension")
 	s.Is("configmap/one", ".data.x", "1")

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
-// catalog: a package of a catalog is found, installed in the name of who asks for it, and upgraded
-// when somebody has approved the proposal.
+// catalog: a user finds a package in a catalog and installs it. Penstock acts with the rights of
+// that user. A user approves the proposed upgrade.
 func catalog(s scenario) {
 	one := packages.Bundle{Package: s.name, Version: "1.0.0"}.Push(s.t, s.images)
 	s.offers(one)
@@ -24,7 +24,7 @@ func catalog(s scenario) {
 	s.Is("deployment/catalog", ".status.availableReplicas", "1")
 	s.Says(s.Field("revisionhistory/catalog", ".revisions[*].requestedBy"), "admin")
 
-	// A newer version is proposed: a paused revision, and its diff.
+	// Penstock proposes the newer version as a paused revision with a diff.
 	s.offers(one, packages.Bundle{Package: s.name, Version: "1.1.0", Replaces: "1.0.0"}.Push(s.t, s.images))
 	s.Condition("clusterextension/catalog", "UpgradeAvailable", "True", "Proposed", "catalog-2 (1.1.0)")
 	s.Is("cer/catalog-2", ".spec.lifecycleState", "Paused")
@@ -40,7 +40,7 @@ func catalog(s scenario) {
 	s.Absent("configmap/catalog-config")
 }
 
-// offers has the scenario's ClusterCatalog consist of bundles, and returns when it is served.
+// offers fills the scenario's ClusterCatalog with bundles, and returns when the catalog is served.
 func (s scenario) offers(bundles ...packages.Bundle) {
 	s.t.Helper()
 	ref := packages.PushFiles(s.t, s.images, "catalogs/"+s.name, map[string]string{"catalog.yaml": packages.Catalog(bundles...)})

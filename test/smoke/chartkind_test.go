@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
-// chartKind: the custom resources of a kind are installed with a chart, in the name of a
-// ServiceAccount.
+// chartKind: a chart installs each custom resource of a kind, with the rights of a ServiceAccount.
 func chartKind(s scenario) {
 	chart := packages.PushFiles(s.t, s.images, "charts/lantern", map[string]string{
 		"Chart.yaml":          "apiVersion: v2\nname: lantern\nversion: 1.0.0\n",
@@ -36,7 +35,8 @@ func chartKind(s scenario) {
 	s.Absent("configmap/north")
 }
 
-// lanterns are the kind, its ChartKind, and the ServiceAccount with the rights that the chart needs.
+// lanterns defines the kind, its ChartKind, and the ServiceAccount with the rights that the chart
+// needs.
 const lanterns = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -2,7 +2,7 @@
 
 package smoke_test
 
-// check: everything that an installation needs is there, and so says one command.
+// check: one command confirms that the installation is complete.
 func check(s scenario) {
 	said := s.types(0, "check")
 	s.Says(said, "✓ apiservice v1alpha1.olm.operatorframework.io", "✓ apiservice v1alpha1.hco.kubevirt.io", "✓ may deploy and pause: yes")

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// collision: an object of somebody else holds its phase up, untouched. A revision that asks for
-// adoption takes the object over.
+// collision: an object of another owner blocks its phase and stays unchanged. A revision that asks
+// for adoption takes the object over.
 func collision(s scenario) {
 	s.Create(s.configMap("taken", "x=theirs").String())
 	uid := s.Field("configmap/taken", ".metadata.uid")

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// console: a browser reads a diff, and rolls out exactly the revision that it has read. Without the
-// key of the address the console answers nothing.
+// console: a browser reads a diff, and rolls out exactly the revision that it showed. The console
+// answers only requests with the key in its address.
 func console(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1")))
 	s.Create(s.revision(2).Phase("all", s.configMap("settings", "x=2")).With("lifecycleState", "Paused").String())

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// create: Penstock rolls a revision out, and reads show identities and digests instead of content.
-// The same revision again is no change.
+// create: Penstock rolls out a revision. Reads show identities and digests instead of content.
+// Creating the same revision again changes nothing.
 func create(s scenario) {
 	shop := s.revision(1).
 		Phase("settings", s.configMap("settings", "currency=EUR"), s.secret("token", "password=hunter2")).

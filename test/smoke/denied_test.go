@@ -4,8 +4,8 @@ package smoke_test
 
 import "github.com/penstock-project/penstock/test/framework/objects"
 
-// denied: a requester needs the rights to everything that a revision does, and Penstock shows them
-// nothing that they cannot read.
+// denied: a requester needs the rights to everything that a revision does. Penstock hides content
+// that the requester cannot read.
 func denied(s scenario) {
 	const revisions = "clusterextensionrevisions.olm.operatorframework.io"
 	alice, _ := s.person("alice", "* "+revisions, "get clusterextensionrevisions/manifests.olm.operatorframework.io", "create,get,patch,delete configmaps")
@@ -20,7 +20,8 @@ func denied(s scenario) {
 	s.succeeds("cer/denied-1")
 	s.Is("cer/denied-1", ".status.requestedBy.username", "alice-denied")
 
-	// An administrator adds a Secret. Alice sees the rest, and cannot delete the Secret by a revision.
+	// An administrator adds a Secret. Alice sees the other objects, and cannot delete the Secret by
+	// a revision.
 	s.roll(s.revision(2).Phase("all", s.configMap("settings", "x=1"), s.secret("token", "password=hunter2")))
 	shown := alice.Raw("GET", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/denied-2/manifests", "")
 	s.Says(shown, `"name":"settings"`)

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// deploy: a folder of manifests becomes a revision that a person has read. Nothing is stored before
-// they say yes.
+// deploy: the plugin turns a folder of manifests into a revision. The user reviews it first.
+// Nothing is stored before the user answers yes.
 func deploy(s scenario) {
 	folder := s.t.TempDir()
 	write := func(version string, more ...string) {

@@ -2,7 +2,7 @@
 
 package smoke_test
 
-// diff: the changes of a revision, in words first, and the differences in the cluster.
+// diff: the changes of a revision, first in words, and the differences from the cluster.
 func diff(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("legacy", "x=1"), s.deployment("web", "example.com/web:v1")))
 	s.roll(s.revision(2).Phase("all", s.configMap("settings", "x=1"), s.secret("token", "password=hunter2"), s.deployment("web", "example.com/web:v2")))

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// drift: a change by somebody else is undone, and an event and the history say what was changed and
-// by whom. Fields that users add stay.
+// drift: Penstock undoes a change by another user. An event and the history name the change and the
+// user. Fields that users add stay.
 func drift(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("deleted", "x=1")))
 

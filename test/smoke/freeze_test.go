@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// freeze: Penstock writes nothing in the whole cluster until somebody ends the freeze, and each
-// revision that waits says who began it.
+// freeze: Penstock writes nothing in the whole cluster until a user ends the freeze. Each waiting
+// revision names the user who began it.
 func freeze(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1")))
 	s.Says(s.types(0, `freeze --reason "the year ends"`), "frozen by admin: the year ends")

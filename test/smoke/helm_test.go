@@ -12,8 +12,8 @@ import (
 	releases "github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// helm: a release of Helm becomes an extension, with its history and without a new object, and goes
-// back to Helm.
+// helm: Penstock takes over a Helm release as an extension, with its history and without creating
+// an object. Then the release returns to Helm.
 func helm(s scenario) {
 	for version, status := range []string{releases.StatusSuperseded, releases.StatusDeployed} {
 		s.helmed(version+1, status)
@@ -29,7 +29,7 @@ func helm(s scenario) {
 	s.Is("configmap/settings", ".metadata.uid", uid)
 	s.Becomes("secret/sh.helm.release.v1.helm.v2", `.metadata.annotations.penstock\.dev/superseded-by`, "helm")
 
-	// Penstock repairs the object, and the older revision of Helm is there to go back to.
+	// Penstock repairs the object. A rollback to the older Helm revision works.
 	s.Patch("configmap/settings", `{"data":{"version":"drifted"}}`)
 	s.Becomes("configmap/settings", ".data.version", "2")
 	s.Says(s.types(0, "history helm"), "1.1.0", "1.2.0", "Helm: Upgrade complete")
@@ -40,7 +40,7 @@ func helm(s scenario) {
 	s.Is("configmap/settings", ".metadata.uid", uid)
 }
 
-// helmed is one revision of a release as Helm leaves it: its record, and its object.
+// helmed returns one revision of a release as Helm stores it, and its object.
 func (s scenario) helmed(version int, status string) {
 	s.t.Helper()
 	manifest := func(marks string) string {

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// history: which revisions an extension had, who asked for them and why, deleted ones included. A
-// rollback makes the next revision of an earlier one.
+// history: the history lists all revisions of an extension, also deleted revisions, each with its
+// requester and cause. A rollback creates a new revision from an earlier revision.
 func history(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1")))
 	s.roll(s.revision(2).Phase("all", s.configMap("settings", "x=2")))
@@ -16,6 +16,6 @@ func history(s scenario) {
 
 	s.Says(s.types(0, "history history"), "rollback to history-1: v2 is slow", "Deleted", "Archived", "Active")
 	s.Is("revisionhistory/history", ".revisions[*].requestedBy", "admin admin admin")
-	// Its number is used.
+	// The number of a deleted revision cannot be used again.
 	s.Refused(s.revision(1).Phase("all", s.configMap("settings", "x=1")).String(), "the next one is 4")
 }

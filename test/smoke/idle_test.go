@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// settled rolls a revision out, and returns a check that Penstock has sent no request about its
+// settled rolls out a revision. The returned check fails if Penstock has sent a request about its
 // objects since.
 func (s scenario) settled() func(*testing.T) {
 	s.t.Helper()

@@ -4,8 +4,8 @@ package smoke_test
 
 import "github.com/penstock-project/penstock/test/framework/drafts"
 
-// levels: a create-only default of install level 1 is created when the rest is ready. Objects
-// that a user created before that, and edits afterwards, stay.
+// levels: Penstock creates a create-only default of install level 1 when all other objects are
+// ready. An object that a user created earlier stays, and so do later edits.
 func levels(s scenario) {
 	fallback := func(name string) drafts.Object {
 		return s.configMap(name, "from=revision").Annotated("release.openshift.io/create-only", "true", "release.openshift.io/install-level", "1")

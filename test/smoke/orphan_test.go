@@ -13,7 +13,7 @@ func orphan(s scenario) {
 	for _, object := range []string{"configmap/settings", "deployment/web"} {
 		s.Lacks(s.Field(object, ".metadata"), "penstock")
 	}
-	// The objects are as anybody's.
+	// The orphaned objects now collide like objects of any other owner.
 	s.Create(s.revision(2).Phase("all", s.configMap("settings", "x=2")).String())
 	s.Condition("cer/orphan-2", "Failing", "True", "exists already")
 }

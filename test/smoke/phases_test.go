@@ -4,8 +4,8 @@ package smoke_test
 
 import "github.com/penstock-project/penstock/test/framework/drafts"
 
-// phases: the second phase waits until the probes of the first pass, and status says what it waits
-// for.
+// phases: the second phase waits for the probes of the first phase. The status names the failing
+// probe.
 func phases(s scenario) {
 	s.Create(s.revision(1).Gated().
 		Phase("first", drafts.Gate(s.name, "gate"), s.configMap("beside", "x=1")).

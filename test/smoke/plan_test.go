@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// plan: a change to an object that another operator owns is computed, read, approved by its hash,
-// and undone in the same way.
+// plan: Penstock computes a change to an object that another operator owns. A user reads it,
+// approves it by its hash, and undoes it in the same way.
 func plan(s scenario) {
 	root, err := plane.Root()
 	if err != nil {
@@ -30,20 +30,20 @@ func plan(s scenario) {
 		there.Is(descheduler, ".spec.deschedulingIntervalSeconds", want)
 	}
 
-	// Review: nothing is changed, and nothing is approved that was not read.
+	// Review: nothing changes before a user has read and approved the plan.
 	s.Becomes("configplan/rebalance", ".status.phase", "ReviewRequired")
 	s.Says(s.types(0, "plan show rebalance"), "ReviewRequired", "configure-descheduler", "takes .spec.deschedulingIntervalSeconds", "from tester", "-  - LongLifecycle", "hash sha256:")
 	interval("3600")
 	s.Says(s.runs(2, "plan approve rebalance"), "--hash is required")
 	s.Says(s.runs(3, "plan approve rebalance --hash sha256:0"), "read it again")
 
-	// Execute, in the name of the profile.
+	// Run, with the rights of the profile's ServiceAccount.
 	s.Says(s.types(0, s.command("Of plans", "ReviewRequired")+" --comment CHG-4711 --wait"), "Approve plan rebalance", "✓ configure-descheduler", "rebalance: Completed")
 	s.Is("configplan/rebalance", ".status.phase", "Completed")
 	interval("60")
 	s.Says(there.JSON(descheduler), "hco.kubevirt.io/governed-by")
 
-	// Drift is reported, and waits for a decision.
+	// Penstock reports drift, and waits for a decision.
 	there.PatchAs("mallory", descheduler, `{"spec":{"deschedulingIntervalSeconds":900}}`)
 	s.Becomes("configplan/rebalance", ".status.phase", "Drifted")
 	interval("900")
@@ -55,7 +55,7 @@ func plan(s scenario) {
 	s.Says(s.types(0, s.command("Of plans", "ConfigurationDrifted")), "✓ configure-descheduler", "rebalance: Completed")
 	interval("60")
 
-	// Undo is a plan to be read, too.
+	// An undo is a plan too, and needs a review.
 	s.runs(0, "plan undo rebalance --run 1")
 	s.Becomes("configplan/rebalance", ".status.phase", "ReviewRequired")
 	s.Is("configplan/rebalance", ".status.items[*].name", "restore-configure-descheduler")

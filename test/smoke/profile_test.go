@@ -4,8 +4,8 @@ package smoke_test
 
 import "github.com/penstock-project/penstock/test/framework/widgets"
 
-// profile: a user writes a profile in CEL, for a kind of somebody else. A plan of it begins when its
-// window opens, and waits until the kind's own operator is done.
+// profile: a user writes a profile in CEL for a kind of another operator. Its plan starts when the
+// maintenance window opens, and waits until that operator has finished.
 func profile(s scenario) {
 	s.Create(widgets.Definition)
 	s.Create(widgets.One(s.name))
@@ -27,7 +27,7 @@ func profile(s scenario) {
 	s.Says(s.Field("configplan/widgets", ".status.message"), "it begins when its window opens at 20", "-02-29 00:00 CET, Europe/Berlin)")
 	size("1")
 
-	// Another window is another plan, to be read again.
+	// A changed window changes the plan's hash: the plan needs another review.
 	s.Patch("configplan/widgets", `{"spec":{"window":{"schedule":"* * * * *"}}}`)
 	s.Becomes("configplan/widgets", ".status.phase", "ReviewRequired")
 	s.types(0, "plan approve widgets")

@@ -4,8 +4,8 @@ package smoke_test
 
 import "strings"
 
-// refuse: bad input is refused with its field, what was found and what is allowed. The content of a
-// revision never changes, and a dry-run stores nothing.
+// refuse: Penstock refuses bad input. The message has the field, the found value and the allowed
+// values. The content of a revision is immutable, and a dry-run stores nothing.
 func refuse(s scenario) {
 	settings := s.configMap("settings", "x=1")
 	s.Refused(s.revision(1).Phase("all", settings, settings).String(),

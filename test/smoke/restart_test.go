@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// restart: Penstock is killed in the middle of a rollout. Its objects keep running, the next
-// process finishes the rollout, repairs what changed in between, and touches nothing else.
+// restart: Penstock is killed during a rollout. The objects keep running. The next process finishes
+// the rollout, repairs changes made in between, and writes nothing else.
 func restart(s scenario) {
 	s.roll(s.revision(1).Phase("first", s.configMap("settings", "x=1")).Phase("second", s.deployment("web", "example.com/web:v1")))
 	s.Create(s.revision(2).Gated().
@@ -37,7 +37,7 @@ func restart(s scenario) {
 	others.Is("configmap/settings", ".metadata.resourceVersion", untouched)
 	s.Condition("cer/unattended-1", "Ready", "True")
 
-	// Everything else that the tour has left was looked at, and not written.
+	// Penstock reads all other objects of the tour, and writes none of them.
 	for _, r := range s.cluster.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Writes()) {
 		applied := strings.HasSuffix(r.UserAgent, " rollout") && !strings.Contains(r.URI, "dryRun=")
 		if applied && r.Namespace != s.name && r.Namespace != others.Namespace() {

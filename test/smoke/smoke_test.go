@@ -1,14 +1,14 @@
 //go:build integration
 
-// Package smoke_test is a tour of Penstock: each scenario shows one capability once, as a user sees
-// it. The function tour lists them, and each file shows the use of a capability.
+// Package smoke_test is a tour of Penstock. Each scenario shows one capability as a user sees it.
+// The function tour lists the scenarios, and each scenario has its own file.
 //
-// All scenarios share one control plane and one process of Penstock, and run concurrently, each in
-// a namespace of its own name:
+// All scenarios share one control plane and one process of Penstock. They run concurrently, each in
+// a namespace named after the scenario:
 //
 //	go test ./test/smoke -run 'TestPenstock/Tour/Drift'
 //
-// The scenarios after the tour need the cluster for themselves. The last one kills Penstock.
+// The scenarios after the tour need the cluster for themselves. The last scenario kills Penstock.
 // test/framework lists the packages that test the details.
 package smoke_test
 
@@ -24,38 +24,38 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// tour are the scenarios that run at the same time.
+// tour returns the scenarios that run at the same time.
 func tour() map[string]func(scenario) {
 	return map[string]func(scenario){
 		// Revisions: the objects that Penstock rolls out.
 		"Create":    create,    // a revision is rolled out, and read by digests
 		"Refuse":    refuse,    // bad input, and changed content
-		"Phases":    phases,    // one phase after the other, each gated by probes
-		"Upgrade":   upgrade,   // the next revision takes over, and what it lacks is deleted
-		"Levels":    levels,    // defaults that are created last, and stay the user's
-		"Collision": collision, // objects of others are left alone, or adopted
-		"Drift":     drift,     // changes by others are repaired and reported
-		"Archive":   archive,   // a stuck revision gives back what it took
+		"Phases":    phases,    // phases in sequence, each gated by probes
+		"Upgrade":   upgrade,   // the next revision takes objects over, and deletes dropped objects
+		"Levels":    levels,    // create-only defaults, which belong to the user
+		"Collision": collision, // objects of other owners are left alone, or adopted
+		"Drift":     drift,     // changes by other users are repaired and reported
+		"Archive":   archive,   // a stuck revision returns the objects that it took
 		"Teardown":  teardown,  // deletion in reverse order
 		"Orphan":    orphan,    // deletion without the objects
-		"Budget":    budget,    // Penstock asks before much is lost
-		"Target":    target,    // a revision for the cluster of a kubeconfig
+		"Budget":    budget,    // confirmation before a large deletion
+		"Target":    target,    // a rollout into the cluster of a kubeconfig
 		// Rights.
 		"Denied": denied, // a requester needs the rights to what a revision does
 		// Reads.
-		"Diff":    diff,    // what a revision changes
-		"History": history, // what there was, and who asked for it
+		"Diff":    diff,    // the changes of a revision
+		"History": history, // all revisions, and their requesters
 		// The plugin.
-		"Deploy": deploy, // manifests of a folder, reviewed and rolled out
-		"Stuck":  stuck,  // a rollout that cannot finish, why, and the way back
+		"Deploy": deploy, // a folder of manifests, reviewed and rolled out
+		"Stuck":  stuck,  // a rollout that cannot finish, its cause, and the rollback
 		"Check":  check,  // the installation
-		// Extensions and what else makes revisions.
+		// Extensions and other makers of revisions.
 		"Catalog":   catalog,   // search, install, a proposed upgrade, uninstall
-		"Helm":      helm,      // a release of Helm becomes an extension
-		"ChartKind": chartKind, // a kind that is made of a chart
-		"Template":  template,  // an image of a catalog that follows the cluster
+		"Helm":      helm,      // a Helm release becomes an extension
+		"ChartKind": chartKind, // a kind whose objects install a chart
+		"Template":  template,  // a catalog image that follows the cluster's version
 		"Archives":  archives,  // export and import
-		// Changes to objects of others.
+		// Changes to objects of other owners.
 		"Plan":    plan,    // review, approve, undo
 		"Profile": profile, // a profile in CEL, and a maintenance window
 		// The browser.
@@ -63,7 +63,6 @@ func tour() map[string]func(scenario) {
 	}
 }
 
-// TestPenstock is the tour.
 func TestPenstock(t *testing.T) {
 	s := start(t)
 	unattended := s.in(t, "unattended")
@@ -71,7 +70,7 @@ func TestPenstock(t *testing.T) {
 	t.Run("Tour", func(t *testing.T) {
 		var all sync.WaitGroup
 		for name, do := range tour() {
-			// Scenarios wait most of their time: all begin at once, however many processors there are.
+			// Scenarios mostly wait, so all begin at once, regardless of the number of processors.
 			all.Go(func() { t.Run(name, func(t *testing.T) { do(s.in(t, name)) }) })
 		}
 		all.Wait()
@@ -81,7 +80,7 @@ func TestPenstock(t *testing.T) {
 	t.Run("Restart", func(t *testing.T) { restart(s.in(t, "Restart")) })
 }
 
-// site is the control plane with Penstock on it.
+// site is a control plane with Penstock.
 type site struct {
 	cluster *cluster.Cluster
 	program *penstock.Program
@@ -90,19 +89,19 @@ type site struct {
 	images  *registry.Registry
 }
 
-// scenario is the site as a test sees it, with the client of an administrator. Objects are in the
-// namespace of the scenario.
+// scenario is the site with an administrator's client in the scenario's namespace.
 type scenario struct {
 	*client.Client
 	*site
 	t *testing.T
-	// top is the test that the site lives for.
+	// top is the test that owns the site.
 	top *testing.T
-	// name is that of the scenario in lower case, and of its namespace and extension.
+	// name is the scenario's name in lower case. The namespace and the extension have the same
+	// name.
 	name string
 }
 
-// start runs everything until the test ends.
+// start starts the control plane and Penstock until the test ends.
 func start(t *testing.T) scenario {
 	t.Helper()
 	s := &site{cluster: cluster.Start(t, cluster.Workloads()), program: penstock.Build(t), dataDir: penstock.DataDir(t), images: registry.Serve(t)}
@@ -120,14 +119,14 @@ func start(t *testing.T) scenario {
 	return scenario{Client: admin, site: s, t: t, top: t}
 }
 
-// serve runs Penstock with the rights of artifacts/deploy.
+// serve runs Penstock with the RBAC rules of artifacts/deploy.
 func (s *site) serve(t *testing.T) {
 	t.Helper()
 	s.server = s.program.Serve(t, s.cluster, s.dataDir,
 		"--registry-cas-dir="+s.images.Dir, "--registry-auth-file="+filepath.Join(s.images.Dir, registry.AuthFile))
 }
 
-// in is the site for a scenario, with a namespace.
+// in returns the scenario for a subtest, with a new namespace.
 func (s scenario) in(t *testing.T, name string) scenario {
 	t.Helper()
 	s.t, s.name = t, strings.ToLower(name)

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// stuck: the third version of the example never gets its image. Penstock says what it waits for, the
-// version before stays, and a rollback leads back to it. At the end everything is deleted.
+// stuck: the third version of the example never gets its image. Penstock names the cause, and the
+// version before keeps running. A rollback returns to it. At the end everything is deleted.
 func stuck(s scenario) {
 	root, err := plane.Root()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/objects"
 )
 
-// target: a revision may name the cluster that it is rolled out into, by a Secret with a kubeconfig,
-// and a user who asks for that needs the right to use the Secret. Here it leads back to the host.
+// target: a revision can name its target cluster by a Secret with a kubeconfig. The requester needs
+// the right to use the target. Here the kubeconfig points to the host itself.
 func target(s scenario) {
 	there := s.revision(1).Phase("all", s.configMap("settings", "x=1")).With("targetRef", map[string]any{"name": s.name})
 	alice, _ := s.person("alice", "* clusterextensionrevisions.olm.operatorframework.io", "* configmaps")

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// teardown: a deletion goes through the phases in reverse order, and waits for each object to be
-// gone.
+// teardown: Penstock deletes the objects phase by phase in reverse order. It waits until each
+// object is deleted.
 func teardown(s scenario) {
 	s.roll(s.revision(1).
 		Phase("first", s.configMap("first", "x=1")).

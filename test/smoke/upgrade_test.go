@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// upgrade: the next revision takes the objects over. Those it lacks are deleted, those it shares are
-// the same objects, and the revision before is archived.
+// upgrade: the next revision takes the shared objects over without recreating them. Penstock
+// deletes the objects that it lacks, and archives the revision before.
 func upgrade(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("legacy", "x=1"), s.deployment("web", "example.com/web:v1")))
 	uid := s.Field("deployment/web", ".metadata.uid")

@@ -15,12 +15,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
-// The words that scenarios are written in, beyond those of package client.
+// The helpers of the scenarios, in addition to those of package client.
 
-// revision drafts the revision of a number of the scenario's extension.
+// revision drafts a revision of the scenario's extension.
 func (s scenario) revision(number int) drafts.Draft { return drafts.Revision(s.name, number) }
 
-// configMap has data of the form key=value.
+// configMap drafts a ConfigMap. Data has the form key=value.
 func (s scenario) configMap(name string, data ...string) drafts.Object {
 	return objects.ConfigMap(s.name, name, data...)
 }
@@ -45,20 +45,21 @@ func (s scenario) succeeds(revision string) {
 	s.Condition(revision, "Succeeded", "True")
 }
 
-// types runs a line of the plugin as an administrator who answers yes, and fails unless it ends
-// with a code. It returns all that was printed.
+// types runs a command of the plugin as an administrator who answers yes. It fails unless the
+// command exits with code. It returns all output.
 func (s scenario) types(code int, line string) string {
 	s.t.Helper()
 	return s.typesAs(plugin.User{Input: plugin.Yes{}}, code, line)
 }
 
-// command returns the command that the reference has for a reason, without the name of the plugin.
+// command returns the command that the reference page lists for a reason, without "kubectl
+// penstock".
 func (s scenario) command(heading, reason string) string {
 	s.t.Helper()
 	return strings.TrimPrefix(reference.Commands(s.t, "reasons.md", heading, reason)[0], "kubectl penstock ")
 }
 
-// runs is types without a terminal: nobody is asked.
+// runs is like types, but without a terminal: the plugin asks no questions.
 func (s scenario) runs(code int, line string) string {
 	s.t.Helper()
 	return s.typesAs(plugin.User{}, code, line)
@@ -76,8 +77,8 @@ func (s scenario) typesAs(user plugin.User, code int, line string) string {
 	return out.Stdout + out.Stderr
 }
 
-// person is a user with rights to resources, in all namespaces, and their client. A right is
-// "verbs resource.group".
+// person returns a client and a plugin user for a user with rights in all namespaces. A right has
+// the form "verbs resource.group".
 func (s scenario) person(name string, rights ...string) (*client.Client, plugin.User) {
 	s.t.Helper()
 	name += "-" + s.name
@@ -86,7 +87,7 @@ func (s scenario) person(name string, rights ...string) (*client.Client, plugin.
 	return client.New(s.t, access.Config(), s.name), plugin.User{Kubeconfig: access.Kubeconfig(), Input: plugin.Yes{}}
 }
 
-// grant gives a user rights, in place of those before, and returns when the cluster knows them.
+// grant replaces the rights of a user, and returns when kube-apiserver has observed them.
 func (s scenario) grant(user string, rights ...string) {
 	s.t.Helper()
 	var rules []string
@@ -116,7 +117,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	})
 }
 
-// eventually waits for what no watch tells.
+// eventually polls for a state that no watch reports.
 func (s scenario) eventually(what string, is func() bool) {
 	s.t.Helper()
 	if err := poll.Until(s.t.Context(), func(context.Context) bool { return is() }); err != nil {

@@ -1,5 +1,5 @@
-// Command workload is the program of test containers on a real node. By its flags it becomes ready
-// late or never, exits, or needs more memory than it may have.
+// Command workload runs in test containers on a real node. By its flags it becomes ready late or
+// never, exits, or exceeds its memory limit.
 package main
 
 import (
