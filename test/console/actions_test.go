@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
-// rollback: the changes of the rollback stand beside the button; a revision that arrives while it
-// is confirmed is said, and nothing happens before a new look.
+// rollback: the page shows the changes of a rollback beside the button. If a newer revision appears
+// during confirmation, the page says so and requires another review.
 func rollback(i *installation, p *page) {
 	p.goTo("#/x/shop")
 	p.sees("shop-3 · 1.6.0", "History", "CHG-2041: faster checkout")
@@ -27,7 +27,7 @@ func rollback(i *installation, p *page) {
 
 	p.click("#rollback")
 	p.sees("Roll shop back to shop-2?", "as shop-4, in place of shop-3")
-	// Somebody is faster.
+	// Another user creates a revision first.
 	number4 := revision{extension: "shop", number: 4, version: "1.6.1", phases: i.proposal(4).phases, cause: "CHG-2079"}
 	i.roll("Succeeded", number4)
 	p.sees("1 object deleted:", "− ClusterRole shop-reader", "4 of 4 objects not looked at")
@@ -48,7 +48,7 @@ func rollback(i *installation, p *page) {
 	p.until("what is done is full", `(() => { const one = document.querySelector('[aria-label="Rollout of shop-5"]'); return one.querySelectorAll(".track").length === 2 && [...one.querySelectorAll(".track")].every((track) => track.offsetWidth > 0 && track.firstElementChild.offsetWidth === track.offsetWidth) })()`)
 	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
 
-	// A stuck rollout says why, and for how long.
+	// A stuck rollout shows its cause and duration.
 	p.goTo("#/x/search")
 	p.sees("search-1 · 0.9.0", "Stuck 0 of 1", "Deployment search/search Pod search/search-")
 	p.until("of what is not done nothing is full, and what holds a stuck rollout back is marked", `document.querySelector(".bar.failing").offsetWidth === 0 && document.querySelector(".failing:not(.awaited)")`)
@@ -58,7 +58,7 @@ func rollback(i *installation, p *page) {
 	p.sees("Deployment.apps search/search", "How it is", "Unready")
 	p.until("its address is ours", "location.hash === '#/object/search-1/Deployment.apps/search/search'")
 
-	// Paused with a reason, and let go on.
+	// The user pauses the revision and gives a reason.
 	p.goTo("#/diff/..shop-5")
 	p.click("#pause")
 	p.types("#why", "INC-7: by hand")
@@ -70,8 +70,8 @@ func rollback(i *installation, p *page) {
 	}
 }
 
-// plan: impact first, then the approval of exactly what is shown, by two people; its item while
-// it goes on, and its undo.
+// plan: the page shows the impact first. Two users approve exactly the plan shown. The page shows
+// the item while it runs, and then its undo.
 func plan(i *installation, first, second *page) {
 	i.MustKubectlInput(widgets.Definition, "create", "-f", "-")
 	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", poll.TimeoutFlag)
@@ -90,7 +90,7 @@ func plan(i *installation, first, second *page) {
 	first.sees("Changes", "size: 4")
 	first.checks("plan")
 
-	// The object of its item, as it is now, and who has set its fields.
+	// The object of the item, with its current state and the field manager of each field.
 	first.tabTo(".items a")
 	first.presses(kb.Enter)
 	first.sees("Widget widgets/one", "Field managers", "kubectl-create", "color: red")
@@ -98,7 +98,7 @@ func plan(i *installation, first, second *page) {
 	first.run(chromedp.NavigateBack())
 	first.sees("Items 0 of 1 done")
 
-	// It is recomputed while both read it.
+	// Penstock recomputes the plan while both users read it.
 	i.MustKubectl("patch", "configplan", "larger", "--type=merge", "-p", `{"spec":{"options":{"values":{"size":5}}}}`)
 	for _, p := range []*page{first, second} {
 		p.sees("This is not up to date", "it grows to 5")
@@ -131,8 +131,8 @@ func plan(i *installation, first, second *page) {
 	first.sees("To review (undo of run 1)")
 }
 
-// rights: a user who may only look sees what they may, and which right is missing where a button does
-// not work.
+// rights: a read-only user sees the permitted objects. Each disabled button names the missing
+// right.
 func rights(i *installation, p *page) {
 	p.sees("shop", "Plans are not shown", `User "carl" cannot list resource "configurationplans"`)
 	p.checks("viewer")
@@ -153,9 +153,9 @@ func rights(i *installation, p *page) {
 	p.sees("Missing: ", "of 29 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
 	p.until("what is missing is first", `document.querySelector("#may tbody tr td").innerText.includes("no")`)
 
-	// A right that is lost while the page is open.
+	// The user loses a right while the page is open.
 	i.MustKubectl("delete", "clusterrolebinding", "carl")
-	// The cluster learns of rights from a watch.
+	// kube-apiserver learns of RBAC changes from a watch, with a delay.
 	poll.Eventually(i.t, "carl to have lost the right", func() (bool, string) {
 		out := i.Kubectl("auth", "can-i", "list", "clusterextensionrevisions", "--as=carl")
 		return out.ExitCode != 0, out.String()
@@ -164,7 +164,6 @@ func rights(i *installation, p *page) {
 	p.sees("You cannot see this")
 }
 
-// me: the user, and the user's rights.
 func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
@@ -174,14 +173,14 @@ func me(p *page) {
 	p.checks("me")
 }
 
-// readOnly: a console that only shows says so on each button.
+// readOnly: in a read-only console each button says that the console is read-only.
 func readOnly(p *page) {
 	p.goTo("#/x/shop")
 	p.sees("read-only")
 	p.refuses("#back-shop-1", "this console was started with --read-only")
 }
 
-// troubles: the page stays when nothing answers, with its age, and continues by itself.
+// troubles: without answers the page keeps its content and shows its age. It recovers by itself.
 func troubles(i *installation, p *page) {
 	p.sees("Extensions", "shop")
 	i.server.Kill(i.t)
@@ -196,8 +195,8 @@ func troubles(i *installation, p *page) {
 	p.sees("The connection is lost", "is its process still running?", "shop")
 }
 
-// signedOut: credentials that end while the page is open are said once, and nothing is tried
-// until somebody signs in.
+// signedOut: when credentials expire, the page says so once and sends no request until the user
+// signs in again.
 func signedOut(t *testing.T, i *installation) {
 	proxy := newProxy(t, i.Config())
 	console := serve(t, proxy.kubeconfig, asTyped)
@@ -206,7 +205,7 @@ func signedOut(t *testing.T, i *installation) {
 	proxy.expire()
 	p.sees("You are signed out", "shop")
 	asked := proxy.asked()
-	p.checks("signed-out") // which takes longer than any first pause between two tries
+	p.checks("signed-out") // this takes longer than the first pause between two attempts
 	if now := proxy.asked(); now != asked || asked > 6 {
 		t.Errorf("%d requests after the credentials had ended, then %d", asked, now-asked)
 	}
@@ -216,7 +215,7 @@ func signedOut(t *testing.T, i *installation) {
 	p.sees("Extensions", "shop")
 }
 
-// users are two with all rights, and one who may only list.
+// users returns two users with all rights, and a user with read rights only.
 func users(i *installation) (anna, bert, carl *cluster.Access) {
 	i.MustKubectlInput(strings.TrimSpace(`
 apiVersion: v1

@@ -22,10 +22,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// required tells whether what is missing is a failure.
+// required reports whether missing programs fail the tests.
 func required() bool { return os.Getenv("PENSTOCK_CONSOLE") == "required" }
 
-// lacking skips a test, or fails it where nothing may be missing.
+// lacking skips the test, or fails it if the programs are required.
 func lacking(t *testing.T, what string) {
 	t.Helper()
 	if required() {
@@ -45,7 +45,8 @@ func startBrowser(t *testing.T) context.Context {
 		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860), chromedp.WSURLReadTimeout(poll.Patience))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
-	// A browser newer than its driver sends what that does not know; it is of no use here.
+	// A browser newer than chromedp sends events that chromedp cannot parse. These errors are
+	// harmless.
 	browser, end := chromedp.NewContext(allocated, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(end)
 	if err := chromedp.Run(browser); err != nil {
@@ -54,21 +55,21 @@ func startBrowser(t *testing.T) context.Context {
 	return browser
 }
 
-// page is a tab.
+// page is a browser tab.
 type page struct {
 	t       *testing.T
 	ctx     context.Context
 	console *served
-	// others are the beginnings of addresses that the page may use beside the console.
+	// others are URL prefixes that the page may request besides the console.
 	others []string
 
 	mu sync.Mutex
-	// problems are errors of scripts, refusals of the content security policy, and requests to
-	// other hosts. No page may have any.
+	// problems are script errors, violations of the content security policy, and requests to other
+	// hosts. Any problem fails the test.
 	problems []string
 }
 
-// tab opens a console in a tab of its own. Errors in it fail the test when it ends.
+// tab opens a console in a new tab. Errors in the tab fail the test when it ends.
 func tab(t *testing.T, browser context.Context, console *served) *page {
 	t.Helper()
 	p := blank(t, browser, console)
@@ -76,19 +77,19 @@ func tab(t *testing.T, browser context.Context, console *served) *page {
 	return p
 }
 
-// blank is a tab for a console that is not opened yet.
+// blank returns a tab in which no console is open yet.
 func blank(t *testing.T, browser context.Context, console *served) *page {
 	t.Helper()
-	// Each has a key of its own: sessionStorage is of one tab.
+	// Each tab has its own key, because each tab has its own sessionStorage.
 	ctx, stop := chromedp.NewContext(browser)
 	t.Cleanup(stop)
 	p := &page{t: t, ctx: ctx, console: console}
 	chromedp.ListenTarget(ctx, p.hear)
-	// The tab lives as long as the context of the first run, which therefore has no deadline.
+	// The tab lives as long as the context of the first run, so that context has no deadline.
 	if err := chromedp.Run(ctx); err != nil {
 		t.Fatalf("opening a tab: %v", err)
 	}
-	// A tab behind another one would be hidden, and the page lets go of its stream then.
+	// A tab in the background counts as hidden, and the page closes its stream then.
 	p.run(log.Enable(), network.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	t.Cleanup(func() {
 		p.mu.Lock()
@@ -106,7 +107,7 @@ func (p *page) hear(event any) {
 	case *runtime.EventExceptionThrown:
 		said = "script: " + event.ExceptionDetails.Error()
 	case *log.EventEntryAdded:
-		// That a request was refused is told by the page.
+		// The page itself reports refused requests.
 		if event.Entry.Level == log.LevelError && event.Entry.Source != log.SourceNetwork {
 			said = fmt.Sprintf("%s: %s", event.Entry.Source, event.Entry.Text)
 		}
@@ -123,7 +124,7 @@ func (p *page) hear(event any) {
 	}
 }
 
-// run does things in the tab.
+// run runs actions in the tab.
 func (p *page) run(actions ...chromedp.Action) {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, poll.Patience+5*time.Second)
@@ -133,19 +134,19 @@ func (p *page) run(actions ...chromedp.Action) {
 	}
 }
 
-// goTo goes to a screen.
+// goTo opens a screen by its hash.
 func (p *page) goTo(place string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate("location.hash = "+quoted(place), nil))
 }
 
 func quoted(text string) string {
-	raw, _ := json.Marshal(text) // a string has no error
+	raw, _ := json.Marshal(text) // marshalling a string cannot fail
 	return string(raw)
 }
 
-// until waits for an expression to be true: it is looked at whenever the page
-// changes, and now and then: that it was scrolled is no change.
+// until waits until a JavaScript expression is true. It evaluates the expression after each change
+// of the DOM, and every 100 ms because scrolling does not change the DOM.
 func (p *page) until(what, expression string) {
 	p.t.Helper()
 	holds := false
@@ -162,7 +163,7 @@ func (p *page) until(what, expression string) {
 	defer stop()
 	look := chromedp.Evaluate(script, &holds, func(params *runtime.EvaluateParams) *runtime.EvaluateParams { return params.WithAwaitPromise(true) })
 	err := chromedp.Run(ctx, look)
-	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "-32000") { // the page was loaded again meanwhile
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "-32000") { // the page was reloaded meanwhile
 		err = chromedp.Run(ctx, look)
 	}
 	if err != nil {
@@ -173,7 +174,7 @@ func (p *page) until(what, expression string) {
 	}
 }
 
-// sees waits for texts.
+// sees waits until the page shows each text.
 func (p *page) sees(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
@@ -181,7 +182,7 @@ func (p *page) sees(texts ...string) {
 	}
 }
 
-// unsees waits until a text is gone.
+// unsees waits until the page does not show the text.
 func (p *page) unsees(text string) {
 	p.t.Helper()
 	p.until("not seeing "+text, "!document.body.innerText.replace(/\\s+/g, ' ').includes("+quoted(text)+")")
@@ -193,17 +194,17 @@ func (p *page) has(selector string) {
 	p.until("having "+selector, "document.querySelector("+quoted(selector)+")")
 }
 
-// works waits for a button that is there and works.
+// works waits until a button exists and is enabled.
 func (p *page) works(selector string) {
 	p.t.Helper()
 	p.until("a button that works: "+selector, "document.querySelector("+quoted(selector)+")?.getAttribute('aria-disabled') !== 'true' && document.querySelector("+quoted(selector)+")")
 }
 
-// click waits for a button that works, and clicks it.
+// click waits until a button is enabled, and clicks it.
 func (p *page) click(selector string) {
 	p.t.Helper()
 	p.works(selector)
-	// A click goes to a place of the window: content that arrives meanwhile can move the element away.
+	// A click hits a position in the window: content that arrives meanwhile can move the element.
 	p.until("an element that stands still: "+selector, `(() => {
 		const one = document.querySelector(`+quoted(selector)+`);
 		one.scrollIntoView({block: "center"});
@@ -216,13 +217,13 @@ func (p *page) click(selector string) {
 	p.run(chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// ticksAll ticks all that a question asks for.
+// ticksAll ticks all checkboxes of the open dialog.
 func (p *page) ticksAll() {
 	p.t.Helper()
 	p.until("all is ticked", "document.querySelector('dialog') && [...document.querySelectorAll('dialog input[type=checkbox]')].every((one) => one.checked || (one.click(), true))")
 }
 
-// refuses waits until a button says why it does not work.
+// refuses waits until a button is disabled and shows the reason.
 func (p *page) refuses(selector, why string) {
 	p.t.Helper()
 	p.until(selector+" says why not: "+why, "document.querySelector("+quoted(selector)+")?.getAttribute('aria-disabled') === 'true' && document.querySelector("+quoted(selector+"-why")+")?.innerText.includes("+quoted(why)+")")
@@ -235,7 +236,7 @@ func (p *page) types(selector, text string) {
 	p.run(chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
-// presses presses keys, one after the other.
+// presses presses keys in sequence.
 func (p *page) presses(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -264,7 +265,7 @@ func (p *page) text() string {
 	return said
 }
 
-// clear empties a field, as somebody does.
+// clear empties a field and fires its input event.
 func clear(selector string) chromedp.Action {
 	return chromedp.Evaluate("(() => { const field = document.querySelector("+quoted(selector)+"); field.value = ''; field.dispatchEvent(new Event('input', {bubbles: true})) })()", nil)
 }

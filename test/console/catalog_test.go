@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// examples are the catalog and the bundles that it leads to.
+// examples is the folder of the example catalog and its bundles.
 const examples = "../../artifacts/examples"
 
-// registryFlags are those of a Penstock that pulls from a registry, and takes it for that of the
-// examples.
+// registryFlags returns flags with which Penstock pulls from the registry, also in place of the
+// registry that the examples name.
 func registryFlags(images *registry.Registry) []string {
 	return []string{
 		"--registry-cas-dir=" + images.Dir, "--registry-auth-file=" + filepath.Join(images.Dir, registry.AuthFile),
@@ -27,8 +27,8 @@ func registryFlags(images *registry.Registry) []string {
 	}
 }
 
-// hostileCatalog is a catalog whose texts are hostile: one package has a name that no extension
-// can ask for, the other one nothing but a good name.
+// hostileCatalog returns a catalog with hostile texts. One package has a valid name, and the name
+// of the other package is not a valid extension name.
 func hostileCatalog(t *testing.T) (folder string) {
 	t.Helper()
 	bad := hostile()
@@ -61,14 +61,14 @@ func clusterCatalog(name, ref string) object {
 	return object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": object{"name": name}, "spec": object{"source": object{"type": "Image", "image": object{"ref": ref}}}}
 }
 
-// catalog: from a cluster without catalogs to a package that is installed, after a look at what
-// that would do, and rolled out, after another look.
+// catalog: in a cluster without catalogs, a user adds a catalog. The user reviews and installs a
+// package, then reviews and rolls out its revision.
 func catalog(i *installation, p *page) {
 	p.goTo("#/packages")
 	p.sees("There is no catalog")
 	p.checks("catalog-none")
 
-	// One that cannot be pulled.
+	// The image of this catalog does not exist.
 	i.create(clusterCatalog("examples", i.images.Host+"/catalogs/nothing:latest"))
 	i.MustKubectl("wait", "--for=jsonpath={.status.conditions}", poll.TimeoutFlag, "clustercatalog/examples")
 	p.click("#ask")
@@ -90,7 +90,7 @@ func catalog(i *installation, p *page) {
 	p.types("[data-filter]", "beacon")
 	p.until("only what brings the kind", `document.querySelectorAll("#offered tbody tr").length === 1`)
 
-	// A package whose name no extension can ask for is shown, and leads nowhere.
+	// The page shows a package whose name no extension can have, without a link.
 	p.run(clear("[data-filter]"))
 	p.until("it has no link", `[...document.querySelectorAll("#offered th")].some((one) => one.innerText.includes('<b>"Trap') && !one.querySelector("a"))`)
 	p.goTo("#/package/trap")
@@ -107,7 +107,7 @@ func catalog(i *installation, p *page) {
 	p.until("a picture of three versions", `document.querySelectorAll(".graph circle").length === 3 && document.querySelectorAll(".graph path.skipRange").length >= 1`)
 	p.checks("package")
 
-	// The changes, before they can be made.
+	// The page shows the changes before the user can install.
 	p.refuses("#do-install", "it needs a namespace")
 	p.types("#install-namespace", "harbour")
 	p.refuses("#do-install", "look first at what it would do")
@@ -135,7 +135,7 @@ func catalog(i *installation, p *page) {
 	p.until("the extension is shown", "location.hash === '#/x/lighthouse'")
 	p.sees("A ClusterExtension asks for package lighthouse, version 1.0.0")
 
-	// Penstock's proposal is read, and approved.
+	// The user reviews and approves Penstock's proposal.
 	p.sees("lighthouse-1", "To review")
 	p.click("#review")
 	p.sees("What lighthouse-1 changes", "nothing → lighthouse-1")
@@ -145,13 +145,13 @@ func catalog(i *installation, p *page) {
 	p.ticksAll()
 	p.click("#yes")
 	p.until("it is followed", "location.hash === '#/x/lighthouse'")
-	// It goes as far as it can: nobody has installed cert-manager here, and the page says so.
+	// cert-manager is not installed, so the rollout stops at its kinds. The page says so.
 	p.sees("lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install the software that serves the kind")
 	p.sees("by anna · 1.0.0 proposed, from channel stable")
 	anotherVersion(i, p)
 
-	// The installed version is in the picture, with the way from there; the same name is
-	// not taken twice.
+	// The graph shows the installed version and its upgrade path. The page refuses to use the same
+	// name twice.
 	i.roll("Succeeded", revision{extension: "beacons", number: 1, version: "1.0.0", annotations: map[string]string{"olm.operatorframework.io/package-name": "lighthouse"},
 		phases: []phase{{"all", []object{configMap("harbour", "beacons", "a", "b")}}}})
 	p.goTo("#/package/lighthouse")
@@ -172,8 +172,8 @@ func catalog(i *installation, p *page) {
 	inVain(i, p)
 }
 
-// forTheWindow: outside of a maintenance window a proposal can be approved for when the window opens. Then
-// it waits, and can begin at once all the same.
+// forTheWindow: outside a maintenance window, a user can approve a proposal for the next window.
+// The revision then waits, and the user can still start it at once.
 func forTheWindow(i *installation, p *page) {
 	p.until("it can begin now, and nothing else is offered", `document.querySelector("#activate") && !document.querySelector("#later")`)
 	end := time.Now().UTC().Add(24 * time.Hour).Truncate(time.Second).Format(time.RFC3339)
@@ -196,7 +196,7 @@ func forTheWindow(i *installation, p *page) {
 	i.MustKubectl("delete", "maintenancewindow", "year-end", poll.TimeoutFlag)
 }
 
-// takenName: a name that revisions have is said before, with one that is free.
+// takenName: the page warns of a name that has revisions already, and offers a free name.
 func takenName(i *installation, p *page) {
 	p.goTo("#/package/trap")
 	p.types("#install-namespace", "shop")
@@ -214,14 +214,14 @@ func takenName(i *installation, p *page) {
 	p.works("#do-install")
 }
 
-// choose takes an option of a select, as somebody does.
+// choose selects an option and fires the change event.
 func choose(p *page, selector, value string) {
 	p.t.Helper()
 	p.until("choosing "+value+" of "+selector, "(() => { const field = document.querySelector("+quoted(selector)+"); field.value = "+quoted(value)+"; field.dispatchEvent(new Event('change', {bubbles: true})); return true })()")
 }
 
-// inVain: a ClusterExtension that does not get what it asks for needs somebody, although revisions
-// of its name are well; and how it is taken back is said.
+// inVain: a ClusterExtension whose name belongs to other revisions needs a user's decision,
+// although those revisions are healthy. The page shows the command that deletes it.
 func inVain(i *installation, p *page) {
 	i.create(object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": object{"name": "ingress", "annotations": object{"penstock.dev/upgrade-approval": "Manual"}},
 		"spec": object{"namespace": "shop", "source": object{"sourceType": "Catalog", "catalog": object{"packageName": "lighthouse"}}}})
@@ -237,8 +237,8 @@ func inVain(i *installation, p *page) {
 	p.until("it is well", `document.querySelector(".headline .state.well")`)
 }
 
-// anotherVersion: the range of an extension is changed after a look at what the resolver would
-// choose; what changes meanwhile is looked at again.
+// anotherVersion: a user changes the version range of an extension after a look at the resolver's
+// choice. A change by another user requires another look.
 func anotherVersion(i *installation, p *page) {
 	p.tabTo("#change-version")
 	p.presses(kb.Enter)
@@ -258,7 +258,7 @@ func anotherVersion(i *installation, p *page) {
 	if asked := i.field(".spec.source.catalog.version", "clusterextension", "lighthouse"); asked != "1.0.0" {
 		i.t.Errorf("by a look it asks for %s", asked)
 	}
-	// Somebody else changes it.
+	// Another user changes the range.
 	i.MustKubectl("patch", "clusterextension", "lighthouse", "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"<1.1"}}}}`)
 	p.sees("version <1.1")
 	p.refuses("#ask-version", "look again")
@@ -278,5 +278,5 @@ func anotherVersion(i *installation, p *page) {
 	p.until("the focus is where it was", "document.activeElement?.id === 'change-version'")
 }
 
-// notOfData holds while no script has run, and no element is of the data.
+// notOfData is true as long as no script from data has run and no element comes from data.
 const notOfData = `!document.title.includes("owned") && !document.querySelector('iframe, script:not([src]), img:not([src="/icon.svg"]), main b, a[href^="http"], a[href^="javascript"], svg[onload]')`

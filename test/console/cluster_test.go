@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// installation is a control plane with Penstock on it, and a browser.
+// installation is a control plane with Penstock, and a browser.
 type installation struct {
 	*cluster.Cluster
 	t       *testing.T
@@ -38,7 +38,7 @@ func (i *installation) serve(t *testing.T) {
 	i.server = i.program.Serve(t, i.Cluster, i.dataDir, registryFlags(i.images)...)
 }
 
-// in is the same for a subtest.
+// in returns the same installation for a subtest.
 func (i installation) in(t *testing.T) *installation {
 	i.Cluster, i.t = i.Cluster.In(t), t
 	return &i
@@ -55,7 +55,7 @@ func (i *installation) create(objects ...object) {
 	}
 }
 
-// roll creates a revision, and waits for a condition of it.
+// roll creates a revision and waits for its condition.
 func (i *installation) roll(condition string, one revision) {
 	i.t.Helper()
 	i.create(one.object())
@@ -69,7 +69,7 @@ func (i *installation) field(path string, of ...string) string {
 	return i.MustKubectl(append([]string{"get", "-o", "jsonpath={" + path + "}"}, of...)...)
 }
 
-// hostile are texts that somebody may write where a person reads them in a page.
+// hostile returns texts that a malicious user could write into displayed fields.
 func hostile() []string {
 	return []string{
 		`<img src=x onerror="document.title='owned'">`, `<script>document.title='owned'</script>`, `"><svg onload=document.title='owned'>`,
@@ -77,8 +77,8 @@ func hostile() []string {
 	}
 }
 
-// furnish fills the cluster with what screens show: something well, something that needs
-// somebody, and something that moves.
+// furnish fills the cluster with examples for the screens: healthy extensions, extensions with a
+// problem, and a rollout in progress.
 func (i *installation) furnish() {
 	i.t.Helper()
 	for _, namespace := range []string{"shop", "mail", "search", "hostile", "widgets"} {
@@ -88,11 +88,11 @@ func (i *installation) furnish() {
 	i.roll("Succeeded", revision{extension: "shop", number: 1, version: "1.4.0", cause: "first install", phases: first})
 	i.roll("Succeeded", revision{extension: "shop", number: 2, version: "1.5.0", cause: "CHG-2041: faster checkout", phases: second})
 
-	// Its object belongs to somebody else.
+	// The object belongs to another owner.
 	i.create(configMap("mail", "mail-config", "owner", "somebody else"))
 	i.roll("Failing", revision{extension: "mail", number: 1, version: "3.0.1", phases: []phase{{"deploy", []object{configMap("mail", "mail-config", "owner", "mail"), configMap("mail", "mail-routes", "default", "smtp")}}}})
 
-	// No node suits it.
+	// No node matches the nodeSelector.
 	i.roll("", revision{extension: "search", number: 1, version: "0.9.0", phases: []phase{
 		{"config", []object{configMap("search", "search-config", "shards", "3")}}, {"deploy", []object{deployment("search", "search", "registry.example.com/search:0.9.0", "nowhere")}}}})
 
@@ -100,7 +100,7 @@ func (i *installation) furnish() {
 	i.roll("Succeeded", revision{extension: "ingress", number: 1, version: "0.34.2", phases: []phase{{"all", []object{configMap("shop", "ingress", "a", "b")}}}})
 }
 
-// furnishHostile is an extension and a proposal whose texts are hostile.
+// furnishHostile creates an extension and a proposal with hostile texts.
 func (i *installation) furnishHostile() {
 	i.t.Helper()
 	bad := hostile()
@@ -110,7 +110,7 @@ func (i *installation) furnishHostile() {
 		phases: []phase{{"all", []object{configMap("hostile", "texts", "a", strings.Join(bad, "\n"), "b", bad[7])}}}})
 }
 
-// shop are the phases of an extension whose upgrade is worth reading.
+// shop returns the phases of an extension with a typical upgrade.
 func (i *installation) shop(version, image string) []phase {
 	return []phase{
 		{"config", []object{configMap("shop", "shop-config", "version", version, "currency", "EUR", "log.level", "info", "cache.size", "256Mi")}},
@@ -118,14 +118,14 @@ func (i *installation) shop(version, image string) []phase {
 	}
 }
 
-// proposal is an upgrade of shop that waits for somebody: it grants rights, and deletes.
+// proposal returns a paused upgrade of shop. It grants rights and deletes an object.
 func (i *installation) proposal(number int) revision {
 	phases := i.shop("1.6.0", "registry.example.com/shop:1.6.0")
 	phases[0].objects[0]["data"].(object)["log.level"] = "debug"
 	role := object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": "shop-reader"},
 		"rules": []any{object{"apiGroups": []any{""}, "resources": []any{"serviceaccounts/token"}, "verbs": []any{"create"}}}}
 	phases[0].objects = append(phases[0].objects, role)
-	phases[1].objects = phases[1].objects[:1] // the worker goes
+	phases[1].objects = phases[1].objects[:1] // removes the worker
 	return revision{extension: "shop", number: number, version: "1.6.0", cause: "CHG-2077: one process", state: "Paused",
 		annotations: map[string]string{"penstock.dev/lifecycle-reason": "to be read by the shop team"}, phases: phases}
 }

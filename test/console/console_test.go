@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestConsole drives all screens against one installation. Subtests go from one state of the
-// cluster to the next.
+// TestConsole drives all screens against one installation. Each subtest starts from the cluster
+// state that the previous subtest left.
 func TestConsole(t *testing.T) {
 	idp := newProvider(t)
 	i := install(t, idp.trusted(t))
@@ -54,11 +54,11 @@ func TestConsole(t *testing.T) {
 	t.Run("Ingress", func(t *testing.T) { behindIngress(t, i.in(t)) })
 	t.Run("SignIn", func(t *testing.T) { signIn(t, i.in(t), idp) })
 	t.Run("SignedOut", func(t *testing.T) { signedOut(t, i.in(t)) })
-	// The last one: it ends Penstock, and the console.
+	// Troubles runs last: it stops Penstock and the console.
 	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })
 }
 
-// overview: items that need somebody come first, and changes in the cluster appear on the page.
+// overview: extensions with a problem come first, and the page follows changes in the cluster.
 func overview(i *installation, p *page) {
 	p.sees("Needs attention", "mail", "mail-config", "search", "Unschedulable", "shop", "1.5.0", "billing")
 	p.until("who and where", "document.querySelector('.who').innerText.includes('as')")
@@ -68,7 +68,7 @@ func overview(i *installation, p *page) {
 	p.sees("shop-3, version 1.6.0, is proposed in place of 1.5.0")
 	p.checks("overview")
 
-	// Keys: the filter, and the rows.
+	// The keyboard reaches the filter and the rows.
 	p.presses("/")
 	p.until("the filter has the focus", "document.activeElement.matches('[data-filter]')")
 	p.run(clear("[data-filter]"))
@@ -81,7 +81,7 @@ func overview(i *installation, p *page) {
 	p.until("the second row", "document.activeElement === document.querySelectorAll('[data-row]')[1]")
 	p.presses("?")
 	p.until("help, in sight", "document.querySelector('.foot details').open && document.querySelector('.foot details').getBoundingClientRect().bottom < innerHeight + 1")
-	// A freeze is said on every screen.
+	// Every screen shows a freeze.
 	i.MustKubectl("create", "configmap", "-n", "penstock-system", "penstock-freeze", "--from-literal=author=admin", "--from-literal=reason=the year ends")
 	p.sees("Frozen. Nothing is written until the freeze ends: ", "the year ends")
 	p.goTo("#/x/search")
@@ -90,15 +90,15 @@ func overview(i *installation, p *page) {
 	p.unsees("Nothing is written")
 	p.goTo("#/")
 
-	// A deleted object goes from the page.
+	// The page removes a deleted object.
 	i.roll("Succeeded", revision{extension: "brief", number: 1, phases: []phase{{"all", []object{configMap("shop", "brief", "a", "b")}}}})
 	p.sees("brief")
 	i.MustKubectl("delete", "cer", "brief-1", poll.TimeoutFlag)
 	p.unsees("brief")
 }
 
-// fold: objects that change only labels of the version are one row. It opens, and counts as looked at when
-// it is ticked, not before.
+// fold: objects that change only version labels share one row. The row opens, and counts as
+// reviewed only when the user ticks it.
 func fold(i *installation, p *page) {
 	phases := func(version, color string) []phase {
 		objects := []object{configMap("shop", "tides", "color", color)}
@@ -126,8 +126,9 @@ func fold(i *installation, p *page) {
 	}
 }
 
-// review: with the keyboard alone, from the overview to the rollout of a proposal. It reads what
-// matters first, what changes under its eyes is said, and what is critical has to be ticked.
+// review: the user goes from the overview to the rollout of a proposal with the keyboard alone.
+// Important changes come first, and critical changes must be ticked. The page reports changes made
+// during the review.
 func review(i *installation, p *page) {
 	p.sees("shop-3, version 1.6.0")
 	p.tabTo(`.card.review a.title[href*="shop"]`)
@@ -137,7 +138,7 @@ func review(i *installation, p *page) {
 	p.has("#activate")
 	p.checks("review")
 
-	// An object is folded, and has its lines when it is opened.
+	// An object is folded. Its lines appear when the user opens it.
 	p.tabTo(".objects summary")
 	p.presses(kb.Enter)
 	p.sees("seen 1 of 4", "log.level: debug")
@@ -145,7 +146,7 @@ func review(i *installation, p *page) {
 	p.until("lines as fields", "document.querySelectorAll('input[name=as]')[1].click() || true")
 	p.sees("Before", "After", ".data")
 	p.checks("review-fields")
-	// From its row to the object itself, and back.
+	// From the row to the object, and back.
 	p.tabTo(".whole a")
 	p.presses(kb.Enter)
 	p.until("the object is shown", "location.hash === '#/object/shop-3/ConfigMap/shop/shop-config'")
@@ -154,7 +155,7 @@ func review(i *installation, p *page) {
 	p.sees("What shop-3 changes", "seen 1 of 4")
 	p.until("its box is ticked", "document.querySelectorAll('.objects input:checked').length === 1")
 
-	// Somebody changes it while it is read.
+	// Another user changes the revision during the review.
 	i.MustKubectl("patch", "cer", "shop-3", "--type=merge", "-p", `{"spec":{"onFailure":"None","successDelaySeconds":1}}`)
 	p.sees("This is not up to date")
 	p.refuses("#activate", "look again")
@@ -183,19 +184,19 @@ func review(i *installation, p *page) {
 
 	p.checks("extension")
 
-	// Each object as it is.
+	// Each object in its current state.
 	p.tabTo("#objects")
 	p.presses(kb.Enter)
 	p.until("all objects", `document.querySelectorAll("#now tbody tr").length === 3`)
 	p.sees("Deployment.apps shop/shop-web", "Read ")
 	p.checks("objects")
 
-	// Compared with the cluster.
+	// The comparison with the cluster.
 	p.goTo("#/diff/shop-3..live")
 	p.sees("shop-3 and the cluster", "Read ")
 }
 
-// hostileTexts: text of a cluster is text, wherever it is shown.
+// hostileTexts: no page interprets text from the cluster as markup or script.
 func hostileTexts(i *installation, p *page) {
 	i.furnishHostile()
 	p.sees("hostile-2, version javascript")

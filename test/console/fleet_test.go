@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// edge makes a control plane a cluster that sets select.
+// edge registers a new control plane as a cluster that sets can select.
 func (i *installation) edge(name, ring string) *cluster.Cluster {
 	i.t.Helper()
 	target := cluster.Start(i.t)
@@ -24,7 +24,7 @@ func (i *installation) edge(name, ring string) *cluster.Cluster {
 	return target
 }
 
-// lamps is a set that rolls lamps of a version out, with an object more from version 2 on.
+// lamps returns a set that rolls out a version of lamps. From version 2 on it has one more object.
 func (i *installation) lamps(version int) string {
 	lamp := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: lamps}\ndata: {version: '%d'}\n", version)
 	if version > 1 {
@@ -45,8 +45,9 @@ spec:
 `, packages.PushFiles(i.t, i.images, fmt.Sprintf("plain/lamps-%d", version), map[string]string{"lamp.yaml": lamp}))
 }
 
-// fleet: the author reads a change to many clusters and cannot approve it, another user can. A cluster
-// that fails halts the next change, and the rollout goes on without it.
+// fleet: the author reviews a change to many clusters and cannot approve it. Another user approves
+// it. A cluster that fails halts the next change, and the rollout can continue without that
+// cluster.
 func fleet(i *installation, author *cluster.Access, first, second *page) {
 	i.edge("edge-1", "0")
 	failing := i.edge("edge-2", "1")

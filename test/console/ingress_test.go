@@ -17,18 +17,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ingress ends TLS in front of the console, and adds the token of the user who has signed in there.
+// ingress terminates TLS in front of the console, and adds the token of the signed-in user.
 type ingress struct {
 	*httptest.Server
 	host string
 
 	mu sync.Mutex
-	// token is added to each request, and console receives the requests.
+	// token is added to each request. console receives the requests.
 	token   string
 	console *httputil.ReverseProxy
 }
 
-// newIngress listens, and leads nowhere yet.
+// newIngress listens. Requests fail until leadTo is called.
 func newIngress(t *testing.T) *ingress {
 	t.Helper()
 	in := &ingress{}
@@ -38,7 +38,7 @@ func newIngress(t *testing.T) *ingress {
 		in.mu.Unlock()
 		console.ServeHTTP(w, r)
 	}))
-	// Browsers that do not trust its certificate, and connections that are cut, are part of the test.
+	// The test causes TLS errors and cut connections on purpose: their log is discarded.
 	in.Config.ErrorLog = log.New(io.Discard, "", 0)
 	in.EnableHTTP2 = true
 	in.StartTLS()
@@ -47,7 +47,7 @@ func newIngress(t *testing.T) *ingress {
 	return in
 }
 
-// leadTo sends requests to the console: with the Host that the browser has named, and the token.
+// leadTo forwards requests to the console, with the browser's Host and the token.
 func (in *ingress) leadTo(pod *behind) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -60,7 +60,7 @@ func (in *ingress) leadTo(pod *behind) {
 			defer in.mu.Unlock()
 			r.Out.Header.Set("Authorization", "Bearer "+in.token)
 		},
-		// The console already compresses its answers for clients that accept that.
+		// The console compresses its answers itself.
 		Transport:    &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pod.trusted, ServerName: "localhost", MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, DisableCompression: true},
 		ErrorLog:     in.Config.ErrorLog,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
@@ -73,7 +73,7 @@ func (in *ingress) signIn(token string) {
 	in.token = token
 }
 
-// ask sends a request as a browser would, but for what is changed.
+// ask sends a request like a browser. The function change modifies it first.
 func (in *ingress) ask(t *testing.T, method, path, body string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, in.URL+path, strings.NewReader(body))
@@ -99,22 +99,23 @@ func (in *ingress) ask(t *testing.T, method, path, body string, change func(*htt
 	return answer, string(said)
 }
 
-// behindIngress: a user who has signed in at an ingress is who its token says. The ingress adds the
-// token to what a page of a stranger has sent, too, so the console looks at who has sent it; what
-// changes arrives at once; and a token that ends is said once.
+// behindIngress: the console acts as the user of the ingress's token. The ingress also adds the
+// token to requests from foreign pages, so the console checks the origin. Changes arrive at once.
+// An expired token is reported once.
 func behindIngress(t *testing.T, i *installation) {
 	in := newIngress(t)
 	pod := inCluster(t, i, in.host)
 	in.leadTo(pod)
 	in.signIn(strings.TrimSpace(i.MustKubectl("create", "token", "dora", "-n", "shop")))
 
-	// Without a token in the page, and without a question.
+	// The page has no token and does not ask for a token.
 	p := blank(t, i.browser, opened(t, in.host, pod))
 	p.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate("https://"+in.host+"/"))
 	p.sees("as system:serviceaccount:shop:dora", "Extensions", "billing")
 	p.until("there is no token in the tab", "sessionStorage.length === 0 && !document.querySelector('#sign-out')")
 
-	// Through the ingress, too, only our own pages may ask, by the name that is ours.
+	// Behind the ingress too, only pages of the console may send requests, and only to the
+	// console's own host name.
 	const write = "/api/revisions/billing-1/state"
 	const body = `{"uid":"x","generation":1,"state":"Paused"}`
 	for name, tc := range map[string]struct {
@@ -139,11 +140,12 @@ func behindIngress(t *testing.T, i *installation) {
 	}
 	notBuffered(t, in)
 
-	// A change in the cluster changes the page.
+	// A change in the cluster updates the page.
 	i.roll("Succeeded", revision{extension: "through", number: 1, version: "4.5.6", phases: []phase{{"all", []object{configMap("shop", "through", "a", "b")}}}})
 	p.sees("through", "4.5.6")
 
-	// The token ends in the middle: the connection does, and what is asked then is refused.
+	// The token expires while the page is open: the connection ends, and later requests are
+	// refused.
 	in.signIn("a-token-that-has-ended")
 	in.CloseClientConnections()
 	p.sees("You are signed out", "through")
@@ -159,7 +161,7 @@ func behindIngress(t *testing.T, i *installation) {
 	}
 }
 
-// notBuffered reads the first message of a stream that goes on, and asks proxies not to gather.
+// notBuffered reads the first message of an open stream. The answer tells proxies not to buffer.
 func notBuffered(t *testing.T, in *ingress) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, in.URL+"/api/watch/overview", nil)
@@ -182,7 +184,7 @@ func notBuffered(t *testing.T, in *ingress) {
 	if got := answer.Header.Get("X-Accel-Buffering"); got != "no" {
 		t.Errorf("X-Accel-Buffering is %q", got)
 	}
-	// The client has asked for gzip by itself, and has got it.
+	// The Go client asked for gzip by itself, and decompressed the answer.
 	if !answer.Uncompressed {
 		t.Error("the stream is not compressed")
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look is a size and a theme of the window.
+// look is a window size with a theme.
 type look struct {
 	name          string
 	width, height int64
 	features      []*emulation.MediaFeature
 }
 
-// shownToPeople are the screens of docs/console.
+// shownToPeople lists the screens of docs/console.
 func shownToPeople() []string {
 	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "tree", "timeline", "search", "rollback", "plan", "plan-run", "fleet", "catalog", "package", "install", "version", "profiles", "object", "pod", "readiness", "sign-in", "sign-in-provider", "me"}
 }
 
-// looks are the two that differ most; with FULL=1, and for pictures, all of them.
+// looks returns the two most different looks. With FULL=1 and for pictures it returns all looks.
 func looks() []look {
 	scheme := func(is string) *emulation.MediaFeature {
 		return &emulation.MediaFeature{Name: "prefers-color-scheme", Value: is}
@@ -43,8 +43,8 @@ func looks() []look {
 	}
 }
 
-// checks looks at a screen in all ways, for what hinders people: rules of accessibility, and a
-// page that is wider than its window. With SCREENSHOTS it takes pictures.
+// checks tests a screen in each look: the rules of accessibility, and that the page fits its
+// window. With SCREENSHOTS it also takes pictures.
 func (p *page) checks(name string) {
 	p.t.Helper()
 	axe := axeCore(p.t)
@@ -59,7 +59,8 @@ func (p *page) checks(name string) {
 			p.t.Errorf("%s, %s: the page is wider than its window:\n%s", name, look.name, wider)
 		}
 		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
-			// From the top, or from the edge of what the picture is of; nothing has the focus, or the pointer.
+			// The picture begins at the top of the page or of its subject. No element has the focus
+			// or the pointer.
 			p.run(input.DispatchMouseEvent(input.MouseMoved, 0, 0), chromedp.Evaluate(`(() => { document.activeElement?.blur(); scrollTo(0, 0);
 				const of = document.querySelector("#preview:is(h2), .fields, #written, #tree")?.closest(".decision, .objects > li, section, .all");
 				if (of && !document.querySelector("dialog")) scrollTo(0, of.getBoundingClientRect().top - 12) })()`, nil))
@@ -77,7 +78,7 @@ func (p *page) accessible(axe, where string) {
 		p.run(chromedp.Evaluate(axe+";0", nil))
 	}
 	var found struct {
-		// Passes is the number of rules that checked something without a finding.
+		// Passes is the number of rules that checked at least one element without a finding.
 		Passes     int
 		Violations []struct {
 			ID, Help string
@@ -99,7 +100,7 @@ func (p *page) accessible(axe, where string) {
 	}
 }
 
-// axeCore is the script that checks accessibility, empty where it is missing.
+// axeCore returns the script of axe-core, or "" if it is missing.
 func axeCore(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("PENSTOCK_NODE_MODULES")

@@ -14,7 +14,7 @@ import (
 // pictures is the folder of the pictures in docs.
 const pictures = "../../docs/console"
 
-// picture writes what the window shows, without loss.
+// picture writes the content of the window, without loss.
 func (p *page) picture(name string) {
 	p.t.Helper()
 	var raw []byte
@@ -36,10 +36,11 @@ func (p *page) picture(name string) {
 	}
 }
 
-// mostColours bounds the colours of a picture with a palette.
+// mostColours is the maximum number of colours of a picture with a palette.
 const mostColours = 256
 
-// indexed is the same picture with a palette, if that can have all its colours: it is smaller.
+// indexed returns the picture with a palette, which is smaller. A picture with too many colours is
+// returned unchanged.
 func indexed(full image.Image) image.Image {
 	known, palette := map[color.RGBA]uint8{}, color.Palette{}
 	bounds := full.Bounds()

@@ -13,11 +13,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// kubelet answers as that of the node would for the logs of its containers: kube-apiserver asks it
-// when somebody may read them.
+// kubelet serves container logs like a node's kubelet. kube-apiserver reads them from it for
+// authorized users.
 type kubelet struct {
 	*httptest.Server
-	// more are lines that are written while the log is followed.
+	// more receives lines that are appended while the log is followed.
 	more chan string
 }
 
@@ -49,7 +49,7 @@ func startKubelet(t *testing.T) *kubelet {
 	return k
 }
 
-// isOf makes it the kubelet of the node that the Pods are on.
+// isOf registers this kubelet in the status of the node.
 func (k *kubelet) isOf(i *installation, node string) {
 	i.t.Helper()
 	at, err := url.Parse(k.URL)
@@ -64,8 +64,8 @@ func (k *kubelet) isOf(i *installation, node string) {
 		fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, host, port))
 }
 
-// pods: from an extension to the Pod of a workload, to what its container writes, and to what the
-// cluster has noted, each with the rights of the caller.
+// pods: from an extension to a Pod of its workload, the container's log, and the events of the
+// cluster. Each step uses the caller's rights.
 func pods(i *installation, p, carl *page) {
 	kubelet := startKubelet(i.t)
 	kubelet.isOf(i, i.field(".items[0].metadata.name", "nodes"))
@@ -109,7 +109,8 @@ func pods(i *installation, p, carl *page) {
 	carl.sees("Some are not shown", `cannot list resource "events"`)
 }
 
-// links: a page opens from a link, also of another console, and in a tab whose key comes later.
+// links: links open their page, also links to a different console and in a tab that gets its key
+// later.
 func links(p, led *page) {
 	p.run(chromedp.Navigate(p.console.Origin + "/#/x/billing"))
 	p.sees("This tab has no key")

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
-// profiles: profiles, their missing requirements, their holders; and a new plan of one, which
-// waits.
+// profiles: the page lists profiles, their missing requirements and their holders. A new plan of a
+// held profile waits.
 func profiles(i *installation, p *page) {
 	p.goTo("#/profiles")
 	p.sees("LoadAwareRebalancing", "The cluster lacks something", "large-widgets", "of your own", "by plan larger", "Widgets are large.")
@@ -37,7 +37,7 @@ func profiles(i *installation, p *page) {
 	p.sees("To review", "it grows to 7")
 }
 
-// objects: one object, what is different of it in the cluster, and nothing of what is secret.
+// objects: the page shows an object and its differences in the cluster. It shows no secret value.
 func objects(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "vault", number: 1, version: "1.0.0", phases: []phase{{"all", []object{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"namespace": "shop", "name": "vault-key"}, "stringData": object{"key": "swordfish"}},
@@ -56,7 +56,7 @@ func objects(i *installation, p *page) {
 	p.unsees("swordfish")
 	p.unsees("c3dvcmRmaXNo")
 
-	// Of a paused one, what somebody changes stays changed.
+	// While the revision is paused, Penstock does not undo the change.
 	i.MustKubectl("patch", "cer", "vault-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", poll.TimeoutFlag, "cer/vault-1")
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
@@ -68,7 +68,7 @@ func objects(i *installation, p *page) {
 	p.click("#as-yaml")
 	p.until("the object in the cluster is shown", `(() => { const live = document.querySelector("details[open] .manifest").innerText; return live.includes("color: blue") && live.includes("resourceVersion:") && !live.includes("managedFields") })()`)
 	p.until("the field is named beside the manager that has changed it", `[...document.querySelectorAll("#managers tr")].some((one) => one.innerText.includes("kubectl-patch") && one.querySelector("details")?.textContent.includes(".data.color"))`)
-	// Penstock may see it later than the page was read.
+	// Penstock may detect the difference after the page was loaded.
 	p.until("it is seen to differ", `(() => { const text = document.querySelector("main").innerText; if (!/Comparing|Asking/.test(text) && !text.includes("Differs")) document.querySelector("#ask")?.click(); return text.includes("Differs It differs from the manifest, and is not repaired while the revision is paused.") })()`)
 	p.checks("object")
 	p.goTo("#/object/vault-1/ConfigMap/shop/nothing")

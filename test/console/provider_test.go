@@ -30,7 +30,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// The clients of the provider: kube-apiserver trusts the first, and not the second.
+// The clients of the provider. kube-apiserver trusts only the first client.
 const (
 	trustedClient = "penstock-console"
 	otherClient   = "another-application"
@@ -44,21 +44,21 @@ const (
 	providerSubject = "oidc:id2"
 )
 
-// provider is an OpenID Connect provider: the certified server of zitadel/oidc with its example's
-// users, over TLS.
+// provider is an OpenID Connect provider over TLS: the certified server of zitadel/oidc with its
+// example users.
 type provider struct {
 	*storage.Storage
 	server *httptest.Server
 	issuer string
 
 	mu sync.Mutex
-	// redirect is the address to which the provider sends clients back.
+	// redirect is the URL to which the provider sends clients back.
 	redirect string
-	// lifetime is that of ID tokens.
+	// lifetime is the lifetime of ID tokens.
 	lifetime time.Duration
-	// claims replace those of the next ID tokens, whose signature is wrong then.
+	// claims replace the claims of the next ID tokens. This invalidates their signatures.
 	claims map[string]any
-	// refuseRefresh ends sessions; renewed counts the tokens that were renewed, revoked those that were revoked.
+	// refuseRefresh ends sessions. renewed and revoked count the renewed and the revoked tokens.
 	refuseRefresh    bool
 	renewed, revoked int
 }
@@ -68,7 +68,7 @@ func newProvider(t *testing.T) *provider {
 	t.Helper()
 	p := &provider{lifetime: time.Hour}
 	p.server = httptest.NewUnstartedServer(nil)
-	// Browsers that do not trust the certificate are part of the test.
+	// The test causes TLS errors on purpose: their log is discarded.
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.StartTLS()
 	t.Cleanup(func() { p.server.CloseClientConnections(); p.server.Close() })
@@ -82,7 +82,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// trusted lets kube-apiserver trust the provider.
+// trusted returns an option with which kube-apiserver trusts the provider.
 func (p *provider) trusted(t *testing.T) cluster.Option {
 	t.Helper()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
@@ -99,7 +99,7 @@ func (p *provider) trusted(t *testing.T) cluster.Option {
 	return cluster.APIServerArgs("--authentication-config=" + path)
 }
 
-// serve answers as the provider, but for what a test has changed.
+// serve answers as the provider, with the changes of the test.
 func (p *provider) serve(routes http.Handler, w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	claims := maps.Clone(p.claims)
@@ -117,14 +117,14 @@ func (p *provider) serve(routes http.Handler, w http.ResponseWriter, r *http.Req
 	body := answer.Body.Bytes()
 	if tokens := (map[string]any{}); len(claims) > 0 && json.Unmarshal(body, &tokens) == nil && tokens["id_token"] != nil {
 		tokens["id_token"] = withClaims(tokens["id_token"].(string), claims)
-		body, _ = json.Marshal(tokens) // it was JSON before
+		body, _ = json.Marshal(tokens) // the body was JSON before
 	}
 	w.Header().Del("Content-Length")
 	w.WriteHeader(answer.Code)
 	_, _ = io.Copy(w, bytes.NewReader(body))
 }
 
-// withClaims is a token with other claims, and the signature that it had.
+// withClaims returns a token with changed claims and its old signature.
 func withClaims(token string, claims map[string]any) string {
 	parts, all := strings.Split(token, "."), map[string]any{}
 	raw, _ := base64.RawURLEncoding.DecodeString(parts[1])
@@ -151,7 +151,7 @@ func (p *provider) GetClientByClientID(ctx context.Context, id string) (op.Clien
 	return publicClient{Client: known, redirect: p.redirect, lifetime: p.lifetime}, nil
 }
 
-// TokenRequestByRefreshToken counts the tokens that are renewed, or refuses them.
+// TokenRequestByRefreshToken counts the renewed tokens, or refuses to renew them.
 func (p *provider) TokenRequestByRefreshToken(ctx context.Context, token string) (op.RefreshTokenRequest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,8 +180,8 @@ func (c publicClient) RedirectURIs() []string              { return []string{c.r
 func (c publicClient) PostLogoutRedirectURIs() []string    { return []string{c.redirect} }
 func (c publicClient) IDTokenLifetime() time.Duration      { return c.lifetime }
 
-// signIn: users sign in at the provider, come back to where they were, and are their token's user
-// in the cluster. Answers that do not belong to a sign-in of the tab are not used.
+// signIn: users sign in at the provider and return to the same screen. In the cluster they are the
+// user of their token. The page ignores answers that do not belong to a sign-in of the tab.
 func signIn(t *testing.T, i *installation, idp *provider) {
 	console, pod := withProvider(t, i, idp, trustedClient)
 	i.MustKubectl("create", "clusterrolebinding", "of-the-provider", "--clusterrole=cluster-admin", "--user="+providerSubject)
@@ -221,7 +221,7 @@ func signIn(t *testing.T, i *installation, idp *provider) {
 	}
 }
 
-// withProvider is a console in the cluster that is a client of the provider.
+// withProvider starts a console in the cluster as a client of the provider.
 func withProvider(t *testing.T, i *installation, idp *provider, client string) (*served, *behind) {
 	t.Helper()
 	way := cable.New(t, "")
@@ -233,8 +233,8 @@ func withProvider(t *testing.T, i *installation, idp *provider, client string) (
 	return console, pod
 }
 
-// strange is a tab whose browser accepts the certificates of the test, and which may send requests to
-// the provider.
+// strange returns a tab that accepts the certificates of the test and may send requests to the
+// provider.
 func strange(t *testing.T, i *installation, idp *provider, console *served) *page {
 	t.Helper()
 	p := blank(t, i.browser, console)
@@ -243,15 +243,15 @@ func strange(t *testing.T, i *installation, idp *provider, console *served) *pag
 	return p
 }
 
-// opens loads the console anew, at a place, as a link does. The page may change its address before it
-// is loaded, for which Navigate waits for ever.
+// opens loads the console again, at a place, like a link. It does not use Navigate, which hangs if
+// the page changes its address while loading.
 func (p *page) opens(place string) {
 	p.t.Helper()
 	p.run(chromedp.Navigate("about:blank"), chromedp.Evaluate("location.href = "+quoted(p.console.Address+place)+";0", nil))
 	p.until("the console is loaded", "location.origin === "+quoted(p.console.Origin)+" && document.querySelector('main h1')")
 }
 
-// signsIn goes to the provider and back.
+// signsIn signs in at the provider and returns to the console.
 func (p *page) signsIn() {
 	p.t.Helper()
 	p.sees("Sign in at")
@@ -263,8 +263,8 @@ func (p *page) signsIn() {
 	p.until("back at the console", "location.origin === "+quoted(p.console.Origin))
 }
 
-// strangeAnswers: links with an answer of the provider that this tab did not ask for change nothing,
-// and nothing of them stays in the address.
+// strangeAnswers: a link with an answer of the provider that this tab did not request changes
+// nothing. The page removes the answer from its address.
 func strangeAnswers(p *page) {
 	token := ""
 	p.run(chromedp.Evaluate(`sessionStorage.getItem("penstock.key")`, &token))
@@ -288,7 +288,7 @@ func strangeAnswers(p *page) {
 	p.opens("")
 	p.sees("as " + providerSubject)
 
-	// The same in a tab that has begun a sign-in: the answer names another issuer, or another state.
+	// The same in a tab that has begun a sign-in: the answer has another issuer or another state.
 	for name, tc := range map[string]struct{ query, says string }{
 		"another issuer":    {`"?code=stolen&state=" + state + "&iss=https://evil.test"`, "the answer is of https://evil.test"},
 		"another state":     {`"?code=stolen&state=x" + state`, "did not begin in this tab"},
@@ -304,8 +304,8 @@ func strangeAnswers(p *page) {
 	p.unsees("The sign-in has failed")
 }
 
-// renewed: the tab renews its token in time, and the user keeps on working. When the provider ends
-// the session, the user signs in again.
+// renewed: the tab renews its token in time, and the user can continue. When the provider ends the
+// session, the user signs in again.
 func renewed(p *page, idp *provider) {
 	idp.change(func() { idp.lifetime = 2 * time.Second })
 	p.opens("#/x/billing")
@@ -333,7 +333,7 @@ func renewed(p *page, idp *provider) {
 	p.until("the place stays", `location.hash === "#/profiles"`)
 }
 
-// wrongClaims: ID tokens that are not of this provider, this console or this sign-in are not used.
+// wrongClaims: the page rejects ID tokens of another provider, another console or another sign-in.
 func wrongClaims(p *page, idp *provider) {
 	defer idp.change(func() { idp.claims = nil })
 	for says, claims := range map[string]map[string]any{
@@ -347,7 +347,7 @@ func wrongClaims(p *page, idp *provider) {
 		p.sees("The sign-in has failed", says)
 		p.until("the tab has no token", `sessionStorage.getItem("penstock.key") === null`)
 	}
-	// kube-apiserver checks the signature, which the page does not.
+	// The page does not check the signature. kube-apiserver does.
 	idp.change(func() { idp.claims = map[string]any{"sub": "id1"} })
 	p.opens("")
 	p.signsIn()

@@ -15,14 +15,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxy is a way to a cluster on which credentials can end.
+// proxy forwards requests to a cluster. Its credentials can expire.
 type proxy struct {
 	server     *httptest.Server
 	kubeconfig string
 
 	mu      sync.Mutex
 	expired bool
-	// since counts requests since they have, and total all.
+	// since counts the requests since the credentials last expired or were renewed. total counts
+	// all requests.
 	since, total int
 }
 
@@ -68,7 +69,7 @@ func (p *proxy) refuses() bool {
 	return p.expired
 }
 
-// expire ends the credentials, and the watches with them.
+// expire expires the credentials and closes the connections with their watches.
 func (p *proxy) expire() {
 	p.set(true)
 	p.server.CloseClientConnections()
@@ -88,7 +89,7 @@ func (p *proxy) asked() int {
 	return p.since
 }
 
-// all are the requests that were ever made.
+// all returns the number of all requests.
 func (p *proxy) all() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

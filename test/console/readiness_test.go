@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// readiness: from an extension to what an upgrade of the cluster meets, by severity, and to the object
-// that it is about; the steps of the upgrade are read when somebody asks for them.
+// readiness: from an extension to the findings for a cluster upgrade, by severity, and to the
+// object of a finding. The page loads the steps of the upgrade when the user asks for them.
 func readiness(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "guarded", number: 1, version: "1.0.0", phases: []phase{{"all", []object{
 		configMap("shop", "guarded", "a", "b"),
@@ -29,7 +29,7 @@ func readiness(i *installation, p *page) {
 	p.until("it is not marked any more", `document.querySelector(".findings tr.stopped")`)
 	p.checks("acknowledged")
 
-	// A link has the version, and a wrong one is refused in words.
+	// A link can contain the version. The page rejects an invalid version with a message.
 	p.run(clear("#version"))
 	p.types("#version", "1.x")
 	p.click("#show")

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// times of opening something, in milliseconds.
+// times are durations in milliseconds.
 type times []float64
 
 func (t times) String() string {
@@ -27,7 +27,7 @@ func (t times) String() string {
 
 func (t times) median() float64 { return t[len(t)/2] }
 
-// within logs what was measured beside what it may be, and says when it is more.
+// within logs a measured value, and logs if it exceeds the budget.
 func within(t *testing.T, what string, measured, budget float64, said string) {
 	t.Helper()
 	t.Logf("%s: %s", what, said)
@@ -36,7 +36,7 @@ func within(t *testing.T, what string, measured, budget float64, said string) {
 	}
 }
 
-// opensCold opens the overview in tabs that have nothing of it.
+// opensCold opens the overview in new tabs without a cache.
 func opensCold(t *testing.T, browser context.Context, console *served) {
 	var first, usable times
 	for range 5 {
@@ -46,15 +46,15 @@ func opensCold(t *testing.T, browser context.Context, console *served) {
 		var took struct{ First, Usable float64 }
 		p.run(evaluate(`({First: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0, Usable: performance.now()})`, &took))
 		first, usable = append(first, took.First), append(usable, took.Usable)
-		// An open page keeps a connection, and a browser has six to one server.
+		// An open page keeps a connection. A browser allows six connections per server.
 		p.run(chromedp.Navigate("about:blank"))
 	}
 	within(t, "cold load, first paint", first.median(), 500, first.String()+" (budget 500)")
 	within(t, "cold load, usable", usable.median(), 1000, usable.String()+" (budget 1000)")
 }
 
-// reviewOf is a review of so many objects, each of which changes, one of them in a way that is
-// noted.
+// reviewOf measures the review of a revision that changes this number of objects. One change has a
+// note.
 func (i *installation) reviewOf(p *page, objects int, budget float64) {
 	i.t.Helper()
 	name := fmt.Sprintf("review-%d", objects)
@@ -83,7 +83,7 @@ func (i *installation) reviewOf(p *page, objects int, budget float64) {
 	within(i.t, fmt.Sprintf("review of %d objects, heap of the tab", objects), heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
 }
 
-// objectsOf gives an extension a number of objects, one of which has a number of Pods.
+// objectsOf measures an extension with this number of objects. One object has this number of Pods.
 func (i *installation) objectsOf(p *page, objects, pods int) {
 	i.t.Helper()
 	large := deployment("many", "large", "registry.example.com/large:1", "")
@@ -109,7 +109,7 @@ func (i *installation) objectsOf(p *page, objects, pods int) {
 	within(i.t, what+", heap of the tab", heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
 }
 
-// holds is the heap of the tab in MB after a collection, and the nodes that it keeps.
+// holds returns the tab's heap in MB after garbage collection, and its number of DOM nodes.
 func (p *page) holds() (heap float64, nodes int64) {
 	p.t.Helper()
 	bytes := 0.0
@@ -124,9 +124,8 @@ func (p *page) holds() (heap float64, nodes int64) {
 // samples is the number of memory readings while a page is open.
 const samples = 10
 
-// keptOpen is an hour of a working day, or two minutes of it without FULL=1: rows change twice a
-// second, and somebody goes from screen to screen. The memory of the page and the process stays
-// as it is.
+// keptOpen keeps a page open for an hour with FULL=1, otherwise for two minutes. Rows change twice
+// a second, and a user switches screens. The memory of the page and of the process does not grow.
 func (i *installation) keptOpen(p *page, pid int) {
 	i.t.Helper()
 	whole := 2 * time.Minute

@@ -29,15 +29,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// manyExtensions is the number of extensions of TestScale, each with manyRevisions.
+// manyExtensions is the number of extensions of TestScale. Each has manyRevisions revisions.
 const (
 	manyExtensions = 1000
 	manyRevisions  = 5
 )
 
 // TestScale measures the overview of 1,000 extensions with 5,000 revisions. First a fake cluster
-// answers at once, which measures only the console and the browser. Then Penstock serves revisions
-// that it has created. make bench SUITE=console runs it.
+// answers at once, to measure only the console and the browser. Then Penstock serves revisions that
+// it has created. make bench SUITE=console runs it.
 func TestScale(t *testing.T) {
 	if os.Getenv("BENCH") != "console" {
 		t.Skip("make bench SUITE=console runs it")
@@ -59,7 +59,7 @@ func TestScale(t *testing.T) {
 		p := tab(t, i.browser, console)
 		p.sees(fmt.Sprintf("All %d", manyExtensions))
 		before = counted.all()
-		p.run(chromedp.Sleep(20 * time.Second)) // what is measured is rest
+		p.run(chromedp.Sleep(20 * time.Second)) // measure an idle page
 		t.Logf("20 s of rest with an open page: %d requests to the host (budget 0)", counted.all()-before)
 		i.opens(p, "#/timeline", "#happened tbody tr:nth-child(300)")
 		i.opens(p, "#/ready", "#verdict")
@@ -100,7 +100,7 @@ func measured(t *testing.T, browser context.Context, console *served) {
 	within(t, "heap of the tab, after a collection", heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
 }
 
-// snapshot reads what the overview gets first, and says how large that is.
+// snapshot measures the size of the overview's first data.
 func snapshot(t *testing.T, console *served) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, console.Origin+"/api/watch/overview", nil)
@@ -138,7 +138,7 @@ func snapshot(t *testing.T, console *served) {
 	within(t, "the snapshot", float64(wire.bytes), 60_000, fmt.Sprintf("%d bytes, of %d (budget 60000), in %s", wire.bytes, size, time.Since(began).Round(time.Millisecond)))
 }
 
-// counted counts what is read.
+// counted counts the bytes read.
 type counted struct {
 	from  io.Reader
 	bytes int
@@ -150,7 +150,7 @@ func (c *counted) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// asProcess runs the console as the program that people have.
+// asProcess runs the console as the released program does.
 func asProcess(t *testing.T, kubeconfig string) (*served, int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubectl-penstock")
@@ -171,7 +171,7 @@ func asProcess(t *testing.T, kubeconfig string) (*served, int) {
 	return nil, 0
 }
 
-// resident is a size of a process in MB, as the kernel counts it.
+// resident returns a memory size of a process from /proc, in MB.
 func resident(t *testing.T, pid int, field string) float64 {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -191,8 +191,8 @@ func resident(t *testing.T, pid int, field string) float64 {
 	return 0
 }
 
-// manyRevisions creates them: of each extension those before the newest are archived, and of the
-// newest one in twenty is rolled out, while the others wait.
+// manyRevisions creates the revisions. All but the newest revision of each extension are archived.
+// One in twenty of the newest is active, and the rest are paused.
 func (i *installation) manyRevisions() {
 	i.t.Helper()
 	i.create(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "many"}})
@@ -217,7 +217,7 @@ func (i *installation) manyRevisions() {
 	i.t.Logf("%d revisions created in %s", manyExtensions*manyRevisions, time.Since(began).Round(time.Second))
 }
 
-// revisionsOf asks as fast as the cluster answers.
+// revisionsOf returns a client without a rate limit.
 func (i *installation) revisionsOf() dynamic.ResourceInterface {
 	i.t.Helper()
 	config := i.Config()
@@ -229,7 +229,7 @@ func (i *installation) revisionsOf() dynamic.ResourceInterface {
 	return client.Resource(schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"})
 }
 
-// atATime does something so many times, by 8 workers.
+// atATime calls do this many times, from 8 workers.
 func (i *installation) atATime(times int, do func(n int) error) {
 	i.t.Helper()
 	failed := make(chan error, times)
@@ -245,7 +245,7 @@ func (i *installation) atATime(times int, do func(n int) error) {
 	}
 }
 
-// opens measures how long a screen over all extensions takes until it has what is looked for.
+// opens measures the time until a screen over all extensions shows an element.
 func (i *installation) opens(p *page, place, there string) {
 	i.t.Helper()
 	var runs times
@@ -257,12 +257,12 @@ func (i *installation) opens(p *page, place, there string) {
 			const look = () => document.querySelector(%s) ? done(performance.now() - began) : requestAnimationFrame(look); look() })`, quoted(place), quoted(there)), &took))
 		runs = append(runs, took)
 	}
-	said := fmt.Sprintf("%s (budget 1000)", runs) // sorts them
+	said := fmt.Sprintf("%s (budget 1000)", runs) // formatting sorts the runs
 	within(i.t, place, runs.median(), 1000, said)
 }
 
-// rowsThatChange changes rows as fast as the cluster takes it, and looks how long the page is
-// held up by that.
+// rowsThatChange changes rows as fast as the cluster accepts changes, and measures how long the
+// page blocks.
 func (i *installation) rowsThatChange(p *page) {
 	i.t.Helper()
 	revisions := i.revisionsOf()
@@ -285,7 +285,7 @@ func evaluate(script string, into any) chromedp.Action {
 	return chromedp.Evaluate(script, into, func(params *runtime.EvaluateParams) *runtime.EvaluateParams { return params.WithAwaitPromise(true) })
 }
 
-// manyRows is a cluster with many extensions, in which nothing happens.
+// manyRows is a cluster with many extensions and no changes.
 func manyRows(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339)

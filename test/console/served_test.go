@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// served is a console that somebody has opened.
+// served is an open console.
 type served = plugin.Console
 
 // serve opens a console until the test ends.
@@ -19,7 +19,7 @@ func serve(t *testing.T, kubeconfig, line string) *served {
 // asTyped is the command that opens a console.
 const asTyped = `kubectl penstock console`
 
-// object is one of the cluster.
+// object is a Kubernetes object.
 type object = map[string]any
 
 func configMap(namespace, name string, data ...string) object {
@@ -40,13 +40,13 @@ func deployment(namespace, name, image, zone string) object {
 		"replicas": 1, "selector": object{"matchLabels": labels}, "template": object{"metadata": object{"labels": labels}, "spec": pod}}}
 }
 
-// phase is one of a revision.
+// phase is a phase of a revision.
 type phase struct {
 	name    string
 	objects []object
 }
 
-// revision is one to be created.
+// revision describes a revision to create.
 type revision struct {
 	extension, version, cause, state string
 	number                           int

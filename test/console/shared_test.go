@@ -19,16 +19,16 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// behind is the console that many users share, as its Pod runs it: without credentials, for a host
-// that browsers open.
+// behind is the shared console as its Pod runs it: without credentials of its own, for a public
+// host name.
 type behind struct {
-	// address is the listen address. trusted has its certificate, which is for localhost.
+	// address is the listen address. trusted contains its certificate, which is for localhost.
 	address string
 	trusted *x509.CertPool
 	process *penstock.Server
 }
 
-// inCluster starts it, on a port that it chooses, with more flags.
+// inCluster starts the shared console on a free port, with additional flags.
 func inCluster(t *testing.T, i *installation, host string, flags ...string) *behind {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,12 +62,12 @@ func inCluster(t *testing.T, i *installation, host string, flags ...string) *beh
 	return &behind{address: address, trusted: trusted, process: process}
 }
 
-// opened returns the address that browsers open.
+// opened returns the console at the address that browsers open.
 func opened(t *testing.T, host string, console *behind) *served {
 	return &served{Address: "https://" + host + "/", Origin: "https://" + host, Stop: func() { console.process.Kill(t) }}
 }
 
-// port is that of an address.
+// port returns the port of an address.
 func port(t *testing.T, address string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
@@ -77,11 +77,11 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// shared: at the door in the cluster nobody is anybody without a token, each is who their token
-// says, with their rights and no others, and a link brings no token.
+// shared: the console in the cluster requires a token. Each user has exactly the rights of their
+// token, and a link cannot bring a token.
 func shared(t *testing.T, i *installation) {
-	// The host has a port in it, which is known before the console has one: as of an ingress that
-	// lets TLS through.
+	// The public host includes a port, which must be known before the console listens. An ingress
+	// that passes TLS through works in the same way.
 	way := cable.New(t, "")
 	host := "localhost:" + port(t, way.Address())
 	pod := inCluster(t, i, host)
@@ -127,7 +127,7 @@ items:
 	i.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Active", poll.TimeoutFlag, "cer/vault-1")
 	p.until("the token is nowhere in the page", `!document.documentElement.outerHTML.includes("eyJ")`)
 
-	// Of two tabs, one is not signed in by the other.
+	// A sign-in in the first tab does not sign in the second tab.
 	second := blank(t, i.browser, console)
 	second.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate(console.Address))
 	second.sees("Sign in")

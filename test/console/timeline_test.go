@@ -9,15 +9,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// timeline: the events of all extensions and plans, and of one, filtered by reason and by user; a
-// link opens exactly that, and nobody sees more than they may read.
+// timeline: the events of all extensions and plans, and of one extension, filtered by reason and by
+// user. A link opens the same view. Users see only events that they may read.
 func timeline(i *installation, p, carl *page) {
 	i.MustKubectl("patch", "configmap", "billing", "-n", "shop", "--field-manager=mallory", "--type=merge", "-p", `{"data":{"a":"of mallory"}}`)
 	poll.Eventually(i.t, "the repair to be in history", func() (bool, string) {
 		now := i.MustKubectl("get", "revisionhistory", "billing", "-o", "jsonpath={.repairs}")
 		return strings.Contains(now, "mallory"), now
 	})
-	// A week later, the cluster has forgotten its events.
+	// A week later, kube-apiserver has deleted the events.
 	i.MustKubectl("delete", "events", "-n", "default", "--all")
 	for n, text := range hostile() {
 		i.create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "hostile-" + string(rune('a'+n)), "namespace": "default"}, "type": "Warning", "reason": "Forged" + text[:1], "message": text,
@@ -29,7 +29,7 @@ func timeline(i *installation, p, carl *page) {
 	p.until("the newest is first", `(() => { const times = [...document.querySelectorAll("#happened time")].map((one) => one.dateTime); return times.length > 10 && times.join() === times.toSorted().reverse().join() })()`)
 	p.checks("timeline")
 
-	// The filters are in the address, and go with it.
+	// The address contains the filters.
 	choose(p, "#what", "Repaired")
 	p.until("only repairs", `document.querySelectorAll("#happened tbody tr").length > 0 && [...document.querySelectorAll("#happened tbody tr")].every((one) => one.innerText.includes("Repaired"))`)
 	choose(p, "#who", "mallory")
@@ -54,7 +54,7 @@ func timeline(i *installation, p, carl *page) {
 	carl.sees("Some is not shown", `cannot list resource "events"`, `cannot list resource "configurationplans"`, "Went back", "mallory")
 }
 
-// search: from the keyboard to an object, and back to what was found.
+// search: from the keyboard to an object, and back to the results.
 func search(i *installation, p, carl *page) {
 	p.sees("Extensions")
 	p.presses("s")
@@ -90,8 +90,8 @@ func search(i *installation, p, carl *page) {
 	carl.sees("Not all is searched", `cannot list resource "catalogpackages"`, "billing-1")
 }
 
-// stuck: a stuck extension leads to the review that its advice names, which nothing does by itself,
-// and is in sight in the picture.
+// stuck: a stuck extension links to the review that its advice names. Opening the review changes
+// nothing. The tree shows the stuck objects.
 func stuck(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "pump", number: 1, version: "1.0.0", phases: []phase{{"all", []object{configMap("shop", "pump", "a", "b")}}}})
 	i.roll("", revision{extension: "pump", number: 2, version: "1.1.0", phases: []phase{
