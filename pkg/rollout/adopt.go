@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// adopt makes an object of somebody else ours: one guarded patch takes over the
-// fields of the manager that kept it, and one apply makes it as the manifest says, which
-// removes what only they had set.
+// adopt takes over an existing object. One guarded patch moves the fields of the former manager to
+// the chain's manager. Then one apply writes the manifest, which removes the fields that only the
+// former manager had set.
 //
-// A crash in between leaves the object as it was, with our field manager beside
-// its fields, and the next pass goes on with the apply.
+// After a crash between the two writes, the object has its old content, and the chain's manager
+// owns the fields. The next pass continues with the apply.
 func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	if seen.Managed == nil {
 		live, err := o.readLive(ctx, o.step.Ref)
@@ -60,7 +60,7 @@ func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	} else {
 		before = managedfields.Without(before, o.who.Manager)
 	}
-	// Nothing is taken from an autoscaler, not even for a moment.
+	// The apply must not take fields from an autoscaler, not even for a moment.
 	left, yielded, err := o.leftOf(ctx, seen, wanted)
 	if err != nil {
 		return objectResult{seen: seen, err: err}
@@ -78,8 +78,9 @@ func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// unproven returns the reason why an object does not count as brought back by a restore, or "".
-// Another store's key made its recorded digest, so its live content is compared.
+// unproven returns the reason why an object does not count as restored from a backup, or "". The
+// digest that the object records may be keyed by another store, so unproven compares the live
+// content.
 func (o *object) unproven(ctx context.Context, seen Seen, wanted map[string]any) (string, error) {
 	memo := o.memo
 	if memo != nil && !memo.Intent() || !o.who.restored(o.step, seen.Observation, memo) || seen.Applied == o.step.Digest {
@@ -87,7 +88,7 @@ func (o *object) unproven(ctx context.Context, seen Seen, wanted map[string]any)
 	}
 	_, owner := o.who.Owns(seen.Observation, memo)
 	if decision := decideForeign(o.step, seen.Observation, memo, owner); decision.Action == Adopt {
-		return "", nil // whatever is in it
+		return "", nil // the policy allows adoption of any content
 	} else if live, err := o.engine.Reader.Read(ctx, o.step.Ref); err != nil {
 		return "", err
 	} else if !managedfields.Contains(withoutMetadata(wanted), live.Object) {
@@ -102,7 +103,8 @@ func withoutMetadata(object map[string]any) map[string]any {
 	return content
 }
 
-// keptFrom is the result for an object that is protected, or of which that is not known.
+// keptFrom returns the result for an object that its namespace protects, or whose protection is
+// unknown (err).
 func (o *object) keptFrom(seen Seen, refusal string, err error) objectResult {
 	if err != nil {
 		return objectResult{seen: seen, err: err}
@@ -112,15 +114,15 @@ func (o *object) keptFrom(seen Seen, refusal string, err error) objectResult {
 	return result
 }
 
-// adopted is true for an object that existed before and that nobody had installed, by the
-// record or, after a crash, by the intent.
+// adopted reports whether the object existed before the chain and was not part of an installed
+// extension. The inventory entry has this fact; after a crash, the intent has it.
 func (o *object) adopted(uid types.UID) bool {
 	memo := o.memo
 	return memo != nil && memo.Adopted && (memo.Intent() || memo.UID == uid)
 }
 
-// adoptWithAll gives back what was taken over, because the server refuses to have
-// it removed, and makes the object ours with all that is in it.
+// adoptWithAll adopts an object whose extra fields the server refuses to remove: it restores the
+// former managedFields, and applies the manifest without removing any field.
 func (o *object) adoptWithAll(ctx context.Context, seen Seen, before []metav1.ManagedFieldsEntry, yielded []string, why error) objectResult {
 	live, err := o.engine.Writer.Reassign(ctx, o.step.Ref, preconditionOf(seen), before)
 	if err != nil {
@@ -133,9 +135,8 @@ func (o *object) adoptWithAll(ctx context.Context, seen Seen, before []metav1.Ma
 	return o.apply(ctx, seen, onto(seen), yielded, event)
 }
 
-// update makes our object as the manifest says. When somebody has changed it since
-// we looked last, that is looked at before: it may be an autoscaler, whose fields a
-// new manifest must not take.
+// update applies the manifest to an object of the chain. If another writer changed the object,
+// update reads it first: an autoscaler may own fields that the manifest must not take.
 func (o *object) update(ctx context.Context, seen Seen) objectResult {
 	written, applied := o.formerly(ctx, seen)
 	if (written != nil || o.changed(seen)) && seen.Managed == nil {
@@ -171,9 +172,9 @@ func (o *object) update(ctx context.Context, seen Seen) objectResult {
 	return o.apply(ctx, seen, onto(seen), yielded, events...)
 }
 
-// formerly returns the manifest of our object that was applied last, as it was written and as it
-// would be applied now, where the two differ and another manifest follows: an earlier Penstock
-// may have applied it as it was written (see managedfields.Reform).
+// formerly returns the last applied manifest of the object, as written and as Penstock would apply
+// it now, if the two differ and the desired manifest is a different one. An earlier Penstock may
+// have applied it as written (see managedfields.Reform).
 func (o *object) formerly(ctx context.Context, seen Seen) (written, applied map[string]any) {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID || memo.Digest == "" || memo.Digest == o.step.Digest {
@@ -182,8 +183,8 @@ func (o *object) formerly(ctx context.Context, seen Seen) (written, applied map[
 	return o.manifests.otherwise(ctx, o.recorded())
 }
 
-// leftIn returns the fields of a manifest that are left to others, and tells of those that had
-// been ours before. It reads the object where only its values tell.
+// leftIn returns the fields of the manifest that are left to other managers, and events for the
+// fields that the chain owned before. It reads the object only if the decision needs live values.
 func (o *object) leftIn(ctx context.Context, seen Seen) ([]string, []Event, error) {
 	recorded := o.yielded()
 	if seen.Managed == nil && !managedfields.OnlyGrows(o.step.ID) {
@@ -197,14 +198,14 @@ func (o *object) leftIn(ctx context.Context, seen Seen) ([]string, []Event, erro
 	return all, o.yieldedNow(left), err
 }
 
-// leftOf is leftIn for an object whose managedFields were seen, or that only grows.
+// leftOf is leftIn for an object whose managedFields are known, or that only grows.
 func (o *object) leftOf(ctx context.Context, seen Seen, wanted map[string]any) (managedfields.Yields, []string, error) {
 	recorded := o.yielded()
 	if !managedfields.OnlyGrows(o.step.ID) && !managedfields.MayBeScaledToZero(wanted, seen.Managed, o.who.Manager) {
 		left := managedfields.Yielding(wanted, seen.Managed, o.who.Manager, o.step.Policy.Yield)
 		return left, left.And(managedfields.StillYielded(recorded, seen.Managed, o.who.Manager)), nil
 	}
-	// When it has changed in between, the write onto what was seen is refused.
+	// If the object has changed since it was seen, the server refuses the write.
 	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if err != nil {
 		return nil, nil, err
@@ -213,9 +214,9 @@ func (o *object) leftOf(ctx context.Context, seen Seen, wanted map[string]any) (
 	return left, all, nil
 }
 
-// changed is true for our object when our entry is another than we recorded, or when
-// nothing of it is recorded: a crash, or a store that was lost, kept us from it, and
-// nobody can tell what happened to the object since it was written.
+// changed reports whether the chain's entry in managedFields differs from the recorded entry, or no
+// entry is recorded. After a crash or the loss of the store, later changes of the object are
+// unknown.
 func (o *object) changed(seen Seen) bool {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID {
@@ -225,9 +226,8 @@ func (o *object) changed(seen Seen) bool {
 	return entry.Digest != memo.ManagedEntry
 }
 
-// wiped is true for our object when nobody knows any more which fields of it are
-// ours, and its manifest has become another one since: what the new one has not
-// would stay for ever.
+// wiped reports whether the object has lost the chain's entry in managedFields while its manifest
+// changed. Without that entry, an apply would never remove the fields that the new manifest omits.
 func (o *object) wiped(seen Seen) bool {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID || memo.ManagedEntry == "" || memo.Digest == o.step.Digest {
@@ -237,14 +237,14 @@ func (o *object) wiped(seen Seen) bool {
 	return !found
 }
 
-// restore applies the earlier manifest, so that the engine owns its fields again, except
-// fields that are left to others. It does nothing when the earlier manifest, or the version
-// in which it is written, is gone.
+// restore applies the earlier manifest, except fields that are left to other managers, so that the
+// engine owns its fields again. It does nothing if the earlier manifest or its API version does not
+// exist any more.
 func (o *object) restore(ctx context.Context, seen Seen) (Seen, []Event, error) {
 	memo := o.memo
 	before := o.step
 	before.Ref = manifest.Ref{ID: o.step.ID, Version: memo.Version, Digest: memo.Digest}
-	// Without the manifest, or its kind, nothing can be restored. Of another error nothing follows.
+	// Without the manifest or its kind, nothing can be restored. Other errors are returned.
 	var gone *bodyError
 	isGone := func(err error) bool { return errors.As(err, &gone) || meta.IsNoMatchError(err) }
 	wanted, err := o.manifests.Decoded(ctx, before.Ref)
@@ -272,8 +272,8 @@ func (o *object) restore(ctx context.Context, seen Seen) (Seen, []Event, error) 
 	return o.asSeen(live), events, nil
 }
 
-// write applies a body, and makes sure that what is ours is nobody's from before
-// managedFields were wiped.
+// write applies a body. If managedFields had been wiped, the server also assigns the chain's fields
+// to BeforeFirstApply; write removes them from that entry (see managedfields.Disown).
 func (o *object) write(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	live, events, err := o.send(ctx, ref, body, options)
 	if err != nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// advance reaches the stages of the newest layer that is not paused, one after the
-// other, while all that was reached is complete, or, where an early stage comes next,
-// applied. Older layers hold what they have: that one is about to supersede them.
-// Paused ones hold what they have, too; that somebody prepares the next revision does
-// not stop this one's rollout.
+// advance reaches the stages of the newest unpaused layer, one after the other. A stage is reached
+// when all earlier stages are complete. An early stage needs only applied stages before it in its
+// phase. Older layers do not advance, because the newest unpaused layer supersedes them. A paused
+// layer does not advance either, and does not stop the layer below it.
 //
-// It returns why the phase that comes next could not be started, by object.
+// It returns the objects that prevent the next phase from starting.
 func (p *pass) advance(ctx context.Context) (refusals, error) {
 	li := p.leading()
 	if li < 0 || p.Freeze != nil {
@@ -25,7 +24,7 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 	if refused, err := p.conform(ctx, li); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	var closed *stage.Stage // the first whose gates are
+	var closed *stage.Stage // the first stage whose gates are closed
 	for si := range layer.Stages {
 		at, stg := place{li, si}, &layer.Stages[si]
 		if !p.isReached(at) {
@@ -54,15 +53,15 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 	return nil, nil
 }
 
-// refusals are the failures of objects that keep their phase from being started.
+// refusals are the failures of the objects that prevent their phase from starting.
 type refusals map[manifest.ID]Failure
 
-// leading is the index of the layer that advances, -1 for none.
+// leading returns the index of the layer that advances, or -1.
 func (p *pass) leading() int {
 	return slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
 }
 
-// reach begins a stage and holds it, unless something refuses that.
+// reach starts a stage and reconciles it, unless preflight refuses an object.
 func (p *pass) reach(ctx context.Context, at place) (stageResult, error) {
 	if refused, err := p.preflight(ctx, at); err != nil || len(refused) > 0 {
 		return stageResult{refused: refused}, err
@@ -73,13 +72,13 @@ func (p *pass) reach(ctx context.Context, at place) (stageResult, error) {
 	return p.reconcileReachedStage(ctx, at)
 }
 
-// complete is true when all objects of a stage that belong to its layer are
-// applied and all its gates are open.
+// complete reports whether all objects of a stage that belong to its layer are applied, and all its
+// gates are open.
 func (p *pass) complete(ctx context.Context, at place) bool {
 	return p.applied(at) && p.open(ctx, at)
 }
 
-// applied is true when all objects of a stage that belong to its layer are.
+// applied reports whether all objects of a stage that belong to its layer are applied.
 func (p *pass) applied(at place) bool {
 	for _, step := range p.stage(at).Steps {
 		if p.places[step.ID] == at && !p.outcomes[step.ID].applied {
@@ -89,7 +88,6 @@ func (p *pass) applied(at place) bool {
 	return true
 }
 
-// open is true when all gates of a stage are.
 func (p *pass) open(ctx context.Context, at place) bool {
 	for _, gate := range p.stage(at).Gates {
 		if p.places[gate.ID] != at {

@@ -19,8 +19,7 @@ func backoff(count int) time.Duration {
 	return wait
 }
 
-// backedOff returns the last failure again while it is too early for another try of
-// the same write.
+// backedOff returns the last failure again until the next try of the same write is due.
 func (o *object) backedOff(seen Seen) (objectResult, bool) {
 	now := o.engine.Clock.Now()
 	if now.Before(o.late.until) {
@@ -36,8 +35,9 @@ func (o *object) backedOff(seen Seen) (objectResult, bool) {
 	return objectResult{outcome: outcome{failure: &last.failure}, seen: seen, backedOff: true}, true
 }
 
-// attempt tells apart what a manifest may be written onto, and, of a shared object, in
-// which state it may. How far the watch of an absent object has come means nothing.
+// attempt identifies the state that a manifest is written onto: the live version and, for a shared
+// object, the policy. The resource version of an absent object is ignored: it only says how current
+// the watch is.
 func (o *object) attempt(seen Seen) attempt {
 	what := attempt{presence: seen.Presence}
 	if o.step.Policy.Own == stage.Shared {

@@ -32,8 +32,8 @@ type Manifests struct {
 	Chain string
 }
 
-// Without returns the manifest of a step with our marks and without fields that are left to others
-// (see Entry.Yielded). Create-only objects have no marks, because they are not ours.
+// Without returns the manifest of a step with the chain's marks and without yielded fields (see
+// Entry.Yielded). Create-only objects get no marks, because they do not belong to the chain.
 func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []string) ([]byte, error) {
 	if step.Policy.CreateOnly {
 		return m.applied(ctx, step.Ref)
@@ -53,7 +53,7 @@ func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []strin
 	return body, nil
 }
 
-// applied is the manifest in the form in which it is applied, without our marks.
+// applied returns the manifest in the form in which it is applied, without marks.
 func (m Manifests) applied(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	raw, err := m.Bodies.Body(ctx, ref)
 	if err != nil {
@@ -62,8 +62,9 @@ func (m Manifests) applied(ctx context.Context, ref manifest.Ref) ([]byte, error
 	return m.form(ctx, ref, raw)
 }
 
-// form brings a manifest into the form in which it is applied. Status of a kind with the subresource is
-// left out: the API server ignores it. A kind that is not served yet cannot be applied either.
+// form converts a manifest into the form in which it is applied. It omits the status of a kind with
+// the status subresource, because the API server ignores it. It fails for a kind that is not served
+// yet.
 func (m Manifests) form(ctx context.Context, ref manifest.Ref, raw []byte) ([]byte, error) {
 	form, err := manifest.Applied(ref.ID, raw)
 	if err != nil {
@@ -86,7 +87,7 @@ func (m Manifests) form(ctx context.Context, ref manifest.Ref, raw []byte) ([]by
 	return form, nil
 }
 
-// marked is the manifest with our marks.
+// marked returns the manifest with the chain's marks.
 func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	raw, err := m.applied(ctx, ref)
 	if err != nil {
@@ -103,7 +104,7 @@ func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error)
 	return marked, nil
 }
 
-// Decoded returns the manifest with our marks as a tree.
+// Decoded returns the manifest with the chain's marks, decoded.
 func (m Manifests) Decoded(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
 	body, err := m.marked(ctx, ref)
 	if err != nil {
@@ -114,14 +115,14 @@ func (m Manifests) Decoded(ctx context.Context, ref manifest.Ref) (map[string]an
 
 func decode(ref manifest.Ref, body []byte) (map[string]any, error) {
 	var object map[string]any
-	if err := utiljson.Unmarshal(body, &object); err != nil { // which keeps whole numbers whole
+	if err := utiljson.Unmarshal(body, &object); err != nil { // keeps integers as integers
 		return nil, &bodyError{ref, err}
 	}
 	return object, nil
 }
 
-// otherwise returns a manifest as it was written and as it is applied, where the two differ; nil
-// where they do not, or where the manifest is not there any more.
+// otherwise returns a manifest as written and as applied if the two differ. It returns nil if they
+// are equal, or the manifest does not exist any more.
 func (m Manifests) otherwise(ctx context.Context, ref manifest.Ref) (written, applied map[string]any) {
 	raw, err := m.Bodies.Body(ctx, ref)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 // Budget bounds the loss of objects that no user has asked for: a revision may lack many objects by
 // mistake.
 type Budget struct {
-	// Explicit holds the numbers of revisions that are being deleted. A user who deletes
-	// them wants their objects gone, so these do not count.
+	// Explicit holds the numbers of revisions that a user is deleting. Deletions of their objects
+	// do not count.
 	Explicit map[int64]bool
 	// Acknowledged holds the users' answers to Report.Acknowledge.
 	Acknowledged map[string]bool
-	// Listed returns the objects of a revision that is no layer, and whether they are known. With a
-	// nil Listed nothing counts as replaced.
+	// Listed returns the objects of a revision that is not a layer, and whether they are known.
+	// With a nil Listed, no object counts as replaced.
 	Listed func(revision int64) ([]manifest.ID, bool)
 	// Undone reports whether only a failed upgrade had added an object: a revision that never
 	// succeeded gave it its content, an earlier revision succeeded, and no revision with the object
 	// succeeded. The deletion of such an object does not count, unless it contains other objects or
-	// data. Nil means that no object is undone.
+	// data. If Undone is nil, no object is undone.
 	Undone func(id manifest.ID, revision int64) bool
-	// Reviewed is true for an object of a revision if a user named its deletion before resuming a
-	// later revision. Nil is for none.
+	// Reviewed reports whether a user named the deletion of an object before resuming a later
+	// revision. If Reviewed is nil, no deletion is reviewed.
 	Reviewed func(id manifest.ID, revision int64) bool
 }
 
 // Deletion is one charge of the budget.
 type Deletion struct {
 	At time.Time
-	// Objects is the number of lost objects: deletions without a new object of the same kind in
-	// their place.
+	// Objects is the number of lost objects: deleted objects that no new object of the same kind
+	// replaces.
 	Objects int
 }
 
@@ -80,20 +80,21 @@ func (p *pass) chargeBudget(ctx context.Context, objects []*object) ([]*object, 
 	}
 	p.charge(recent)
 	p.doom(slices.DeleteFunc(charged, func(o *object) bool {
-		return empty[o.step.ID] && !isAsked(o) // it is judged again until it is gone
+		return empty[o.step.ID] && !isAsked(o) // it is judged again until it is deleted
 	}))
 	return objects, asked, p.save(ctx)
 }
 
-// acknowledge tells that somebody has answered for objects.
+// acknowledge reports an event: a user acknowledged the deletion of objects.
 func (p *pass) acknowledge(first *object, what, token string) {
 	event := first.event("Acknowledged", "the deletion of %s was acknowledged as %s", what, token)
 	event.Warning = true
 	p.events = append(p.events, event)
 }
 
-// emptyDefinitions are the definitions among objects that would be asked for, and that have no instance at
-// all. Each is looked at before it is deleted; that one has instances is believed for a while.
+// emptyDefinitions returns the CustomResourceDefinitions among objects whose deletion would need an
+// acknowledgement and that have no instances. An empty definition is checked again before its
+// deletion. The finding that instances exist is cached for a while.
 func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[manifest.ID]bool, error) {
 	empty := map[manifest.ID]bool{}
 	now := p.engine.Clock.Now()
@@ -121,8 +122,9 @@ func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[man
 	return empty, nil
 }
 
-// isFree is true for an object whose deletion does not count: it may go already, nobody
-// knows whether it exists, somebody asked for its deletion, or it is left.
+// isFree reports whether the deletion of an object does not count against the budget. Examples: the
+// deletion was charged before, it is unknown whether the object exists, a user deletes the
+// revision, or the object is released instead.
 func (o *object) isFree(empty map[manifest.ID]bool) bool {
 	id := o.step.ID
 	return o.memo.Doomed || o.memo.Intent() || o.Budget.Explicit[o.revision] || o.Orphan[o.revision] || o.leaves() ||
@@ -131,7 +133,7 @@ func (o *object) isFree(empty map[manifest.ID]bool) bool {
 		o.Budget.Reviewed != nil && o.Budget.Reviewed(id, o.revision)
 }
 
-// judge puts the rule to objects that are to go.
+// judge applies the budget's rule to objects that are to be deleted.
 func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) budget.Decision {
 	g := budget.Pending{Objects: make(map[manifest.ID]int64, len(charged)), Emptied: true, Listed: p.Budget.Listed, Spent: spent, Empty: empty}
 	for _, o := range charged {
@@ -149,7 +151,7 @@ func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) b
 	return g.Judge()
 }
 
-// ask reports objects that somebody has to answer for.
+// ask reports the objects whose deletion a user must acknowledge.
 func ask(asking []*object, judged budget.Decision, spent int, token string) leaving {
 	asked := leaving{acknowledge: token}
 	for _, o := range asking {
@@ -170,15 +172,16 @@ func ask(asking []*object, judged budget.Decision, spent int, token string) leav
 	return asked
 }
 
-// question reports an object that goes when somebody acknowledges its token.
+// question returns the failure of an object whose deletion waits for the acknowledgement of a
+// token.
 func (o *object) question(reason, why, token string) Failure {
 	failure := o.leave(reason, true, fmt.Sprintf("%s: acknowledge it as %s", why, token))
 	failure.Acknowledge = token
 	return failure
 }
 
-// tokenOf names a set of objects by their uids and revisions: what a later revision wanted again is asked
-// for anew.
+// tokenOf returns a token for a set of objects, from their uids and revisions. If a later revision
+// lists an object again and then drops it, its deletion needs a new acknowledgement.
 func tokenOf(objects []*object) string {
 	ids, marks := make([]manifest.ID, len(objects)), make(map[manifest.ID]string, len(objects))
 	for i, o := range objects {
@@ -187,7 +190,7 @@ func tokenOf(objects []*object) string {
 	return budget.Token(ids, func(id manifest.ID) string { return marks[id] })
 }
 
-// recent are the deletions that still count, oldest first, and their sum.
+// recent returns the deletions that still count, oldest first, and the sum of their objects.
 func (i Inventory) recent(now time.Time) ([]Deletion, int) {
 	var recent []Deletion
 	spent := 0

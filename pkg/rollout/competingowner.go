@@ -8,26 +8,26 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// CompetingOwner is another program that may roll out the objects of a chain. It records that
-// before it writes the first object, as Helm does with the Secret of a release. So no watch is
-// needed: a check before the first write of a pass is never too late.
+// CompetingOwner is another program that may roll out the objects of a chain. It must record its
+// ownership before it writes its first object, as Helm does with the Secret of a release. So the
+// engine needs no watch: a check before the first write of a pass is early enough.
 type CompetingOwner interface {
-	// Claims returns, in words, why the other program owns the objects now, and what a user can do;
-	// empty when it does not. It costs a request.
+	// Claims returns, as text, the reason why the other program owns the objects now, and the
+	// user's options. It returns "" if the program does not own them. It costs a request.
 	Claims(ctx context.Context) (string, error)
 }
 
 // claim caches the answer of the competing owner for one pass. asked is true once the pass has an
-// answer. With an answer, an empty why means that the competing owner does not own the objects.
+// answer. An empty why then means that the competing owner does not own the objects.
 type claim struct {
 	asked  bool
 	reason string
 	why    string
 }
 
-// isClaimed is true when a competing owner has the objects, or when that cannot be told: then nothing
-// is written in this pass. It is asked before the first write, and only then: what is as it
-// should be costs nothing.
+// isClaimed reports whether a competing owner owns the objects, or its ownership is unknown. In
+// both cases this pass writes nothing. The engine asks only before the first write, so an idle pass
+// costs no request.
 func (p *pass) isClaimed(ctx context.Context) bool {
 	if p.CompetingOwner == nil {
 		return false
@@ -51,7 +51,8 @@ func (p *pass) claims(step stage.Step) Failure {
 	return Failure{Ref: step.Ref, Reason: p.claimed.reason, Message: p.claimed.why, NeedsPerson: p.claimed.reason == ReasonContested}
 }
 
-// notBegun are the objects of a stage that is not begun because a competing owner has them.
+// notBegun returns failures for the objects of a stage that does not start because a competing
+// owner owns them.
 func (p *pass) notBegun(at place) refusals {
 	refused := refusals{}
 	for _, step := range p.stage(at).Steps {
@@ -60,7 +61,7 @@ func (p *pass) notBegun(at place) refusals {
 	return refused
 }
 
-// writes reports whether any of some objects may change the cluster.
+// writes reports whether any of the objects may need a write.
 func writes(objects []*object) bool {
 	return slices.ContainsFunc(objects, func(o *object) bool { return o.decide(o.seen).Action.writes() })
 }

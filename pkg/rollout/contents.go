@@ -18,46 +18,45 @@ import (
 )
 
 const (
-	// insideTimeout bounds a look into a namespace: a pass waits for it.
+	// insideTimeout limits the time for listing a namespace: the pass waits for it.
 	insideTimeout = 30 * time.Second
-	// longestInside is the longest time between two looks into a namespace; the first one
+	// longestInside is the longest interval between two checks of a namespace. The first interval
 	// is settleFallback.
 	longestInside = 5 * time.Minute
-	// maxNamed bounds the objects that a question names.
+	// maxNamed is the largest number of objects that a message names.
 	maxNamed = 3
 	// copiedByOLM is the label of ClusterServiceVersions that OLM puts into every namespace.
 	copiedByOLM = "olm.copiedFrom"
 )
 
-// NamespaceContents returns the content of a namespace that is deleted with it: workloads, claims,
-// custom resources, and of other kinds the objects that a label selector selects.
+// NamespaceContents lists the objects that are deleted with a namespace: workloads, claims, custom
+// resources, and the objects of other kinds that a label selector selects.
 type NamespaceContents interface {
 	InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// inside has the findings about an object that contains other objects, or data.
+// inside describes the content of an object that contains other objects or data.
 type inside struct {
-	// full says what would go with it, empty for nothing.
+	// full describes the content that would be deleted with the object; empty for no content.
 	full string
-	// next is the time of the next look, and wait the duration until then.
+	// next is the time of the next check; wait is the interval before it.
 	next time.Time
 	wait time.Duration
 }
 
-// isVolumeClaim is true for what has data of its own.
 func isVolumeClaim(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
 
 func isNamespace(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" }
 
-// again is a look that found the same: the longer that is so, the more rarely it is looked.
+// again returns the same finding with a longer interval until the next check.
 func (i inside) again(full string, now time.Time, jitter func(time.Duration) time.Duration) inside {
 	wait := min(longestInside, max(settleFallback, 2*i.wait))
 	return inside{full: full, next: now.Add(jitter(wait)), wait: wait}
 }
 
-// holdNonEmpty holds back, of the objects that go because somebody deletes their revision, the
-// claims that are bound and the namespaces with things of others in them. A user who deletes a
-// revision wants its objects gone, and need not know that more goes with them.
+// holdNonEmpty returns failures for bound claims and for namespaces with objects of other owners,
+// among the objects whose revision a user deletes. The user may not know that their content would
+// be deleted too, so Penstock asks for an acknowledgement.
 func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
 	var asking []*object
 	var held []Failure
@@ -96,22 +95,22 @@ func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(ma
 	return held, nil
 }
 
-// takesAlong is true for an object that somebody deletes with its revision, and that nobody
-// has answered for yet.
+// takesAlong reports whether a user deletes the object with its revision, and has not yet
+// acknowledged the loss of its content.
 func (o *object) takesAlong() bool {
 	return o.Budget != nil && o.Budget.Explicit[o.revision] && !o.memo.Doomed && !o.memo.Intent() &&
 		!o.Orphan[o.revision] && !o.leaves() && o.deleted.UID == ""
 }
 
-// unread reports an object of which the server did not say what it was asked.
+// unread returns the failure for an object that the server could not be asked about.
 func (o *object) unread(format string, err error, args ...any) Failure {
 	failure := o.leave(ReasonUnreachable, false, fmt.Sprintf(format, append([]any{Explain(o.step.Ref, err)}, args...)...))
 	failure.Refused = isRefusal(err)
 	return failure
 }
 
-// goesWith reports whether something goes with an object, as it was found lately. Nothing is
-// remembered of an object with which nothing goes, because it is deleted now.
+// goesWith reports whether the deletion of an object would delete other content. It caches only
+// positive findings: an object without content is deleted at once.
 func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
 	now, known := p.engine.Clock.Now(), p.memory.inside[o.step.ID]
 	if known.full != "" && now.Before(known.next) {
@@ -129,7 +128,8 @@ func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
 	return true, nil
 }
 
-// lookInto reads the object, and what is in it where it is a namespace.
+// lookInto reads the object and describes its content: the volume of a claim, or the objects of a
+// namespace.
 func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, error) {
 	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if apierrors.IsNotFound(err) {
@@ -139,7 +139,7 @@ func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, err
 		return "", err
 	}
 	if seen := o.engine.Names.Observe(live); !o.isDeletable(seen) || seen.Deleting {
-		return "", nil // it will not be deleted, or is so already
+		return "", nil // it will not be deleted, or is being deleted already
 	}
 	if isVolumeClaim(o.step.ID) {
 		if volume, _, _ := unstructured.NestedString(live.Object, "spec", "volumeName"); volume != "" {
@@ -150,13 +150,13 @@ func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, err
 	return o.lookIntoNamespace(ctx, inventory)
 }
 
-// isDeletable is true for a live object that is the chain's, and that nobody wants to keep.
+// isDeletable reports whether a live object belongs to the chain and has no request to keep it.
 func (o *object) isDeletable(seen observe.Observation) bool {
 	ours, _ := o.who.MayRemove(*o.memo, seen)
 	return ours && !seen.Keep
 }
 
-// lookIntoNamespace says what others have in the namespace, empty for nothing.
+// lookIntoNamespace describes the objects of other owners in the namespace; empty for none.
 func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (string, error) {
 	if o.engine.NamespaceContents == nil {
 		return "", nil
@@ -177,8 +177,9 @@ func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (st
 	return "", nil
 }
 
-// ofOthers are the objects that are in no inventory of this chain, and that nobody generates:
-// what has an owner is made anew with the owner, and goes with it.
+// ofOthers returns the objects that are not in the chain's inventory and that a user or another
+// program made. It omits objects with an owner, and OLM's copies, because their controllers
+// generate them.
 func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifest.ID {
 	var others []manifest.ID
 	for i := range all {
@@ -194,7 +195,7 @@ func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifes
 	return others
 }
 
-// enumerate names the first objects, and counts the others by kind.
+// enumerate names the first objects, and counts the remaining ones by kind.
 func enumerate(ids []manifest.ID) string {
 	var parts []string
 	for _, id := range ids[:min(maxNamed, len(ids))] {

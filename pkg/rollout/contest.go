@@ -8,13 +8,13 @@ import (
 
 const (
 	// contestAllowance is the number of immediate repairs of an object within contestWindow. After
-	// that each repair waits twice as long as the previous one.
+	// that, each repair waits twice as long as the previous one.
 	contestAllowance = 5
 	contestWindow    = 10 * time.Minute
 )
 
-// patience returns how long to leave a contested object alone: one that others change each
-// time it was repaired.
+// patience returns how long the repair of a contested object waits. An object is contested if
+// another writer changes it after each repair.
 func (r repairs) patience(now time.Time) time.Duration {
 	if r.count < contestAllowance || now.Sub(r.last) > contestWindow {
 		return 0
@@ -22,7 +22,7 @@ func (r repairs) patience(now time.Time) time.Duration {
 	return max(0, r.last.Add(backoff(r.count-contestAllowance+2)).Sub(now))
 }
 
-// looked counts a look at (and perhaps a repair of) an object that had changed.
+// looked counts a read (and perhaps a repair) of a changed object.
 func (m *memory) looked(id manifest.ID, now time.Time) {
 	r := m.repairs[id]
 	if now.Sub(r.last) > contestWindow {
@@ -32,7 +32,7 @@ func (m *memory) looked(id manifest.ID, now time.Time) {
 	m.repairs[id] = r
 }
 
-// lost notes what had been changed in an object.
+// lost records the values that another writer had changed in an object.
 func (m *memory) lost(id manifest.ID, what string) {
 	r := m.repairs[id]
 	r.lost = what

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// decideCreateOnly is the rule of create-only objects: one that exists is as
-// wanted, no matter who made it and whatever is in it.
+// decideCreateOnly decides the action for a create-only object. An existing object is as desired,
+// whoever made it and with any content.
 func decideCreateOnly(seen Seen) Decision {
 	switch {
 	case seen.Presence == observe.Absent:
@@ -23,13 +23,12 @@ func decideCreateOnly(seen Seen) Decision {
 	}
 }
 
-// ensureExists makes sure that a create-only object exists. It writes what cannot
-// overwrite anything, and no mark of ours: from its first moment on the object
-// belongs to the revision that wants it, and the inventory does not know it.
+// ensureExists creates a create-only object if it is absent. The write cannot overwrite an existing
+// object and leaves no marks. The inventory has no entry for the object.
 func (o *object) ensureExists(ctx context.Context) objectResult {
 	seen := o.seen
 	if seen.Presence == observe.Absent && o.existing != "" && older(seen.ResourceVersion, o.existing) {
-		return objectResult{outcome: outcome{applied: true}} // the watch has not come to what we just made
+		return objectResult{outcome: outcome{applied: true}} // the watch has not reported our create yet
 	}
 	if earlier, ok := o.backedOff(seen); ok {
 		return earlier
@@ -44,8 +43,8 @@ func (o *object) ensureExists(ctx context.Context) objectResult {
 	}
 }
 
-// createUnmarked creates a create-only object. When somebody else was faster, that is success: theirs is
-// the content that counts.
+// createUnmarked creates a create-only object. If another writer has created it first, that is
+// success: its content stays.
 func (o *object) createUnmarked(ctx context.Context, seen Seen) objectResult {
 	body, err := o.manifests.Without(ctx, o.step, nil)
 	if err != nil {
@@ -65,7 +64,7 @@ func (o *object) createUnmarked(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// createdMeanwhile looks at the object that somebody else has made meanwhile.
+// createdMeanwhile reads the object that another writer has created first.
 func (o *object) createdMeanwhile(ctx context.Context, before Seen) objectResult {
 	live, err := o.readLive(ctx, o.step.Ref)
 	if err != nil {
@@ -81,8 +80,8 @@ func (o *object) createdMeanwhile(ctx context.Context, before Seen) objectResult
 	}
 }
 
-// leaveExisting is a create-only object that exists. One that the chain had owned until
-// a newer revision said otherwise is let go, as soon as no layer owns it any more.
+// leaveExisting handles a create-only object that exists. If an older revision owned the object,
+// leaveExisting releases it once no layer owns it any more.
 func (o *object) leaveExisting(ctx context.Context, seen Seen) objectResult {
 	result := objectResult{outcome: outcome{applied: true}, seen: seen, existing: seen.ResourceVersion}
 	if o.memo == nil || o.owned {
@@ -102,7 +101,7 @@ func (o *object) leaveExisting(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// owns is true when a layer wants an object that is not create-only there.
+// owns reports whether a layer lists the object without the policy create-only.
 func (p *pass) owns(id manifest.ID) bool {
 	for _, stg := range p.stages() {
 		for _, step := range stg.Steps {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Action is the action for one object. The package comment lists the places that a new one needs.
+// Action is the action for one object. The package comment lists the code that a new action needs.
 type Action string
 
 const (
@@ -28,11 +28,11 @@ const (
 	Verify Action = "Verify"
 	// Idle: nothing to do.
 	Idle Action = "Idle"
-	// Collision: an object of another owner, which we must not touch.
+	// Collision: an object of another owner, which the chain must not change.
 	Collision Action = "Collision"
-	// Deferred: unknown or impossible for now; an event will follow.
+	// Deferred: unknown or impossible for now; an event will trigger another pass.
 	Deferred Action = "Deferred"
-	// Shared: a Shared object, to be looked at and perhaps written.
+	// Shared: a Shared object, to be read and perhaps written.
 	Shared Action = "Shared"
 )
 
@@ -46,7 +46,7 @@ func (a Action) writes() bool {
 	}
 }
 
-// Decision is an action and, for Collision and Deferred, why.
+// Decision is an action and, for Collision and Deferred, the reason.
 type Decision struct {
 	Action  Action
 	Message string
@@ -55,22 +55,22 @@ type Decision struct {
 // Seen is the known state of a live object.
 type Seen struct {
 	Presence observe.Presence
-	// Observation of a present object. For an absent object, its ResourceVersion may be the version that
-	// the watch has reached.
+	// Observation of a present object. For an absent object, ResourceVersion may hold the version
+	// that the watch has reached.
 	observe.Observation
 	// Version is the API version in which a present object was read; empty for an object from a
 	// watch.
 	Version string
-	// Late is true when the watch has not reached our last write: only the facts that the inventory
-	// recorded then are known.
+	// Late is true when the watch has not reported our last write. Then only the facts that the
+	// inventory recorded are known.
 	Late bool
 }
 
-// Identity has the names under which a chain writes.
+// Identity holds the names under which a chain writes.
 type Identity struct {
 	// Chain is the value of the chain label.
 	Chain string
-	// Manager is the field manager: a prefix that all chains share, and the chain.
+	// Manager is the field manager: a prefix that all chains share, followed by the chain.
 	Manager string
 }
 
@@ -79,8 +79,8 @@ func (i Identity) managerOf(chain string) string {
 	return strings.TrimSuffix(i.Manager, i.Chain) + chain
 }
 
-// Decide chooses the action for one object. Memo is the object's entry in the inventory, or nil.
-// Decide is a function of its arguments alone, and the only place for such decisions.
+// Decide chooses the action for one object. memo is the object's entry in the inventory, or nil.
+// Decide is a pure function, and the only place for such decisions.
 func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	if step.Policy.CreateOnly {
 		return decideCreateOnly(seen)
@@ -91,7 +91,7 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	switch seen.Presence {
 	case observe.Absent:
 		if memo != nil && memo.Finished != "" && memo.Digest == step.Digest {
-			return Decision{Action: Idle} // a Job that removed itself
+			return Decision{Action: Idle} // a Job that deleted itself
 		}
 		if memo != nil && !memo.Intent() && older(seen.ResourceVersion, memo.ResourceVersion) {
 			return Decision{Deferred, "waiting to see the object that was just written"}
@@ -114,16 +114,16 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	}
 }
 
-// decideOurs is the drift rule: while our Apply entry in managedFields is the one
-// we recorded, nobody changed a value of ours through the API.
+// decideOurs is the drift rule: while the chain's Apply entry in managedFields equals the recorded
+// entry, no writer has changed the chain's values through the API.
 func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *Entry) Decision {
 	if memo == nil || memo.UID != seen.UID || memo.Digest != step.Digest {
-		// New content, or the write that made this object was not recorded: an
-		// apply of the same content costs one request and changes nothing.
+		// The manifest is new, or the write that created this object was not recorded. An apply of
+		// the same content costs one request and changes nothing.
 		return Decision{Action: Update}
 	}
-	// Without an entry its digest is empty, as it is in the record of kinds whose
-	// server keeps no managedFields.
+	// Without an entry, the digest is empty. It is also empty in the record of kinds whose server
+	// keeps no managedFields.
 	entry, _ := seen.Entry(who.Manager)
 	if entry.Digest != memo.ManagedEntry || seen.Chain != who.Chain || seen.Applied != step.Digest {
 		return Decision{Action: Repair}
@@ -143,8 +143,8 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	}
 	collision := Decision{Collision, fmt.Sprintf("exists already and %s; collision protection leaves it alone (the next revision takes it over with collisionProtection: %s)", owner, protection)}
 	if memo != nil && !memo.Intent() {
-		// It was ours. Somebody took it, or made another one in its place, after us: taking
-		// it back unasked would be a fight.
+		// The object was ours, and another writer has taken or replaced it since. Taking it back
+		// without consent would start a fight.
 		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s (%s)", owner, handBack(step.ID))
 		return collision
 	}
@@ -157,8 +157,8 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	}
 }
 
-// handBack says how an object that was replaced comes back to its extension. Nobody is advised to
-// delete what holds data.
+// handBack says how a replaced object returns to its extension. It never advises a user to delete
+// an object that holds data.
 func handBack(id manifest.ID) string {
 	switch id.Kind {
 	case "PersistentVolumeClaim", "PersistentVolume", "Secret", "Namespace", "CustomResourceDefinition":
@@ -168,11 +168,11 @@ func handBack(id manifest.ID) string {
 	}
 }
 
-// restored is true for an object that a restore from a backup brought back: it has the label and
-// the annotation of the chain, and another uid and author. A record says that the chain made an
-// object of this name. Without a record, as in another cluster, the annotation has to name the
-// manifest that is to be applied: a copy of an object under another name has that of the
-// original. Keyed digests of another store are compared by nothing here (see adopt).
+// restored reports whether the object was restored from a backup. Such an object has the chain's
+// label and annotation, but another uid and author. If the inventory has an entry, the chain made
+// an object of this name. Without an entry, as in another cluster, the annotation must name the
+// manifest that is to be applied: the copy of an object under another name has the annotation of
+// the original. Keyed digests of another store cannot be compared here (see adopt).
 func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entry) bool {
 	if seen.Chain != i.Chain || seen.Applied == "" || seen.Controller != nil || len(seen.Entries) > 0 {
 		return false
@@ -180,13 +180,13 @@ func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entr
 	return memo != nil && !memo.Intent() || seen.Applied == step.Digest || seen.Applied.Keyed()
 }
 
-// Owns reports whether a live object is the chain's, and if not, in words, the owner. Memo is the
-// object's entry in the inventory, or nil.
+// Owns reports whether a live object belongs to the chain; if not, it describes the owner. memo is
+// the object's entry in the inventory, or nil.
 func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner string) {
 	recorded := memo != nil && !memo.Intent() && memo.UID == seen.UID
 	if seen.Chain != "" && seen.Chain != i.Chain {
-		// Another chain that has taken it over has an entry of its own. A label
-		// alone is an edit, and is repaired as any other.
+		// A chain that has taken the object over has its own entry. A changed label alone is an
+		// edit, which the engine repairs.
 		if _, applied := seen.Entry(i.managerOf(seen.Chain)); applied || !recorded {
 			return false, fmt.Sprintf("belongs to the extension %q", seen.Chain)
 		}
@@ -194,11 +194,10 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	if recorded {
 		return true, ""
 	}
-	// Without a record we recognise our own write by its three marks: this is the crash
-	// between the write and its record. Of an object that we meant to write one may be
-	// gone: somebody was faster than the process that came back. A user who may write
-	// the object can forge marks, and so hand it to the chain, with all that the chain
-	// then does to it.
+	// Without a record, the engine recognises its own write by three marks. This handles a crash
+	// between the write and its record. If the inventory has an intent, one mark may be missing,
+	// because another writer may have changed the object before the restart. A user who can write
+	// the object can forge the marks, and so hand the object to the chain.
 	if lost := i.marksLost(seen); lost == 0 || lost == 1 && memo != nil && i.mayHaveLost(seen) {
 		return true, ""
 	}
@@ -211,8 +210,8 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	return false, "was not made by this extension"
 }
 
-// MayRemove returns true for the very object that the chain wrote, recorded or not, unless another
-// owner has taken it since. Otherwise it names that owner.
+// MayRemove reports whether the chain wrote this very object (the write may be unrecorded), and no
+// other owner has taken it since. If not, it describes the owner.
 func (i Identity) MayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
 	ours, owner = i.Owns(seen, &entry)
 	if c := seen.Controller; ours && c != nil {
@@ -221,8 +220,8 @@ func (i Identity) MayRemove(entry Entry, seen observe.Observation) (ours bool, o
 	return ours, owner
 }
 
-// marksLost counts which of the marks that our write leaves an object does not have: the
-// chain's label, the annotation, and our field manager's entry.
+// marksLost counts the missing marks of our write: the chain's label, the annotation, and the entry
+// of our field manager.
 func (i Identity) marksLost(seen observe.Observation) int {
 	lost := 0
 	if seen.Chain != i.Chain {
@@ -237,10 +236,9 @@ func (i Identity) marksLost(seen observe.Observation) int {
 	return lost
 }
 
-// mayHaveLost is true for an object of which one mark may be gone by an edit. One that
-// somebody made anew as a copy, or that has come to another chain, has the label and the
-// annotation by the same way, and its author in managedFields; one with a controller is in
-// other hands.
+// mayHaveLost reports whether an edit may have removed one mark of the object. A copy of the
+// object, or an object that another chain took over, also has the label and annotation, but its own
+// author in managedFields. An object with a controller belongs to that controller.
 func (i Identity) mayHaveLost(seen observe.Observation) bool {
 	_, found := seen.Entry(i.Manager)
 	return (found || seen.Wiped) && seen.Controller == nil
@@ -250,8 +248,8 @@ func controlledBy(controller *metav1.OwnerReference) string {
 	return fmt.Sprintf("is controlled by %s %q", controller.Kind, controller.Name)
 }
 
-// newest returns the observation, or what the inventory knows better: a watch
-// lags behind the responses to our own writes. Decide expects to be given it.
+// newest returns the observation, or the facts of the inventory if they are newer: a watch lags
+// behind the responses to our own writes. Decide expects the result.
 func newest(who Identity, seen observe.Observation, memo *Entry) observe.Observation {
 	if memo == nil || memo.Intent() || memo.UID != seen.UID || !older(seen.ResourceVersion, memo.ResourceVersion) {
 		return seen
@@ -267,20 +265,20 @@ func newest(who Identity, seen observe.Observation, memo *Entry) observe.Observa
 	}
 }
 
-// predecessor is true for an object that had the name before ours was made.
+// predecessor reports whether the observed object had the name before our object was created.
 func predecessor(seen observe.Observation, memo *Entry) bool {
 	return memo != nil && !memo.Intent() && memo.UID != seen.UID && older(seen.ResourceVersion, memo.ResourceVersion)
 }
 
-// older compares two resource versions of one resource. They are comparable
-// numbers since Kubernetes 1.35 says so (KEP-5504), and always were in etcd.
-// A version that is no such number is not older.
+// older compares two resource versions of one resource. They are comparable numbers since
+// Kubernetes 1.35 (KEP-5504), and always were in etcd. It returns false if a version is not such a
+// number.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// entryOf records what an apply without some fields left.
+// entryOf returns the inventory entry after an apply without the yielded fields.
 func entryOf(who Identity, step stage.Step, revision int64, rank int, seen observe.Observation, yielded []string) Entry {
 	entry, _ := seen.Entry(who.Manager)
 	return Entry{

@@ -28,17 +28,18 @@ type Writer interface {
 	Release(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, marks targetclient.Marks) error
 }
 
-// Reader reads objects of the target cluster without a cache, in the version of the reference or,
-// when that is not served, in another version.
+// Reader reads objects of the target cluster without a cache. It uses the version of the reference
+// or, if that is not served, another version.
 type Reader interface {
 	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
-	// Mapping fails with a NoMatch error while the kind is not served in this version.
+	// Mapping returns the resource of a kind in this version. It fails with a NoMatch error while
+	// the kind is not served in this version.
 	Mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Served returns the resource of a kind in a served version. A NoMatch error means that
 	// no version is served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// HasStatus reports whether a kind has the subresource status: the API server then ignores the
+	// HasStatus reports whether a kind has the status subresource: the API server then ignores the
 	// field status in an apply. It fails with a NoMatch error while the kind is not served in this
 	// version.
 	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
@@ -48,11 +49,12 @@ type Reader interface {
 
 // Observer returns the known state of objects (see package observe).
 type Observer interface {
-	// Want must not keep the interests: the caller uses the slice again.
+	// Want must not keep the slice of interests: the caller reuses it.
 	Want(owner string, interests ...observe.Interest)
 	Get(id manifest.ID) (observe.Observation, observe.Presence)
 	Drop(owner string)
-	// Trouble returns why an object's presence is Unknown, or nil while the answer is on its way.
+	// Trouble returns the reason why an object's presence is Unknown, or nil if the watch has not
+	// answered yet.
 	Trouble(id manifest.ID) error
 }
 
@@ -61,7 +63,8 @@ type Trier interface {
 	Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error)
 }
 
-// Explainer returns why an object is not ready (see package cause/gather), and false when unknown.
+// Explainer returns the reason why an object is not ready (see package cause/gather), and false
+// when unknown.
 type Explainer interface {
 	Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error)
 }
@@ -71,48 +74,48 @@ type Lister interface {
 	Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Options of an engine. All but Trier, Explainer, NamespaceContents, Lister, Parallel, SkipPreflight, Jitter, Metrics
-// and Redactor are required.
+// Options of an engine. The fields Trier, Explainer, NamespaceContents, Lister, Parallel,
+// SkipPreflight, Jitter, Metrics and Redactor are optional.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
-	// Trier is for shared objects with fields of other managers.
+	// Trier is required for shared objects with fields of other managers.
 	Trier Trier
-	// Explainer is called for objects that have not been ready for a while. The default explains
-	// nothing.
+	// Explainer is called for objects that are not ready for a while. By default, the engine
+	// explains nothing.
 	Explainer Explainer
-	// NamespaceContents is called for namespaces that a user deletes with their revision; the
-	// default finds nothing in them.
+	// NamespaceContents lists the content of namespaces that a user deletes with their revision. By
+	// default, namespaces count as empty.
 	NamespaceContents NamespaceContents
-	// Lister is for a CompetingOwner of a caller; the engine does not need it.
+	// Lister is for the CompetingOwner of a caller; the engine does not use it.
 	Lister Lister
-	// Names are the label, annotation and field managers that mark our objects.
+	// Names are the label, annotation and field managers that mark the chain's objects.
 	Names observe.Names
 	Clock clock.PassiveClock
-	// Parallel bounds the writes of one chain at a time; the default is 8.
+	// Parallel is the number of concurrent writes of one chain; the default is 8.
 	Parallel int
-	// SkipPreflight omits the dry-runs of a phase. It saves a request for each write. But when an
-	// object is refused, the phase stays half written until that is corrected.
+	// SkipPreflight omits the dry-runs of a phase, which saves a request for each write. If the
+	// server then refuses an object, the phase stays half written until a user corrects the object.
 	SkipPreflight bool
 	// Jitter spreads retries; the default does not change them.
 	Jitter func(time.Duration) time.Duration
-	// Metrics records the work of the engine; the default records nothing.
+	// Metrics records the work of the engine. By default, nothing is recorded.
 	Metrics Metrics
-	// Redactor hides content that must not be in messages and events; the default hides the content
-	// of Secrets. Writer and Reader should have the same Redactor.
+	// Redactor hides content in messages and events. By default, it hides the content of Secrets.
+	// Writer and Reader should use the same Redactor.
 	Redactor *redact.Redactor
 }
 
-// Engine reconciles chains. Several goroutines may use it, one for each owner at a time.
+// Engine reconciles chains. Several goroutines may use it, but only one for each owner at a time.
 type Engine struct {
 	Options
 
 	mu       sync.Mutex
 	memories map[string]*memory
-	// looking has an element for each look for a cause that is under way.
+	// looking limits the concurrent searches for a cause.
 	looking chan struct{}
-	// scratches are for passes to borrow.
+	// scratches holds reusable memory for passes.
 	scratches sync.Pool
 }
 
@@ -135,7 +138,7 @@ func (e *Engine) Identity(owner string) Identity {
 	return Identity{Chain: owner, Manager: e.Names.ManagerPrefix + owner}
 }
 
-// Forget drops the memory and the watches of an owner. Nothing in the cluster changes.
+// Forget drops the memory and the watches of an owner. It changes nothing in the cluster.
 func (e *Engine) Forget(owner string) {
 	e.Observer.Drop(owner)
 	e.mu.Lock()
@@ -143,12 +146,12 @@ func (e *Engine) Forget(owner string) {
 	delete(e.memories, owner)
 }
 
-// Reconcile does one pass over a chain. It does the possible work now, reports the objects that it
-// waits for, and relies on the observer's next notification for the next pass. An error means that
-// the pass could not be finished (the inventory could not be saved, the context ended); the report
-// then has the progress so far.
+// Reconcile does one pass over a chain. It does the work that is possible now, and reports the
+// objects that it waits for. The observer's next notification should trigger the next pass. An
+// error means that the pass ended early: the inventory could not be saved, or the context ended.
+// The report then has the progress so far.
 //
-// Objects that fail are in the report and give no error.
+// Objects that fail are in the report and cause no error.
 func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	p := e.begin(work)
 	found, err := p.run(ctx)

@@ -15,44 +15,45 @@ import (
 )
 
 const (
-	// firstLook is for how long an object is not ready before it is asked why: most become
-	// ready sooner.
+	// firstLook is the time for which an object is not ready before the engine searches for the
+	// cause. Most objects become ready sooner.
 	firstLook = 10 * time.Second
-	// longestWait is the longest time between two looks at an object.
+	// longestWait is the longest interval between two searches for an object.
 	longestWait = 5 * time.Minute
-	// maxLooks bounds the objects of a chain that are looked at: the first ones in the
-	// order of rollout.
+	// maxLooks is the largest number of objects of a chain that the engine searches causes for: the
+	// first objects in the order of rollout.
 	maxLooks = 20
-	// looksAtOnce bounds the looks of all chains of an engine that are under way, and
-	// lookTimeout how long one may take: a pass waits for its looks.
+	// looksAtOnce is the number of concurrent searches of an engine. lookTimeout limits each
+	// search, because a pass waits for it.
 	looksAtOnce = 4
 	lookTimeout = 5 * time.Second
-	// verdictBytes is the longest verdict of a probe in a message with a cause.
+	// verdictBytes is the largest length of a probe's verdict in a message with a cause.
 	verdictBytes = 160
 )
 
-// look has the findings about an object that is not ready.
+// look holds the findings about an object that is not ready.
 type look struct {
-	// since is the time at which the object was first seen not ready. next is the time of the next
-	// look.
+	// since is the time at which the object was first seen not ready; next is the time of the next
+	// search.
 	since, next time.Time
-	// manifest of the object, from the first look on.
+	// manifest of the object, set by the first search.
 	manifest map[string]any
-	// found is the cause, nil for none; shown is its redacted text.
+	// found is the cause, or nil; shown is its redacted text.
 	found *cause.Cause
 	shown string
-	// denied is the server's answer when the engine lacks the right to look; empty when it has it.
+	// denied is the server's answer if the engine lacks the right to search; otherwise empty.
 	denied string
 }
 
-// schedule says when to look again: half as long later as the object is not ready. A cause
-// in status is so never older than that, and in the first two minutes at most a minute old.
+// schedule sets the time of the next search: the interval is half the time for which the object has
+// not been ready. So a cause in status is at most that old, and at most a minute old in the first
+// two minutes.
 func (l *look) schedule(now time.Time, jitter func(time.Duration) time.Duration) {
 	l.next = now.Add(jitter(min(longestWait, max(firstLook, now.Sub(l.since)/2))))
 }
 
-// explain adds to the report why objects are not ready. Only reads are sent, only for
-// objects that have not been ready for a while, and none when all are.
+// explain adds to the report the reasons why objects are not ready. It only reads, and only for
+// objects that have not been ready for a while.
 func (p *pass) explain(ctx context.Context, report *Report) {
 	p.explainRefusals(report)
 	if p.engine.Explainer == nil {
@@ -85,15 +86,14 @@ func (p *pass) explain(ctx context.Context, report *Report) {
 	}
 }
 
-// extend appends to a message, and leaves room for that.
+// extend appends text to a message, which it shortens to leave room.
 func (f *Failure) extend(more string) {
 	if more != "" {
 		f.Message = text.Clip(f.Message, verdictBytes) + "; " + more
 	}
 }
 
-// explainRefusals finds refusals that come from webhooks that nobody is behind. The
-// server's answer says so.
+// explainRefusals finds refusals by webhooks that have no backend. The server's message says so.
 func (p *pass) explainRefusals(report *Report) {
 	report.has(func(f *Failure) bool {
 		if f.Refused {
@@ -105,7 +105,7 @@ func (p *pass) explainRefusals(report *Report) {
 	})
 }
 
-// look looks at the objects of which it is time to, some at a time.
+// look searches for the causes of the objects that are due, several at a time.
 func (p *pass) look(ctx context.Context, order []manifest.ID, waiting map[manifest.ID][]*Failure) {
 	now := p.engine.Clock.Now()
 	var group sync.WaitGroup
@@ -136,8 +136,7 @@ func (p *pass) look(ctx context.Context, order []manifest.ID, waiting map[manife
 	}
 }
 
-// lookAt asks why one object is not ready. When nobody answers, what was found before
-// stays.
+// lookAt searches for the cause of one object. If the search fails, it keeps the earlier finding.
 func (p *pass) lookAt(ctx context.Context, ref manifest.Ref, seen Seen, l *look) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -165,10 +164,10 @@ func (p *pass) lookAt(ctx context.Context, ref manifest.Ref, seen Seen, l *look)
 	}
 }
 
-// maxDeniedBytes bounds what is told of a right that is missing.
+// maxDeniedBytes limits the text about a missing right.
 const maxDeniedBytes = 256
 
-// forbidden is the answer of a server that names the right: who cannot do what, where.
+// forbidden returns the server's message, which names the missing right.
 func forbidden(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -177,7 +176,7 @@ func forbidden(err error) string {
 	return err.Error()
 }
 
-// show hides in a cause what is not to be told of its object.
+// show masks hidden content in a cause.
 func (e *Engine) show(id manifest.ID, found *cause.Cause, objects ...map[string]any) {
 	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
 		return

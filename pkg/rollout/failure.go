@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// bodyError is a manifest that could not be read from where it is kept.
+// bodyError reports a manifest that could not be read.
 type bodyError struct {
 	ref manifest.Ref
 	err error
@@ -30,8 +30,8 @@ func (e *bodyError) Error() string {
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// conclude merges what became of an object into the pass: the error becomes a failure,
-// and a failure gets its time for the next try.
+// conclude merges the result of an object into the pass. It converts an error into a failure, and
+// schedules the next try of a failure.
 func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	id := o.step.ID
 	if result.err != nil {
@@ -85,9 +85,9 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	}
 }
 
-// definedLater says of an object whose kind is not served that its own revision has the definition
-// in a later stage, which waits for this one. The manifest of the definition names the kind; its
-// name has the plural, which does not follow from the kind.
+// definedLater completes the failure of an object whose kind is not served: the revision may define
+// the kind in a later stage, which waits for this object. It reads the manifest of the definition,
+// because the name of the definition has the plural and not the kind.
 func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 	if failure.Reason != ReasonNotServed || o.layer < 0 {
 		return
@@ -100,7 +100,7 @@ func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 			}
 			raw, err := p.Bodies.Body(ctx, step.Ref)
 			if err != nil {
-				continue // the failure of the object itself is reported in any case
+				continue // the object's own failure is reported anyway
 			}
 			if kind, err := (manifest.Object{JSON: raw}).DefinedKind(); err == nil && kind == o.step.GroupVersionKind().GroupKind() {
 				failure.Reason, failure.NeedsPerson = ReasonDefinedLater, true
@@ -111,9 +111,9 @@ func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 	}
 }
 
-// hide has a colliding object watched by name: nothing else tells when it goes, not even
-// the watch of somebody else who has it watched by name and shows it.
-// Each such watch is a connection, so beyond some of them time has to tell.
+// hide watches a colliding object by name, because no other watch reports its deletion. Another
+// chain's watch by name does not wake this chain. Each watch by name is a connection, so above
+// maxHidden the engine polls instead.
 func (p *pass) hide(id manifest.ID) {
 	if p.memory.hidden[id] || len(p.memory.hidden) < maxHidden {
 		p.memory.hidden[id] = true
@@ -122,26 +122,26 @@ func (p *pass) hide(id manifest.ID) {
 	p.again(lastRetry)
 }
 
-// schedule decides when an object that failed is tried again.
+// schedule sets the time of the next try for an object that failed.
 func (p *pass) schedule(o *object, result objectResult) {
 	if result.watching {
 		p.again(settleFallback)
 		return
 	}
 	if result.protected {
-		// Nobody watches the label of the namespace.
+		// The engine does not watch the label of the namespace, so it must poll.
 		p.memory.retry(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 	}
 	switch result.failure.Reason {
 	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested, ReasonDriftReported:
-		// The other object is being watched, a pause is ended by the caller, and
-		// a contested object has its own time. One that is protected is tried again.
+		// An event ends these states: the watch of the other object, the caller's resume, or the
+		// time of a contested object. A protected object is tried again by time.
 		if result.protected || result.backedOff {
 			p.due(p.memory.failed[o.step.Ref].until)
 		}
 	case ReasonDrifted, ReasonStale:
-		// The same object is judged the same. All the same it is looked at again one day:
-		// nothing that is remembered may last as long as the process.
+		// A repeated check gives the same result while the object is unchanged. It is still
+		// repeated, so that no cached finding lasts as long as the process.
 		if !result.backedOff {
 			p.memory.settle(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now())
 		}
@@ -156,14 +156,14 @@ func (p *pass) schedule(o *object, result objectResult) {
 	}
 }
 
-// isWebhookFailure reports whether the cluster answered that an admission webhook did not answer,
-// or not as one does (k8s.io/apiserver, pkg/admission/plugin/webhook/errors).
+// isWebhookFailure reports whether the API server could not call an admission webhook, or could not
+// read its answer (k8s.io/apiserver, pkg/admission/plugin/webhook/errors).
 func isWebhookFailure(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && apierrors.IsInternalError(err) && strings.Contains(answer.Status().Message, "failed calling webhook")
 }
 
-// Classify returns the failure for an error of an object's write.
+// Classify returns the failure for an error of a write.
 func Classify(ref manifest.Ref, err error) *Failure {
 	failure := &Failure{Ref: ref, Message: Explain(ref, err)}
 	if failure.Immutable = isUnchangeable(err); failure.Immutable {
@@ -179,15 +179,15 @@ func Classify(ref manifest.Ref, err error) *Failure {
 	case meta.IsNoMatchError(err):
 		failure.Reason = ReasonNotServed
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		failure.Reason = ReasonRejected // until the namespace is gone
+		failure.Reason = ReasonRejected // until the namespace is deleted
 	case targetclient.IsOvertaken(err):
-		failure.Reason = ReasonWaiting // it changed twice while we looked: the next event finds it settled
+		failure.Reason = ReasonWaiting // it changed twice during the write: the next event finds it settled
 	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err),
 		apierrors.IsUnsupportedMediaType(err), isSchemaError(err):
 		failure.Reason, failure.NeedsPerson = ReasonRejected, true
 	case isWebhookFailure(err):
-		failure.Reason = ReasonRejected // the cluster has answered; the webhook may do so later
+		failure.Reason = ReasonRejected // the cluster answered; the webhook may answer later
 	default:
 		failure.Reason = ReasonUnreachable
 	}
@@ -195,21 +195,22 @@ func Classify(ref manifest.Ref, err error) *Failure {
 	return failure
 }
 
-// isRefusal tells what the server said from that it said nothing, or asked for patience.
+// isRefusal reports whether the server refused the request. A missing answer is no refusal, and a
+// request to try later is none.
 func isRefusal(err error) bool {
 	var answer apierrors.APIStatus
 	return meta.IsNoMatchError(err) || errors.As(err, &answer) && !apierrors.IsTooManyRequests(err)
 }
 
-// isSchemaError recognises a manifest with fields that its kind does not have:
-// server-side apply answers those with a 500.
+// isSchemaError recognises a manifest with fields that its kind does not have: server-side apply
+// answers with a 500.
 func isSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), redact.SchemaError)
 }
 
-// Explain returns an error as text for status, without the name of the object, which is shown
-// beside it, as far as possible. The client of the target has removed hidden content. For Secrets,
-// Explain removes it once more, for clients that do not.
+// Explain returns an error as text for status. It omits the name of the object where possible,
+// because status shows the name beside it. The target client has removed hidden content. For
+// Secrets, Explain removes it again, for clients that do not.
 func Explain(ref manifest.Ref, err error) string {
 	var body *bodyError
 	var scope *targetclient.ScopeError
@@ -219,11 +220,11 @@ func Explain(ref manifest.Ref, err error) string {
 	}
 	var lost *kubeconfig.LostError
 	if errors.As(err, &lost) {
-		return lost.Error() // which request it was does not matter
+		return lost.Error() // the failed request does not matter
 	}
 	var discovery *targetclient.DiscoveryError
 	if errors.As(err, &discovery) {
-		return discovery.Error() // which the answer of an API's server does not name
+		return discovery.Error() // unlike the API server's answer, it names the cause
 	}
 	var gone *targetclient.VersionGoneError
 	if errors.As(err, &gone) {
@@ -231,24 +232,25 @@ func Explain(ref manifest.Ref, err error) string {
 	}
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && answer.Status().Message != "" {
-		// It says what was refused, and stands beside the object's name.
+		// The message says why the object was refused; status shows it beside the object's name.
 		return briefly(answer.Status())
 	}
 	return err.Error()
 }
 
 const (
-	// refusalBytes is the length up to which a server's answer is reported unchanged. Of a longer
+	// refusalBytes is the length up to which a server's answer is reported unchanged. For a longer
 	// answer, maxCauses causes are reported with causeBytes each.
 	refusalBytes = 320
 	causeBytes   = 200
 	maxCauses    = 3
 )
 
-// briefly returns a server's message, short, with its reason: a long value is removed, the field
-// before it and the words behind it stay.
+// briefly shortens a server's message. It cuts long values in the middle, so that the field before
+// and the reason after a value stay.
 func briefly(status metav1.Status) string {
-	// Since Kubernetes 1.37 the storage says first which object it could not read.
+	// Since Kubernetes 1.37, the message of the storage begins with the object that it could not
+	// read.
 	if _, cause, found := strings.Cut(status.Message, "AdditionalErrorMsg: "); found {
 		status.Message, status.Details = cause, nil
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// HeldAfter is the time after which a user should look at an object that finalizers keep from
-	// being deleted. A controller that removes a load balancer or a cluster takes minutes.
+	// HeldAfter is the time after which a user should examine an object whose deletion waits for
+	// finalizers. A controller takes minutes to remove a load balancer or a cluster.
 	HeldAfter = 5 * time.Minute
-	// firstInspection is the delay of the first look: by then the cluster has begun to delete the
-	// dependents.
+	// firstInspection is the delay of the first inspection: by then the cluster has begun to delete
+	// the dependents.
 	firstInspection = 5 * time.Second
-	// maxInspected bounds the instances of a definition whose finalizers are read.
+	// maxInspected limits the instances of a definition whose finalizers are read.
 	maxInspected = 100
 )
 
@@ -32,7 +32,6 @@ func Terminating(finalizers []string) string {
 	return deleting + "; it waits for " + nameFinalizers(finalizers)
 }
 
-// nameFinalizers names the first finalizers.
 func nameFinalizers(finalizers []string) string {
 	names := strings.Join(finalizers[:min(maxNamed, len(finalizers))], ", ")
 	if more := len(finalizers) - maxNamed; more > 0 {
@@ -44,7 +43,7 @@ func nameFinalizers(finalizers []string) string {
 	return "its finalizers " + names
 }
 
-// detained names the first instances that are being deleted and that finalizers hold.
+// detained describes the first instances whose deletion waits for finalizers.
 func detained(objects []metav1.PartialObjectMetadata) string {
 	var held []string
 	for i := range objects {
@@ -63,8 +62,9 @@ func detained(objects []metav1.PartialObjectMetadata) string {
 	return strings.Join(held, ", ")
 }
 
-// detains completes the failure of an object that takes others along, and that is not gone before they
-// are: it names those of them that finalizers hold. It looks again as rarely as goesWith does.
+// detains completes the failure of a definition or namespace that waits for the deletion of its
+// content: it names the content that finalizers hold. The interval between inspections grows as in
+// goesWith.
 func (p *pass) detains(ctx context.Context, o *object, failure *Failure) {
 	id := failure.ID
 	if !id.IsDefinition() && !isNamespace(id) {
@@ -78,7 +78,7 @@ func (p *pass) detains(ctx context.Context, o *object, failure *Failure) {
 	case !now.Before(known.next):
 		held, err := o.inspect(ctx)
 		if err != nil {
-			held = "" // the next look may say it
+			held = "" // the next inspection may succeed
 		}
 		known = known.again(held, now, p.engine.Jitter)
 		p.memory.detains[id] = known
@@ -89,7 +89,8 @@ func (p *pass) detains(ctx context.Context, o *object, failure *Failure) {
 	}
 }
 
-// inspect says what holds a definition or a namespace that is being deleted, empty for nothing.
+// inspect describes the content that delays the deletion of a definition or a namespace; empty for
+// none.
 func (o *object) inspect(ctx context.Context) (string, error) {
 	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// A Job with spec.ttlSecondsAfterFinished removes itself when it has finished. It is done then,
-// and is not run again: docs/adr/0044-finished-jobs.md.
+// A Job with spec.ttlSecondsAfterFinished is deleted after it has finished. The engine then counts
+// it as done and does not run it again: docs/adr/0044-finished-jobs.md.
 
-// noteFinished records that a Job that removes itself has finished, as soon as its watch
-// shows it: it may be gone before the next pass, or before the next process.
+// noteFinished records the outcome of a Job that removes itself, as soon as the watch shows it: the
+// Job may be deleted before the next pass, or while the process restarts.
 func (p *pass) noteFinished(ctx context.Context, step stage.Step, seen Seen) {
 	entry := p.inventory.Entries[step.ID]
 	outcome := observe.OutcomeOf(step.ID, seen.Object)
@@ -32,10 +32,10 @@ func (p *pass) noteFinished(ctx context.Context, step stage.Step, seen Seen) {
 	}
 }
 
-// isDone is true for an absent Job that finished and removed itself, and says how it finished. A Job
-// that was deleted before it had finished is not done. When nobody saw it go, it is done:
-// that is what a Job that removes itself does, and to run it twice is worse than to ask a
-// person who deleted it to make another one.
+// isDone reports whether an absent Job has finished and removed itself, and with which outcome. A
+// Job that was deleted before it finished is not done. If its deletion was not observed, the Job
+// counts as done: running it twice is worse than asking the user who deleted it to create another
+// Job.
 func (o *object) isDone(ctx context.Context, seen Seen) (observe.Outcome, bool) {
 	memo := o.memo
 	if !observe.IsJob(o.step.ID) || o.step.Policy.CreateOnly || memo == nil || memo.Intent() || memo.Digest != o.step.Digest || !o.removesItself(ctx, o.step.Ref) {
@@ -48,7 +48,7 @@ func (o *object) isDone(ctx context.Context, seen Seen) (observe.Outcome, bool) 
 	return outcome, outcome != ""
 }
 
-// removesItself is true for the manifest of a Job that is removed when it has finished.
+// removesItself reports whether the manifest is of a Job that is deleted after it finishes.
 func (s *setting) removesItself(ctx context.Context, ref manifest.Ref) bool {
 	raw, err := s.Bodies.Body(ctx, ref)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *setting) removesItself(ctx context.Context, ref manifest.Ref) bool {
 	return spec["ttlSecondsAfterFinished"] != nil
 }
 
-// done notes that a Job that removed itself is as it should be; that costs no request.
+// done records that a Job that removed itself is as desired; it costs no request.
 func (o *object) done(outcome observe.Outcome) objectResult {
 	entry := o.memo.settled(o.revision, o.stage, o.step.Version)
 	entry.Finished = outcome
@@ -71,7 +71,6 @@ func (o *object) done(outcome observe.Outcome) objectResult {
 
 func applied() outcome { return outcome{applied: true} }
 
-// verdictOfFinished judges a Job that removed itself.
 func verdictOfFinished(how observe.Outcome) probe.Verdict {
 	if how == observe.OutcomeFailed {
 		return probe.Verdict{Status: probe.False, Message: "failed, and removed itself (ttlSecondsAfterFinished): it is not run again; a revision that changes the Job runs it"}
@@ -79,8 +78,8 @@ func verdictOfFinished(how observe.Outcome) probe.Verdict {
 	return probe.Verdict{Status: probe.True}
 }
 
-// tooSoon is a result for an object of ours that somebody deletes or changes each time that it is put right,
-// while it is left alone.
+// tooSoon postpones the creation of an object of the chain that another writer deletes or changes
+// after each repair.
 func (o *object) tooSoon(seen Seen) (objectResult, bool) {
 	memo := o.memo
 	if memo == nil || memo.Intent() || memo.Digest != o.step.Digest {

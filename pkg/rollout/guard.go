@@ -12,8 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// guard holds objects back while a CustomResourceDefinition among them still has
-// instances which are not leaving too: deleting it would delete them. Guarded are those that were looked at.
+// guard returns failures for CustomResourceDefinitions that still have instances that would not be
+// deleted anyway: their deletion would delete these instances. It adds the checked definitions to
+// guarded.
 func (p *pass) guard(ctx context.Context, next, leaving []*object, guarded map[manifest.ID]bool) ([]Failure, error) {
 	var held []Failure
 	for _, o := range next {
@@ -39,8 +40,9 @@ func (p *pass) guard(ctx context.Context, next, leaving []*object, guarded map[m
 	return held, nil
 }
 
-// conversionAdvice says what helps when instances cannot be read because their conversion webhook does not
-// answer. Often it is gone, or never was there, and nobody but a person can tell.
+// conversionAdvice returns advice for instances that cannot be read because their conversion
+// webhook does not answer. Often the webhook was deleted or never existed; only a user can decide
+// that.
 func conversionAdvice(definition string, err error) string {
 	if !strings.Contains(err.Error(), "conversion webhook") {
 		return ""
@@ -48,8 +50,8 @@ func conversionAdvice(definition string, err error) string {
 	return fmt.Sprintf("; repair the conversion webhook, or, if it is gone for good, switch conversion off: kubectl patch crd %s --type=merge -p '{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'", definition)
 }
 
-// instances names up to three instances of a CustomResourceDefinition that are not
-// leaving themselves.
+// instances returns the names of up to three instances of a CustomResourceDefinition that are not
+// among leaving.
 func (o *object) instances(ctx context.Context, leaving []*object) ([]string, error) {
 	crd, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if apierrors.IsNotFound(err) {
@@ -89,7 +91,6 @@ func (o *object) instances(ctx context.Context, leaving []*object) ([]string, er
 	return names, nil
 }
 
-// servedKind reads from a CustomResourceDefinition which kind it serves.
 func servedKind(crd map[string]any) (manifest.Ref, bool) {
 	spec, _ := crd["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// UnchangeableError is the refusal of the server to change an existing object into its manifest, if
-// it would create the object from that manifest. It unwraps to the refusal.
+// UnchangeableError is the server's refusal to update an existing object to its manifest, although
+// the server would create the object from that manifest. It unwraps to the refusal.
 type UnchangeableError struct{ refusal error }
 
 // Error returns the refusal.
@@ -30,9 +30,9 @@ func (e *UnchangeableError) Error() string { return e.refusal.Error() }
 // Unwrap returns the refusal.
 func (e *UnchangeableError) Unwrap() error { return e.refusal }
 
-// Trial asks the API server by dry-runs about the update of an existing object.
+// Trial tests the update of an existing object by dry-runs.
 type Trial struct {
-	// Manager is the field manager of the fields.
+	// Manager is the field manager of the apply.
 	Manager string
 	// Anew tries the manifest as if the object did not exist. AlreadyExists means that the server
 	// would create it.
@@ -43,8 +43,8 @@ type Trial struct {
 	Merge func(ctx context.Context, patch []byte) error
 }
 
-// Retry examines the refusal of an update as invalid, whatever the server's words: they come from
-// each kind's validation, a definition, or a policy.
+// Retry examines an update that the server refused as invalid. It ignores the text of the refusal,
+// because each kind, definition and policy words it differently.
 //
 //  1. If the server would not accept the manifest for a new object either, the manifest itself is
 //     wrong, and the refusal is returned.
@@ -79,10 +79,10 @@ func (t Trial) Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal
 	return nil, &UnchangeableError{refusal}
 }
 
-// Adopt tries the adoption of a live object by dry-run, as the engine would adopt it. The former
+// Adopt tries the adoption of a live object by dry-run, as the engine would do it. The former
 // manager loses the object (see managedfields.TakeOver), defaults of the former manifest may be
-// removed, and yielded fields stay. Tried is false without a takeover, or if the server refuses it
-// as invalid. Then the manifest is applied to the object as it is.
+// removed, and yielded fields stay. Tried is false if there is no takeover to make, or the server
+// refuses it as invalid. Then the manifest is applied to the object as it is.
 func (t Trial) Adopt(ctx context.Context, step stage.Step, wanted map[string]any, live *unstructured.Unstructured) (tried bool, err error) {
 	plan := managedfields.TakeOver(wanted, live.GetManagedFields(), t.Manager, step.APIVersion())
 	if plan == nil {
@@ -100,7 +100,7 @@ func (t Trial) Adopt(ctx context.Context, step stage.Step, wanted map[string]any
 	return !apierrors.IsInvalid(err), err
 }
 
-// update asks about an apply of wanted to the object as it would be with other managedFields.
+// update tries an apply of wanted to the object with the given managedFields.
 func (t Trial) update(ctx context.Context, wanted map[string]any, live *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) error {
 	assigned := &unstructured.Unstructured{Object: maps.Clone(live.Object)}
 	assigned.SetManagedFields(fields)
@@ -123,8 +123,8 @@ func (t Trial) update(ctx context.Context, wanted map[string]any, live *unstruct
 	return t.Merge(ctx, patch)
 }
 
-// withoutAllocations leaves out of a Service what the existing one holds: addresses and ports
-// that no second Service gets.
+// withoutAllocations removes from a Service the addresses and ports that the existing Service holds
+// and that no second Service gets.
 func withoutAllocations(id manifest.ID, wanted map[string]any) map[string]any {
 	if id.Group != "" || id.Kind != "Service" {
 		return wanted
@@ -145,7 +145,6 @@ func withoutAllocations(id manifest.ID, wanted map[string]any) map[string]any {
 	return out
 }
 
-// trial asks about an update of an object as it was judged.
 func (o *object) trial(ref manifest.Ref, options targetclient.ApplyOptions) Trial {
 	try := func(ctx context.Context, body []byte, options targetclient.ApplyOptions) error {
 		options.FieldManager, options.DryRun = o.who.Manager, true
@@ -164,7 +163,8 @@ func (o *object) trial(ref manifest.Ref, options targetclient.ApplyOptions) Tria
 	}
 }
 
-// retry is Retry for a write of a pass: it sends a refused update again where that helps.
+// retry is Retry for a write of a pass. It repeats a refused update if managedFields must change
+// first.
 func (o *object) retry(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions, refusal error) (*metav1.PartialObjectMetadata, error) {
 	fields, err := o.trial(ref, options).Retry(ctx, ref, body, refusal)
 	if err != nil || options.DryRun {
@@ -178,7 +178,7 @@ func (o *object) retry(ctx context.Context, ref manifest.Ref, body []byte, optio
 	return o.engine.Writer.Apply(ctx, ref, body, options)
 }
 
-// remedy says what a person can do about an object that cannot be changed.
+// remedy returns the user's options for an object that cannot be updated.
 func remedy(ref manifest.Ref) string {
 	command := "kubectl delete " + strings.ToLower(ref.GroupKind().String()) + " " + ref.Name
 	if ref.Namespace != "" {
@@ -189,8 +189,8 @@ func remedy(ref manifest.Ref) string {
 		"(%s%s%s), or archive this revision, or roll out one that keeps the field as it is", command, option, effect)
 }
 
-// consequence says how to delete an object so that what depends on it lives, and what goes
-// with it otherwise.
+// consequence returns the option of kubectl delete that keeps dependent objects, and the effect of
+// the deletion.
 func consequence(id manifest.ID) (option, effect string) {
 	switch id.GroupKind().String() {
 	case "Deployment.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch":
@@ -210,9 +210,9 @@ func consequence(id manifest.ID) (option, effect string) {
 	return "", ""
 }
 
-// noteRefusal records that the server refuses exactly the update of an object to the leading
-// revision, or that it does not any more. It outlives the process: a deletion by a person is
-// meant for that revision.
+// noteRefusal records in the inventory whether the server refuses the update of an object to the
+// leading revision. The record survives a restart, because a user who deletes the object expects
+// the leading revision to create it.
 func (p *pass) noteRefusal(o *object, result *objectResult) {
 	entry, known := p.inventory.Entries[o.step.ID]
 	revision := o.revision
@@ -230,9 +230,9 @@ func (p *pass) noteRefusal(o *object, result *objectResult) {
 	p.record(o.step.ID, entry)
 }
 
-// makesRoom returns the leading revision, or 0, when an object was deleted of which the server had refused
-// exactly the update to that revision. The older revision must not create it again: it
-// would be back before the leading one could create it.
+// makesRoom returns the leading revision if the server had refused the update of the object to it;
+// otherwise 0. If a user deletes such an object, the older revision must not create it again before
+// the leading revision can.
 func (p *pass) makesRoom(id manifest.ID, entry *Entry, at place) int64 {
 	leading := p.leading()
 	if entry == nil || entry.Refused == 0 || leading < 0 || leading >= at.layer || p.Layers[leading].Revision != entry.Refused {
@@ -248,7 +248,6 @@ func (p *pass) makesRoom(id manifest.ID, entry *Entry, at place) int64 {
 	return 0
 }
 
-// isUnchangeable is true for an *UnchangeableError.
 func isUnchangeable(err error) bool {
 	var unchangeable *UnchangeableError
 	return errors.As(err, &unchangeable)

@@ -12,11 +12,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/definition"
 )
 
-// conform judges the custom resources of a layer of which nothing is written yet by
-// the definitions that it brings itself. The server cannot do that for us: it has not
-// got them, and when it has, half of the layer is written. Findings are kept as long
-// as the layer is not reached, for its content never changes, and as long as the same
-// of its objects exist.
+// conform validates the custom resources of a layer against the definitions that the same layer
+// contains, before the first write. The server cannot do it: it gets the definitions only when half
+// of the layer is written. Findings are cached until the layer is reached, because its content
+// never changes. They are dropped when an object is created or deleted meanwhile.
 func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	layer := p.Layers[li]
 	if p.inventory.Reached[layer.Key] > 0 {
@@ -40,14 +39,14 @@ func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	return refused, nil
 }
 
-// conformity has the faults of custom resources, and which of those that were judged existed then:
-// fewer checks apply to these.
+// conformity holds the faults of custom resources, and whether each checked object existed then:
+// existing objects need fewer checks.
 type conformity struct {
 	found   []Failure
 	existed map[manifest.ID]bool
 }
 
-// otherwise is true when it would be judged otherwise now.
+// otherwise reports whether the findings are outdated.
 func (p *pass) otherwise(judged conformity) bool {
 	for id, existed := range judged.existed {
 		if existed != p.exists(id) {
@@ -57,13 +56,13 @@ func (p *pass) otherwise(judged conformity) bool {
 	return false
 }
 
-// exists is true for an object that the inventory has.
+// exists reports whether the inventory has an object that was written.
 func (p *pass) exists(id manifest.ID) bool {
 	memo := p.inventory.Entry(id)
 	return memo != nil && !memo.Intent()
 }
 
-// judgeInstances returns what is wrong, and whether all could be read that it takes.
+// judgeInstances returns the faults, and whether all manifests could be read.
 func (p *pass) judgeInstances(ctx context.Context, layer Layer) (conformity, bool) {
 	definitions, complete := p.definitions(ctx, layer)
 	if len(definitions) == 0 {
@@ -89,8 +88,8 @@ func (p *pass) judgeInstances(ctx context.Context, layer Layer) (conformity, boo
 	return judged, complete
 }
 
-// definitions are those that a layer brings and that can be read. One that cannot is
-// told of when it is applied.
+// definitions returns the readable CustomResourceDefinitions of a layer. An invalid definition is
+// reported when it is applied.
 func (p *pass) definitions(ctx context.Context, layer Layer) (map[schema.GroupKind]*definition.Definition, bool) {
 	definitions, complete := map[schema.GroupKind]*definition.Definition{}, true
 	for _, stg := range layer.Stages {
@@ -111,8 +110,8 @@ func (p *pass) definitions(ctx context.Context, layer Layer) (map[schema.GroupKi
 	return definitions, complete
 }
 
-// instantiates is true for a layer with objects of the group of a definition, by its
-// name: definitions of nothing that is here need not be read.
+// instantiates reports whether the layer has objects in the API group of the definition with this
+// name. Other definitions need not be read.
 func (p *pass) instantiates(layer Layer, name string) bool {
 	for _, stg := range layer.Stages {
 		for _, step := range stg.Steps {
@@ -124,20 +123,20 @@ func (p *pass) instantiates(layer Layer, name string) bool {
 	return false
 }
 
-// judgeInstance judges one custom resource as the server will see it. An error means
-// that it could not be read.
+// judgeInstance validates a custom resource as the server will do. An error means that its manifest
+// could not be read.
 func (p *pass) judgeInstance(ctx context.Context, d *definition.Definition, ref manifest.Ref) (*Failure, error) {
 	raw, err := p.Bodies.Body(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	var object map[string]any
-	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
+	if err := utiljson.Unmarshal(raw, &object); err != nil { // keeps integers as integers
 		return Classify(ref, &bodyError{ref, err}), nil
 	}
 	findings, err := d.Validate(ctx, ref.Version, object, p.exists(ref.ID))
 	if err != nil || len(findings) == 0 {
-		return nil, nil // a definition that is no good is refused by the server
+		return nil, nil // the server will refuse an invalid definition
 	}
 	invalid := p.engine.Redactor.Error(ref.ID, apierrors.NewInvalid(ref.GroupKind(), ref.Name, findings), object)
 	failure := Classify(ref, invalid)

@@ -7,27 +7,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// ledger is the inventory of a chain during a pass, and the one place where it changes.
+// ledger is the inventory of a chain during a pass. The inventory changes only through its methods.
 type ledger struct {
 	owner string
 	store func(context.Context, Inventory) error
-	// inventory is the known inventory, saved the stored one.
+	// inventory is the current inventory; saved is the stored inventory.
 	inventory, saved Inventory
 }
 
-// record keeps the entry of an object.
+// record sets the entry of an object.
 func (l *ledger) record(id manifest.ID, entry Entry) { l.inventory.Entries[id] = entry }
 
-// drop forgets an object: it is gone, or not the chain's any more.
+// drop removes an object that is deleted, or does not belong to the chain any more.
 func (l *ledger) drop(id manifest.ID) { delete(l.inventory.Entries, id) }
 
-// reach notes how many stages of a layer are reached.
+// reach sets the number of reached stages of a layer.
 func (l *ledger) reach(layer string, stages int) { l.inventory.Reached[layer] = stages }
 
-// charge replaces the deletions that the budget was charged with.
+// charge replaces the recorded charges of the budget.
 func (l *ledger) charge(deletions []Deletion) { l.inventory.Deletions = deletions }
 
-// doom notes that objects may go.
+// doom marks objects as allowed to be deleted.
 func (l *ledger) doom(objects []*object) {
 	for _, o := range objects {
 		entry := *o.memo
@@ -37,7 +37,7 @@ func (l *ledger) doom(objects []*object) {
 	}
 }
 
-// save stores the inventory when it differs from what is stored.
+// save stores the inventory if it has changed.
 func (l *ledger) save(ctx context.Context) error {
 	if l.inventory.equal(l.saved) {
 		return nil

@@ -13,13 +13,13 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 2 * time.Minute
-	// unservedRetry bounds the back-off while the kind of an object is not served: what
-	// cures that is a definition, which need not be one that is watched.
+	// unservedRetry limits the back-off while the kind of an object is not served. A new definition
+	// ends that state, and the engine may not watch it.
 	unservedRetry = 30 * time.Second
 	// settledFor is the time for which findings about an unchanged object are reused.
 	settledFor = 10 * time.Minute
-	// overtakenAllowance is in how many passes in a row a write may come too late
-	// before the next one waits.
+	// overtakenAllowance is the number of consecutive passes in which a write may be too late
+	// before the next write waits.
 	overtakenAllowance = 3
 	// maxHidden bounds the objects of a chain that are watched by name.
 	maxHidden = 50
@@ -27,72 +27,72 @@ const (
 	settleFallback = 30 * time.Second
 )
 
-// memory has the engine's facts of an owner between passes. All of it may be lost: it saves
-// requests and time, but decides nothing.
+// memory holds the engine's findings about an owner between passes. It saves requests and time. Its
+// loss changes no decision.
 type memory struct {
-	// hidden objects exist but have not our label: they are watched by name.
+	// hidden are the objects that exist without the chain's label. They are watched by name.
 	hidden map[manifest.ID]bool
-	// found are objects that exist without our label and are to be adopted or
-	// repaired, as they were read last: no watch shows them.
+	// found are the objects that exist without the chain's label and are to be adopted or repaired,
+	// as last read. No watch shows them.
 	found map[manifest.ID]observe.Observation
-	// passed preflight checks, by the manifest and what it would be written onto.
+	// passed are the preflight checks that succeeded, by manifest, with the state that the manifest
+	// was tried on.
 	passed map[manifest.Ref]check
-	// failed attempts and when to try again, by manifest: while a newer layer
-	// fails, an older one goes on with content of its own. Each has its time: whatever
-	// was not observed to change is tried again then.
+	// failed are the failed attempts with the time of the next try, by manifest. An older layer has
+	// other manifests, so it continues while a newer layer fails. The time is needed because the
+	// cause of a failure may change without an event.
 	failed map[manifest.Ref]failedAttempt
-	// repairs of drifted objects.
+	// repairs of changed objects.
 	repairs map[manifest.ID]repairs
-	// deleted are the objects that accepted a delete of ours.
+	// deleted are the objects whose deletion the server accepted.
 	deleted map[manifest.ID]deletion
 	// judged has the faults of custom resources of a layer, by its key (see conform).
 	judged map[string]conformity
-	// versions are those that objects which have to go are served in, where the recorded
-	// one is not any more: their watch uses it.
+	// versions are the served API versions of objects that must be deleted and whose recorded
+	// version is not served any more. Their watches use them.
 	versions map[manifest.ID]string
-	// refusals have the reason and the beginning of each refusal, by manifest: an older layer may
+	// refusals are the reason and the first time of each refusal, by manifest: an older layer may
 	// be refused for another reason.
 	refusals map[manifest.Ref]refusal
-	// looks are for causes, of the objects that are not ready now.
+	// looks are the searches for causes, for objects that are not ready.
 	looks map[manifest.ID]*look
-	// inside has the content that would be deleted with objects, and that a user must answer for.
+	// inside is the content that would be deleted with an object, and that a user must acknowledge.
 	inside map[manifest.ID]inside
-	// detains has the content that detains objects which are being deleted.
+	// detains is the content that delays the deletion of an object.
 	detains map[manifest.ID]inside
-	// overtaken are the objects that others kept writing to while we did.
+	// overtaken are the objects that other writers kept changing during our writes.
 	overtaken map[manifest.ID]overtaken
-	// existing are the create-only objects that were there, at which version: a
-	// watch that says otherwise at an older one is late.
+	// existing are the versions of the create-only objects that existed. A watch that reports such
+	// an object absent at an older version lags.
 	existing map[manifest.ID]string
-	// removing tells for Jobs that finished whether they remove themselves.
+	// removing reports for finished Jobs whether they remove themselves.
 	removing map[manifest.Ref]bool
-	// verdicts of probes that users wrote, and what these may cost now.
+	// verdicts of user-written probes, and the cost that these probes may spend now.
 	verdicts  map[gateKey]judgement
 	allowance allowance
 }
 
-// overtaken counts the passes in a row in which every write to an object came too
-// late.
+// overtaken counts the consecutive passes in which every write to an object was too late.
 type overtaken struct {
 	count int
 	until time.Time
 }
 
-// attempt is the state that a manifest was tried on: the live object, or its absence. When that
-// changes, so may the answer.
+// attempt is the state that a manifest was tried on: the live object, or its absence. If that state
+// changes, the result may change.
 type attempt struct {
 	presence observe.Presence
 	// resourceVersion of a present object.
 	resourceVersion string
-	// policy of a shared object: what may be written onto which state.
+	// policy of a shared object: the state in which it may be written.
 	policy string
-	// before is the stage, counted from 1, for which a check counts as passed only
-	// as long as it is not reached; 0 for one that passed.
+	// before is a stage, counted from 1: the check counts as passed only until that stage is
+	// reached. 0 is for a check that passed without this condition.
 	before int
 }
 
-// check is one that passed, and until when that is believed: an object that no watch shows
-// may have come meanwhile, and a policy.
+// check is a passed check, and the time until which it is believed. Without an event, an object
+// that no watch shows may have been created, or a policy may have changed.
 type check struct {
 	attempt
 	until time.Time
@@ -105,8 +105,8 @@ type failedAttempt struct {
 	until   time.Time
 }
 
-// deletion is an object at the time when its deletion was accepted. Until the time until, a watch
-// that still shows the object unchanged counts as lagging.
+// deletion identifies an object whose deletion was accepted. Until the time until, a watch that
+// still shows the object unchanged counts as lagging.
 type deletion struct {
 	targetclient.Precondition
 	until time.Time
@@ -121,7 +121,7 @@ type refusal struct {
 type repairs struct {
 	count int
 	last  time.Time
-	// lost says what had been changed when the object was read last.
+	// lost describes the changed values of the object when it was last read.
 	lost string
 }
 
@@ -146,7 +146,7 @@ func newMemory() *memory {
 	}
 }
 
-// remembered has the engine's facts of one object.
+// remembered holds the engine's findings about one object.
 type remembered struct {
 	late     overtaken
 	failed   failedAttempt
@@ -156,12 +156,12 @@ type remembered struct {
 	existing string
 }
 
-// of returns what is remembered of an object and its manifest.
+// of returns the findings about an object and its manifest.
 func (m *memory) of(ref manifest.Ref) remembered {
 	return remembered{m.overtaken[ref.ID], m.failed[ref], m.passed[ref], m.repairs[ref.ID], m.deleted[ref.ID], m.existing[ref.ID]}
 }
 
-// retry notes a failed attempt and returns how long to wait for the next.
+// retry records a failed attempt and returns the wait before the next attempt.
 func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
 	count := 0
 	if previous, again := m.failed[ref]; again && previous.attempt == what {
@@ -176,12 +176,12 @@ func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time
 	return wait
 }
 
-// settle keeps a failure that stays what it is while the object does.
+// settle keeps a failure that lasts as long as the object is unchanged.
 func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure, now time.Time) {
 	m.failed[ref] = failedAttempt{attempt: what, failure: failure, until: now.Add(settledFor)}
 }
 
-// done forgets what was remembered of attempts at a manifest that was written, and of its object before.
+// done drops the findings about earlier attempts after a manifest was written.
 func (m *memory) done(ref manifest.Ref) {
 	forget(&m.failed, ref)
 	forget(&m.passed, ref)
@@ -193,8 +193,8 @@ func (m *memory) done(ref manifest.Ref) {
 	forget(&m.versions, ref.ID)
 }
 
-// forget deletes an entry. A map keeps the memory of all that it ever had, so one that is
-// empty now is replaced: each chain has had a check of each of its objects.
+// forget deletes an entry. It replaces an empty map, because a Go map never shrinks, and each
+// object of a chain was checked once.
 func forget[K comparable, V any](m *map[K]V, key K) {
 	if _, found := (*m)[key]; !found {
 		return
@@ -205,9 +205,8 @@ func forget[K comparable, V any](m *map[K]V, key K) {
 	}
 }
 
-// lag notes that all writes to an object came too late, and returns how long to leave
-// it alone. Each of them brings an event and with it the next pass, so that without a
-// wait two writers would keep each other busy.
+// lag records that a write to an object was too late, and returns how long to wait. Each such write
+// causes an event and the next pass, so without a wait two writers would keep each other busy.
 func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
 	o := m.overtaken[id]
 	o.count++
@@ -220,7 +219,7 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 	return wait
 }
 
-// keep forgets all that was remembered of manifests and objects that nobody wants any more.
+// keep drops the findings about manifests and objects that are not wanted any more.
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })
@@ -232,7 +231,7 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 	maps.DeleteFunc(m.deleted, func(id manifest.ID, _ deletion) bool { return !known(id) })
 	maps.DeleteFunc(m.versions, func(id manifest.ID, _ string) bool { return !known(id) })
 	maps.DeleteFunc(m.repairs, func(id manifest.ID, _ repairs) bool { return !known(id) })
-	// An object that was found was checked just before, or is to be taken over.
+	// An object in found was checked just before, or is to be adopted.
 	checked := map[manifest.ID]bool{}
 	for ref := range m.passed {
 		checked[ref.ID] = true
@@ -240,7 +239,7 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 	maps.DeleteFunc(m.found, func(id manifest.ID, _ observe.Observation) bool { return !checked[id] && !known(id) })
 }
 
-// small is true while there is nothing that could be of an object that nobody wants.
+// small reports whether the memory is empty, so that there is nothing to drop.
 func (m *memory) small() bool {
 	return len(m.failed)+len(m.removing)+len(m.inside)+len(m.detains)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }

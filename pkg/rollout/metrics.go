@@ -18,14 +18,13 @@ type Metrics interface {
 	PhaseBegan(layer, phase string)
 	// PhaseComplete is called in each pass that finds a phase complete.
 	PhaseComplete(layer, phase string)
-	// Repaired is called when an object was restored to its manifest. manager is the manager of the
-	// reverted change, DeletedBy, or empty when unknown.
+	// Repaired is called when an object was restored to its manifest. manager made the reverted
+	// change; it is DeletedBy for a deletion, and empty when unknown.
 	Repaired(id manifest.ID, manager string)
 	// Contested is called in each pass that postpones the repair of an object.
 	Contested(id manifest.ID)
 }
 
-// noMetrics is the Metrics of an engine that nobody measures.
 type noMetrics struct{}
 
 func (noMetrics) PhaseBegan(string, string)    {}
@@ -33,7 +32,7 @@ func (noMetrics) PhaseComplete(string, string) {}
 func (noMetrics) Repaired(manifest.ID, string) {}
 func (noMetrics) Contested(manifest.ID)        {}
 
-// began tells that a stage is about to be reached.
+// began reports the start of a phase when its first stage is reached.
 func (p *pass) began(at place) {
 	stages := p.Layers[at.layer].Stages
 	if at.stage == 0 || stages[at.stage-1].Phase != stages[at.stage].Phase {
@@ -41,7 +40,7 @@ func (p *pass) began(at place) {
 	}
 }
 
-// ended tells that a stage is complete, and all before it.
+// ended reports a phase whose stages are all complete.
 func (p *pass) ended(at place) {
 	stages := p.Layers[at.layer].Stages
 	if at.stage+1 == len(stages) || stages[at.stage+1].Phase != stages[at.stage].Phase {

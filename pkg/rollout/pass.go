@@ -20,15 +20,14 @@ type pass struct {
 	memory *memory
 
 	ledger
-	// places says which layer and stage an object belongs to.
+	// places are the layer and stage that each object belongs to.
 	places map[manifest.ID]place
-	// outcomes of the objects that were looked at, by the layer they belong to.
+	// outcomes of the objects that were reconciled, by ID.
 	outcomes map[manifest.ID]outcome
 	// claimed is the answer of the competing owner.
 	claimed claim
 
-	// events report the actions of this pass so far; requeue is the time until
-	// the next pass at the latest.
+	// events report the actions of this pass; requeue is the longest time until the next pass.
 	events  []Event
 	requeue time.Duration
 }
@@ -36,37 +35,37 @@ type pass struct {
 // place is a stage of a layer, by index.
 type place struct{ layer, stage int }
 
-// passed has the findings of a pass, next to the results of the objects that layers want.
+// passed holds the findings of a pass besides the outcomes of the wanted objects.
 type passed struct {
-	// refused are the failures of a phase that could not be started.
+	// refused are the failures that prevent the next phase from starting.
 	refused refusals
 	leaving
 }
 
-// run does the steps of a pass; the package comment says what each is for.
+// run does the steps of a pass, which the package comment describes.
 func (p *pass) run(ctx context.Context) (found passed, err error) {
-	// 1. Watch what the layers and the inventory name.
+	// 1. Watch the objects of the layers and of the inventory.
 	p.watch()
-	// 2. Give every object to the newest layer that has reached its stage.
+	// 2. Assign every object to the newest layer that has reached its stage.
 	p.assign()
-	// 3. Keep what was reached as it should be, in every layer.
+	// 3. Reconcile the reached stages of every layer.
 	if err := p.reconcileReached(ctx); err != nil {
 		return found, err
 	}
-	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
+	// 4. Advance the newest layer, stage by stage, as far as its gates allow.
 	if found.refused, err = p.advance(ctx); err != nil {
 		return found, err
 	}
-	// 5. Remove what belongs to no layer.
+	// 5. Delete the objects that belong to no layer.
 	if found.leaving, err = p.prune(ctx); err != nil {
 		return found, err
 	}
-	// 6. Record what is known better than before.
+	// 6. Save the changes of the inventory.
 	if err := p.save(ctx); err != nil {
 		return found, err
 	}
-	// 7. Watch objects by name that turned out to be hidden from watches by label,
-	// and forget what was tried for manifests that nobody wants any more.
+	// 7. Watch by name the objects that watches by label do not show, and drop the findings about
+	// manifests that are not wanted any more.
 	p.watch()
 	p.tidy()
 	return found, nil
@@ -79,7 +78,7 @@ func (p *pass) assign() {
 	}
 }
 
-// stages of all layers, the newest layer first.
+// stages iterates over the stages of all layers, the newest layer first.
 func (p *pass) stages() iter.Seq2[place, stage.Stage] {
 	return func(yield func(place, stage.Stage) bool) {
 		for li, layer := range p.Layers {
@@ -92,7 +91,7 @@ func (p *pass) stages() iter.Seq2[place, stage.Stage] {
 	}
 }
 
-// reached are the stages that their layer has reached.
+// reached iterates over the reached stages of all layers.
 func (p *pass) reached() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		for at := range p.stages() {
@@ -107,7 +106,7 @@ func (p *pass) isReached(at place) bool {
 	return at.stage < p.inventory.Reached[p.Layers[at.layer].Key]
 }
 
-// claim gives the objects of a stage to its layer unless a newer one has them.
+// claim assigns the objects of a stage to its layer unless a newer layer has them.
 func (p *pass) claim(at place) {
 	for _, step := range p.stage(at).Steps {
 		if have, taken := p.places[step.ID]; !taken || have.layer > at.layer {
@@ -118,7 +117,7 @@ func (p *pass) claim(at place) {
 
 func (p *pass) stage(at place) stage.Stage { return p.Layers[at.layer].Stages[at.stage] }
 
-// object is one that a layer wants, with what is known of it.
+// object returns an object that a layer wants, with its known facts.
 func (p *pass) object(at place, step stage.Step) *object {
 	memo := p.inventory.Entry(step.ID)
 	return &object{
@@ -127,15 +126,15 @@ func (p *pass) object(at place, step stage.Step) *object {
 	}
 }
 
-// leaver is an object of the inventory that has to go.
+// leaver returns an object of the inventory that is to be deleted.
 func (p *pass) leaver(id manifest.ID) *object {
 	memo := p.inventory.Entry(id)
 	ref := memo.ref(id)
 	return &object{setting: p.setting, place: place{layer: -1}, step: stage.Step{Ref: ref}, revision: memo.Revision, memo: memo, seen: p.observed(id), remembered: p.memory.of(ref)}
 }
 
-// carryOut does something with objects, some at a time. The error is the
-// context's: the results of objects that were not begun then mean nothing.
+// carryOut calls do for the objects, several at a time. It fails only if the context ends; then the
+// results are incomplete.
 func (p *pass) carryOut(ctx context.Context, objects []*object, do func(*object, context.Context) objectResult) ([]objectResult, error) {
 	results := make([]objectResult, len(objects))
 	var group errgroup.Group
@@ -148,14 +147,15 @@ func (p *pass) carryOut(ctx context.Context, objects []*object, do func(*object,
 			return nil
 		})
 	}
-	_ = group.Wait() // the functions return nil: what fails is a result
+	_ = group.Wait() // the functions return nil: failures are in the results
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("rolling out %s: %w", p.Owner, err)
 	}
 	return results, nil
 }
 
-// tidy keeps the memory of attempts from growing with the revisions of a chain.
+// tidy drops findings that are not needed any more, so that the memory does not grow with the
+// revisions of a chain.
 func (p *pass) tidy() {
 	p.forgetVerdicts()
 	maps.DeleteFunc(p.memory.judged, func(key string, _ conformity) bool {
@@ -179,13 +179,12 @@ func (p *pass) tidy() {
 	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] }, func(id manifest.ID) bool { return known[id] })
 }
 
-// due asks for another pass at a time, at once when that has passed meanwhile: what was
-// left alone because it was too early must not be forgotten.
+// due requests another pass at a time; at once if the time has passed already.
 func (p *pass) due(at time.Time) {
 	p.again(max(at.Sub(p.engine.Clock.Now()), 1))
 }
 
-// again asks for another pass after d at the latest; 0 is for nothing to wait for.
+// again requests another pass after at most d; 0 requests none.
 func (p *pass) again(d time.Duration) {
 	if d > 0 && (p.requeue == 0 || d < p.requeue) {
 		p.requeue = d

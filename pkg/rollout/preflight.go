@@ -12,14 +12,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// preflight tries by dry-run what reaching a stage would write, for the whole rest
-// of its phase: no write of a phase starts while one of its objects would be
-// refused or collide. A check that passed is not repeated for settledFor while the object
-// and its manifest stay the same.
+// preflight tries by dry-run the writes of the remaining stages of a phase. So no write of a phase
+// starts while one of its objects would be refused or collide. A passed check is reused for
+// settledFor while the object and its manifest stay the same.
 //
-// An installation by levels has no such check: there one object that is refused
-// does not keep its siblings from being written, as there is nothing yet that a
-// half-written phase could break.
+// An installation by levels has no preflight: a refused object does not stop its siblings, because
+// no half-written phase could break an existing installation.
 func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	if p.Layers[at.layer].Levels {
 		return nil, nil
@@ -51,7 +49,7 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 		}
 	}
 	for _, o := range objects {
-		// One that is over is not asked again while there is another refusal.
+		// While another object is refused, a passed check is repeated when it expires.
 		if until := p.memory.passed[o.step.Ref].until; len(refused) > 0 && p.engine.Clock.Now().Before(until) {
 			p.due(until)
 		}
@@ -59,8 +57,8 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	return refused, nil
 }
 
-// check tries one object, and once more from a live read when it turns out to be
-// another than was seen.
+// check tries one object. If the object has changed since it was seen, check reads it and tries
+// again.
 func (o *object) check(ctx context.Context, tolerated tolerance) objectResult {
 	seen := o.seen
 	if earlier, ok := o.backedOff(seen); ok {
@@ -85,8 +83,8 @@ func (o *object) check(ctx context.Context, tolerated tolerance) objectResult {
 	return result
 }
 
-// dryRun asks the server what it would say to a decision. A result without
-// failure means that the stage may be reached as far as this object goes.
+// dryRun tries the write of a decision. A result without a failure means that this object does not
+// prevent the stage from being reached.
 func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
 	var options targetclient.ApplyOptions
 	switch decision.Action {
@@ -132,7 +130,7 @@ func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, toler
 	return objectResult{seen: seen, err: err, events: corrected}
 }
 
-// try asks the server about the write of a decision.
+// try sends the write of a decision as a dry-run.
 func (o *object) try(ctx context.Context, decision Decision, seen Seen, options targetclient.ApplyOptions) ([]Event, error) {
 	if decision.Action == Adopt {
 		if tried, err := o.tryTakeover(ctx, options); tried || err != nil && !apierrors.IsInvalid(err) {
@@ -152,7 +150,6 @@ func (o *object) try(ctx context.Context, decision Decision, seen Seen, options 
 	return corrected, err
 }
 
-// tryTakeover is Trial.Adopt for an object as it was judged.
 func (o *object) tryTakeover(ctx context.Context, options targetclient.ApplyOptions) (bool, error) {
 	wanted, err := o.manifests.Decoded(ctx, o.step.Ref)
 	if err != nil {
@@ -161,15 +158,15 @@ func (o *object) tryTakeover(ctx context.Context, options targetclient.ApplyOpti
 	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
-			err = nil // an apply says that it is another object by now
+			err = nil // the dry-run of the apply reports that the object has changed
 		}
 		return false, err
 	}
 	return o.trial(o.step.Ref, options).Adopt(ctx, o.step, wanted, live)
 }
 
-// triedWithout returns the fields that a write of a decision leaves to others, as far as that
-// changes what the server says to it.
+// triedWithout returns the yielded fields that a dry-run omits. It reads the object only if these
+// fields may change the server's answer.
 func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen) ([]string, error) {
 	if decision.Action == Create {
 		return nil, nil
@@ -181,8 +178,8 @@ func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen)
 	return yielded, err
 }
 
-// unwatched judges an object whose watch has not answered yet: its kind might not be
-// served at all, and may be about to be.
+// unwatched checks an object whose watch has not answered yet: its kind may not be served, or an
+// earlier stage may define it.
 func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
 	if _, err := o.engine.Reader.Mapping(ctx, o.step.GroupVersionKind()); err != nil {
 		if tolerated.tolerates(err) {
@@ -193,16 +190,15 @@ func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, to
 	return o.act(ctx, decision, seen)
 }
 
-// tolerance is a refusal that an object of a later stage of the phase may have for now.
+// tolerance describes refusals that an object of a later stage of the phase may have for now.
 type tolerance struct {
 	// stage that is to be reached, counted from 1: the tolerance ends with it.
 	stage     int
 	tolerates func(error) bool
 }
 
-// toleranceOf is of a refusal that only means that the object's namespace or kind
-// is made, or defined anew, by an earlier stage of the same phase, which has yet to be
-// reached.
+// toleranceOf returns the tolerance of an object: an earlier stage of the same phase, which is not
+// reached yet, creates its namespace, or defines or changes its kind.
 func toleranceOf(o *object, objects []*object, at place) tolerance {
 	return tolerance{stage: at.stage + 1, tolerates: func(err error) bool {
 		if o.stage == at.stage {

@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// A namespace that is protected (Names.ProtectLabel) keeps the objects of a chain from everybody
-// but that chain. The API server asks a webhook about the writes of people, and not about those
-// of the engine. So the engine must not do for somebody what the webhook refuses: it takes no
-// object from another chain, and deletes no namespace with objects of another chain, unless the
-// revision may (Work.TakesFrom).
+// A protected namespace (Names.ProtectLabel) keeps the objects of a chain from all other writers.
+// For writes of users, the API server calls a webhook that checks this. It does not call the
+// webhook for the engine's writes, so the engine must refuse the same actions. It takes no object
+// from another chain, and deletes no namespace with objects of another chain, unless the revision
+// is allowed to (Work.TakesFrom).
 
-// protected says why an object must not be taken from the chain that has it, empty when nothing
-// protects it from that.
+// protected returns the reason why an object must not be taken from its chain, or "" if it may be
+// taken.
 func (o *object) protected(ctx context.Context, seen Seen) (string, error) {
 	chain := seen.Chain
 	if _, applied := seen.Entry(o.who.managerOf(chain)); chain == "" || chain == o.who.Chain || !applied || o.mayTake(chain) {
@@ -38,10 +38,12 @@ func (o *object) protected(ctx context.Context, seen Seen) (string, error) {
 		chain, o.engine.Names.ProtectLabel, o.engine.Names.TakeOverAnnotation), nil
 }
 
-// mayTake reports whether somebody who may has let a layer take what is protected.
+// mayTake reports whether an authorised user allowed the revision to take protected objects from a
+// chain.
 func (o *object) mayTake(chain string) bool { return o.TakesFrom[o.revision][chain] }
 
-// isProtected reads a namespace. An object of the whole cluster has none.
+// isProtected reports whether a namespace has the protect label. It is false for the empty
+// namespace of cluster-scoped objects.
 func (s *setting) isProtected(ctx context.Context, namespace string) (bool, error) {
 	if namespace == "" || s.engine.Names.ProtectLabel == "" {
 		return false, nil
@@ -53,8 +55,8 @@ func (s *setting) isProtected(ctx context.Context, namespace string) (bool, erro
 	return err == nil && live.Labels[s.engine.Names.ProtectLabel] == "true", err
 }
 
-// holdsOthers says why a namespace must not be deleted because of the objects that other chains
-// have in it, empty when nothing protects these.
+// holdsOthers returns the reason why a namespace with objects of other chains must not be deleted,
+// or "" if it may be deleted.
 func (o *object) holdsOthers(ctx context.Context) (string, error) {
 	if !isNamespace(o.step.ID) || o.engine.NamespaceContents == nil {
 		return "", nil

@@ -7,23 +7,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// leaving has the remaining objects that belong to no layer.
+// leaving holds the remaining objects that belong to no layer.
 type leaving struct {
-	// failures are the objects that still have to go, in the order in which they will.
+	// failures are the objects that are still to be deleted, in the order of deletion.
 	failures []Failure
-	// acknowledge is the answer that a user must give for more of them to be deleted, see Report.
+	// acknowledge is the token that a user must acknowledge to allow more deletions (see Report).
 	acknowledge string
 }
 
-// prune applies the second half of the one rule: an object of the inventory that
-// is in no layer goes, the highest rank first, and the next rank when that is
-// gone (turnsOf has the exception). While a layer is paused, or the cluster is frozen, nothing goes, and
-// beyond the budget only what somebody deletes or acknowledges.
+// prune applies the second half of the one rule: it deletes the objects of the inventory that are
+// in no layer. It begins with the highest rank, and continues with the next rank when these objects
+// are deleted (turnsOf has the exception). It deletes nothing while a layer is paused or the
+// cluster is frozen. Beyond the budget, it deletes only objects whose revision a user deletes, or
+// whose deletion a user acknowledged.
 //
-// An error means that the context ended, or that the inventory could not be saved; what
-// was found until then is told all the same.
+// An error means that the context ended, or the inventory could not be saved. The findings until
+// then are returned with it.
 func (p *pass) prune(ctx context.Context) (leaving, error) {
-	// 1. The objects that have to go.
+	// 1. The objects that are to be deleted.
 	objects := p.unclaimed()
 	if len(objects) == 0 {
 		return leaving{}, nil
@@ -36,19 +37,19 @@ func (p *pass) prune(ctx context.Context) (leaving, error) {
 	if p.isClaimed(ctx) {
 		allowed, left.failures = p.keepClaimed(objects)
 	}
-	// 2. Those of them that may go.
+	// 2. The objects that may be deleted now.
 	withinBudget, asked, err := p.chargeBudget(ctx, allowed)
 	left.failures, left.acknowledge = append(left.failures, asked.failures...), asked.acknowledge
 	if err != nil || len(withinBudget) == 0 {
 		return left, err
 	}
-	// 3. The removal, turn by turn.
+	// 3. The deletion, turn by turn.
 	kept, err := p.removeInTurns(ctx, withinBudget, allowed)
 	left.failures = append(left.failures, kept...)
 	return left, err
 }
 
-// suspended says why nothing is deleted now, empty when something may be.
+// suspended returns the reason why nothing is deleted now, or "".
 func (p *pass) suspended() (reason, why string) {
 	if p.Freeze != nil {
 		return ReasonFrozen, p.Freeze.String()
@@ -61,14 +62,15 @@ func (p *pass) suspended() (reason, why string) {
 	return "", ""
 }
 
-// removeInTurns removes objects, and returns those that are still there. No turn begins before the one
-// before it is gone, and none while a definition has instances, or an object takes others along.
+// removeInTurns deletes objects, and returns the objects that still exist. A turn begins when the
+// previous turn is finished, no definition has instances, and no object would delete unacknowledged
+// content.
 func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) ([]Failure, error) {
 	guarded := map[manifest.ID]bool{}
 	turns := turnsOf(objects, unclaimed)
 	if len(p.memory.deleted) == 0 {
-		// Before anything goes, all of it is looked at: the controllers of the
-		// instances should not go while there are some.
+		// Before the first deletion, all definitions and claims are checked: the controllers of
+		// instances must not be deleted while instances exist.
 		held, err := p.guard(ctx, objects, objects, guarded)
 		if err != nil {
 			return held, err
@@ -81,16 +83,17 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 	for i, turn := range turns {
 		next := turn.objects
 		if i > 0 && turns[i-1].early && !turn.early {
-			// The controller of the custom resources is still there: nothing of it is removed while
-			// there are new ones.
+			// The controller of the custom resources still runs. It must not be deleted while there
+			// are new instances.
 			clear(guarded)
 			next = objects
 		}
-		// A user may have made an instance during the earlier turns.
+		// A user may have created an instance during the earlier turns.
 		if held, err := p.guard(ctx, next, objects, guarded); err != nil || len(held) > 0 {
 			return held, err
 		}
-		// A namespace has generated objects as long as their controller runs.
+		// A namespace has generated objects as long as their controller runs, so it is checked in
+		// its own turn.
 		if full, err := p.holdNonEmpty(ctx, turn.objects, func(id manifest.ID) bool { return isVolumeClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
 			return full, err
 		}
@@ -102,7 +105,6 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 	return nil, nil
 }
 
-// postponed are the objects of later turns.
 func postponed(turns []turn, early bool) []Failure {
 	why := "waits for the objects that were rolled out after it to be gone"
 	if early {
@@ -115,7 +117,7 @@ func postponed(turns []turn, early bool) []Failure {
 	return waiting
 }
 
-// leaveAll reports objects that have to go and cannot yet.
+// leaveAll returns failures for objects that cannot be deleted yet.
 func leaveAll(objects []*object, reason, message string) []Failure {
 	failures := make([]Failure, len(objects))
 	for i, o := range objects {
@@ -124,9 +126,8 @@ func leaveAll(objects []*object, reason, message string) []Failure {
 	return failures
 }
 
-// unclaimed lists the objects that are in no layer, the highest rank first. An
-// object that a layer lists in a stage it has not reached is not among them. Nearly always
-// every object has a place, and then no layer has to be looked through.
+// unclaimed returns the objects that no layer lists in any stage, the highest rank first. Nearly
+// always, every object has a place, and the layers need not be searched.
 func (p *pass) unclaimed() []*object {
 	for id := range p.inventory.Entries {
 		if _, placed := p.places[id]; !placed {
@@ -140,8 +141,8 @@ func (p *pass) unclaimed() []*object {
 	return nil
 }
 
-// keepClaimed keeps what would be deleted and a competing owner has. Objects that are only released
-// are given up to them all the same.
+// keepClaimed keeps the objects that would be deleted while a competing owner owns them. It returns
+// separately the objects that are only released, which does not harm the other owner.
 func (p *pass) keepClaimed(objects []*object) (released []*object, kept []Failure) {
 	for _, o := range objects {
 		if o.Orphan[o.revision] {

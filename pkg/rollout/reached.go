@@ -8,9 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// reconcileReached keeps all reached stages of all layers as they should be. Every stage is
-// looked at, whatever the state of the ones before it: only reaching a stage
-// waits.
+// reconcileReached reconciles all reached stages of all layers, whatever the state of earlier
+// stages: only reaching a stage waits for them.
 func (p *pass) reconcileReached(ctx context.Context) error {
 	for at := range p.reached() {
 		result, err := p.reconcileReachedStage(ctx, at)
@@ -22,29 +21,27 @@ func (p *pass) reconcileReached(ctx context.Context) error {
 	return nil
 }
 
-// stageResult is the result of a stage.
 type stageResult struct {
-	// objects that the pass worked on, of those that belong to the stage.
+	// objects of the stage that the pass reconciled.
 	objects []found
-	// refused are the objects that keep the stage from being begun.
+	// refused are the objects that prevent the stage from starting.
 	refused refusals
 }
 
-// found is the result of one object.
 type found struct {
 	manifest.ID
 	outcome
 }
 
-// note keeps what became of objects, for the stages that wait for them and for the report.
+// note records the outcomes, for later stages and for the report.
 func (p *pass) note(result stageResult) {
 	for _, object := range result.objects {
 		p.outcomes[object.ID] = object.outcome
 	}
 }
 
-// reconcileReachedStage makes the objects of a stage that belong to its layer as they should
-// be, in any order, several at a time, and returns what became of each.
+// reconcileReachedStage reconciles the objects of a stage that belong to its layer, several at a
+// time and in any order, and returns their outcomes.
 func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stageResult, err error) {
 	steps := p.stage(at).Steps
 	result.objects = make([]found, 0, len(steps))
@@ -67,8 +64,8 @@ func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stag
 		return result, nil
 	}
 	if p.intend(wanted) {
-		// Before the cluster changes, what a crash must not make us forget is
-		// stored: that the stage was reached, and which objects may exist soon.
+		// Before the first write, the facts that a crash must not lose are saved: the stage was
+		// reached, and these objects may exist soon.
 		if err := p.save(ctx); err != nil {
 			return result, err
 		}
@@ -81,14 +78,14 @@ func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stag
 		p.conclude(ctx, o, &results[i])
 		result.objects = append(result.objects, found{o.step.ID, results[i].outcome})
 	}
-	// Findings are stored with the next stage's intent, or behind the last stage: that is
-	// the loss of a crash between a write and its record.
+	// The results are saved with the next stage's intent, or after the last stage. A crash before
+	// that loses them.
 	return result, nil
 }
 
-// rests looks at an object of which nothing has to be done or written down, which
-// is nearly all of them nearly always: an object for each would be most of what an
-// idle pass costs. It is false when there is anything to do.
+// rests reports whether an object needs no action and no change of its inventory entry. Nearly
+// always, this is true for nearly all objects; allocating an object for each would be most of the
+// cost of an idle pass.
 func (p *pass) rests(at place, step stage.Step) bool {
 	entry, known := p.inventory.Entries[step.ID]
 	if p.Layers[at.layer].Paused || !known || !entry.equal(entry.settled(p.Layers[at.layer].Revision, at.stage, step.Version)) {
@@ -100,8 +97,8 @@ func (p *pass) rests(at place, step stage.Step) bool {
 	return true
 }
 
-// intend notes the objects that are about to be made or taken over, and tells
-// whether the cluster is about to be changed at all.
+// intend records an intent for the objects that are about to be created or adopted. It returns true
+// if any object is about to be written.
 func (p *pass) intend(objects []*object) bool {
 	writes := false
 	for _, o := range objects {
@@ -111,7 +108,7 @@ func (p *pass) intend(objects []*object) bool {
 		}
 		writes = true
 		// An update may become a create, because a watch may lag. Penstock never deletes an object
-		// that is not in the inventory, and must never delete a create-only one.
+		// that is not in the inventory, and must never delete a create-only object.
 		adopts := action == Adopt && !o.seen.Installed
 		if action != Shared && !o.step.Policy.CreateOnly && (o.memo == nil || adopts && o.memo.Intent()) {
 			o.memo = &Entry{Version: o.step.Version, Revision: o.revision, Rank: o.stage, Adopted: adopts}
@@ -121,8 +118,8 @@ func (p *pass) intend(objects []*object) bool {
 	return writes
 }
 
-// pause reports the objects of a layer that is paused, or frozen with all others, or that
-// a competing owner has: what would be done, and is not.
+// pause reports the pending actions for the objects of a layer that is paused, frozen, or owned by
+// a competing owner.
 func (p *pass) pause(objects []*object) []found {
 	reason, why := ReasonPaused, "the revision is paused"
 	switch {
@@ -145,7 +142,8 @@ func (p *pass) pause(objects []*object) []found {
 			paused[i].outcome = o.deferred(decision, o.seen).outcome
 		default:
 			if decision.Action == Create {
-				// Nothing tries to, which would tell whether another one has the name.
+				// No write will reveal that an object without the chain's label has the name, so it
+				// is watched by name.
 				p.hide(o.step.ID)
 			}
 			paused[i].outcome = o.refuse(Seen{}, reason, reason == ReasonContested, "differs from the manifest; "+why).outcome

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// reading adds the hidden fields of the object to what a gate reads, so that they can be
-// recognised where the status of the object quotes them. It adds nothing for an object of
-// which the gate reads nothing, and nothing for Secrets, whose content is never kept.
+// reading returns the parts of an object that a gate reads, with the object's hidden fields: the
+// status may quote a hidden value, which must be recognised. It adds no fields if the gate reads
+// nothing, and none for Secrets, whose content is never cached.
 func (e *Engine) reading(gate stage.Gate) probe.Reads {
 	reads := gate.Probe.Reads()
 	if gate.ID.IsSecret() || reads.Whole || !reads.Status && len(reads.Fields) == 0 {
@@ -20,9 +20,9 @@ func (e *Engine) reading(gate stage.Gate) probe.Reads {
 	return reads.Union(probe.Reads{Fields: e.Redactor.Fields(gate.ID.GroupKind())})
 }
 
-// judge lets a probe judge an object by its true values, and takes the words from
-// its judgement of the object as it may be shown. So whatever a probe does with a
-// hidden value, nothing of it is in a message. (Probes of Secrets see no content.)
+// judge lets a probe judge an object by its true values, and takes the message from a second
+// judgement of the redacted object. So the message never contains a hidden value. (Probes of
+// Secrets see no content.)
 func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask func(*unstructured.Unstructured) probe.Verdict) probe.Verdict {
 	verdict := ask(object)
 	kind := gate.ID.GroupKind()
@@ -34,13 +34,13 @@ func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask f
 		verdict.Message = "does not pass its probe; why depends on a hidden field"
 		return verdict
 	}
-	// Controllers write into status what they like.
+	// Controllers may copy hidden values into status.
 	verdict.Message = e.Redactor.Values(kind, object.Object).Mask(shown.Message)
 	return verdict
 }
 
-// describeDrift is the description of drifts that may be shown. Paths into sets have values
-// in them.
+// describeDrift describes drifts without hidden values. Even a path can contain a value: the key of
+// a set's element.
 func (e *Engine) describeDrift(id manifest.ID, drifts []managedfields.Drift, objects ...map[string]any) string {
 	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
 		return managedfields.Describe(drifts)

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// remove deletes objects of one rank and returns those that are not gone.
+// remove deletes the objects of one turn and returns the objects that still exist.
 func (p *pass) remove(ctx context.Context, objects []*object) ([]Failure, error) {
 	for i, o := range objects {
-		objects[i] = p.leaver(o.step.ID) // as it is now
+		objects[i] = p.leaver(o.step.ID) // re-read, because an earlier check may have changed the inventory
 	}
 	results, err := p.carryOut(ctx, objects, (*object).removeOne)
 	if err != nil {
@@ -31,9 +31,8 @@ func (p *pass) remove(ctx context.Context, objects []*object) ([]Failure, error)
 	return left, nil
 }
 
-// removeOne deletes or releases one object, and judges once more from a live read
-// when it turns out to be another than was seen. No failure means that the
-// inventory can forget it.
+// removeOne deletes or releases one object. If the object changed since it was seen, it is read and
+// judged again. A result without a failure means that the inventory can drop the object.
 func (o *object) removeOne(ctx context.Context) objectResult {
 	seen := o.seen
 	if earlier, ok := o.backedOff(seen); ok {
@@ -41,29 +40,28 @@ func (o *object) removeOne(ctx context.Context) objectResult {
 	}
 	switch sent := o.deleted.UID != ""; {
 	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, o.memo.ResourceVersion):
-		return objectResult{dropped: true} // we deleted it, and its watch says it is gone
+		return objectResult{dropped: true} // our deletion was accepted, and the watch reports the object absent
 	case sent && seen.Presence == observe.Present && o.deleted.Precondition == preconditionOf(seen) && o.engine.Clock.Now().Before(o.deleted.until):
-		// The watch has not come to the deletion yet.
+		// The watch has not reported the deletion yet.
 		return o.refuse(seen, ReasonTerminating, false, "is being deleted")
 	}
 	result := o.takeAway(ctx, seen)
 	if targetclient.IsOvertaken(result.err) {
 		result = o.takeAway(ctx, Seen{Presence: observe.Unknown})
 	}
-	// A failure is kept until what was seen changes or its time has come, whatever was
-	// read since.
+	// A failure is kept until the watched state changes or the next try is due, even if the object
+	// was read in between.
 	result.seen = seen
 	result.dropped = result.err == nil && result.failure == nil
 	return result
 }
 
-// takeAway does the work of removeOne for an object as it was seen, or reads it
-// first.
+// takeAway deletes or releases the object as it was seen. It reads the object first if its watched
+// state is missing or outdated.
 func (o *object) takeAway(ctx context.Context, seen Seen) objectResult {
 	if seen.Presence != observe.Present || seen.Late {
-		// Absent may mean "without our label", unknown that the kind is gone. And
-		// what the watch has not come to may be that somebody asked for the object
-		// to be left, or controls it.
+		// Absent may mean "without our label", and Unknown may mean that the kind is not served.
+		// With a lagging watch, the object may have a new controller or a request to keep it.
 		live, err := o.readLive(ctx, o.step.Ref)
 		if err != nil {
 			return o.vanished(ctx, err)
@@ -80,7 +78,7 @@ func (o *object) takeAway(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// takePresent is takeAway for an object that is there.
+// takePresent deletes or releases an object that exists.
 func (o *object) takePresent(ctx context.Context, seen Seen) objectResult {
 	if ours, owner := o.who.MayRemove(*o.memo, seen.Observation); !ours {
 		return o.left(owner)
@@ -109,7 +107,7 @@ func (o *object) takePresent(ctx context.Context, seen Seen) objectResult {
 	case apierrors.IsNotFound(err):
 		return objectResult{}
 	case err != nil:
-		// The watch need not have come to the end of the kind yet.
+		// The kind may be deleted, and the watch may not have reported it yet.
 		return o.vanished(ctx, err)
 	}
 	result := o.refuse(seen, ReasonTerminating, false, "is being deleted")
@@ -121,8 +119,8 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 	return targetclient.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// vanished judges an object that could not be read, or deleted: that its kind is served in no version
-// does not say that it is gone, unless nothing defines the kind any more.
+// vanished handles an object that could not be read or deleted. If no version of its kind is
+// served, the object may still exist. It is deleted only if nothing defines the kind any more.
 func (o *object) vanished(ctx context.Context, err error) objectResult {
 	if Classify(o.step.Ref, err).Reason != ReasonNotServed {
 		return objectResult{err: err}
@@ -139,11 +137,11 @@ func (o *object) vanished(ctx context.Context, err error) objectResult {
 	return result
 }
 
-// leaves is true for an object that existed before the chain and is left for that.
+// leaves reports whether the object is released because it existed before the chain.
 func (o *object) leaves() bool { return o.memo.Adopted && !o.DeleteAdopted[o.revision] }
 
-// left tells that an object is not ours to remove, and lets the inventory forget
-// it. An intent that was never carried out is nothing to tell of.
+// left lets the inventory drop an object that the chain must not delete, and reports an event. An
+// intent that was never carried out needs no event.
 func (o *object) left(owner string) objectResult {
 	if o.memo.Intent() {
 		return objectResult{}
@@ -153,7 +151,7 @@ func (o *object) left(owner string) objectResult {
 	return objectResult{events: []Event{event}}
 }
 
-// release leaves an object to the revision that wants it.
+// release removes the chain's marks from an object and leaves it in the cluster.
 func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	marks := targetclient.Marks{
 		FieldManager: o.who.Manager,
@@ -161,8 +159,8 @@ func (o *object) release(ctx context.Context, seen Seen) objectResult {
 		NewOwner:     o.NewOwners[o.memo.Revision],
 	}
 	if marks.NewOwner == nil {
-		// A new owner may give the object back. A Deployment has another generation when an
-		// annotation changes, so this one stays with the fields.
+		// A new owner may give the object back, so the annotation stays with the fields. Removing
+		// an annotation would also change the generation of a Deployment.
 		marks.Annotations = []string{o.engine.Names.AppliedAnnotation}
 	}
 	err := o.engine.Writer.Release(ctx, o.step.Ref, preconditionOf(seen), marks)
@@ -172,7 +170,7 @@ func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	return objectResult{err: err}
 }
 
-// leave reports the object, which has to go and cannot yet.
+// leave returns the failure for an object that cannot be deleted yet.
 func (o *object) leave(reason string, needsPerson bool, message string) Failure {
 	return Failure{Ref: o.step.Ref, Reason: reason, Message: message, NeedsPerson: needsPerson}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// repair brings an object of ours back to its manifest after someone changed it,
-// and says what was lost to whom. It reads the live object first: a change that
-// does not concern what we apply costs that read and no write.
+// repair restores an object of the chain to its manifest after another writer changed it, and
+// reports the lost values and the writer. It reads the live object first: if the change does not
+// concern the manifest's fields, it writes nothing.
 func (o *object) repair(ctx context.Context, action Action, seen Seen) objectResult {
 	wait := o.repairs.patience(o.engine.Clock.Now())
 	reports, err := o.reportsDrift(ctx)
@@ -23,7 +23,7 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 		wait = 0
 	}
 	if lost := o.repairs.lost; wait > 0 && (action == Verify || lost != "") {
-		// Someone writes to it all the time: what was found last has to do.
+		// Another writer changes the object all the time, so the last finding is used.
 		result := o.idle()
 		if action == Repair {
 			result = o.contested(seen, lost)
@@ -64,19 +64,19 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 	}
 	result := o.apply(repairing(ctx), now, onto(now), yielded, events...)
 	if result.err == nil {
-		// A repair that is refused has its own back-off, and nobody to fight with.
+		// A refused repair has its own back-off and does not count as contested.
 		result.looked, result.lost = true, lost
 	}
-	// An apply that changes nothing keeps the version: what differed was a form
-	// that the server does not keep, such as a Secret's stringData.
+	// An apply that changes nothing keeps the version. The difference was then a form that the
+	// server does not store, such as a Secret's stringData.
 	if result.applied && len(drifts) > 0 && result.entry.ResourceVersion != now.ResourceVersion {
 		o.repaired(&result, managedfields.FirstManager(drifts), lost)
 	}
 	return result
 }
 
-// contested is a repair that has to wait, because someone changes the object again
-// and again.
+// contested returns the failure for a repair that must wait, because another writer changes the
+// object after each repair.
 func (o *object) contested(seen Seen, lost string) objectResult {
 	result := o.refuse(seen, ReasonContested, false, fmt.Sprintf("is changed back again and again: %s", lost))
 	result.lost = lost
@@ -84,8 +84,7 @@ func (o *object) contested(seen Seen, lost string) objectResult {
 	return result
 }
 
-// fine notes that an object was looked at and found right, but for fields that are
-// left to others.
+// fine records that an object was read and equals its manifest, except for yielded fields.
 func (o *object) fine(seen Seen, yielded []string, events []Event) objectResult {
 	entry := entryOf(o.who, o.step, o.revision, o.stage, seen.Observation, yielded)
 	entry.Adopted = o.adopted(entry.UID)

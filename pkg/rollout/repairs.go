@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxRepairs bounds the repairs of an inventory: the oldest one makes room.
+	// maxRepairs limits the repairs in an inventory. The oldest repair is dropped first.
 	maxRepairs = 50
-	// maxLostBytes bounds RepairRecord.Lost.
+	// maxLostBytes limits RepairRecord.Lost.
 	maxLostBytes = 512
 	// lostObject is RepairRecord.Lost of an object that was created again.
 	lostObject = "someone had deleted it"
 )
 
-// RepairRecord is a repaired change by others, with the number of its repetitions.
+// RepairRecord is a repaired change by another writer, with the number of its repetitions.
 type RepairRecord struct {
 	ID manifest.ID
 	// Revision is the revision whose content the repair restored.
@@ -27,12 +27,12 @@ type RepairRecord struct {
 	// Lost names the changed fields and their manager, without values of Secrets.
 	Lost string
 	// Count is the number of repairs. First and Last are the times of the first and the last
-	// repair, in UTC, to the second.
+	// repair, in UTC, rounded to seconds.
 	Count       int
 	First, Last time.Time
 }
 
-// repaired adds a repair. A change that was reverted before is counted with its earlier repairs.
+// repaired adds a repair. A repeated repair of the same change increases the count of its record.
 func (l *ledger) repaired(repair RepairRecord, now time.Time) {
 	repair.Lost = text.Clip(repair.Lost, maxLostBytes)
 	repair.Last = now.UTC().Truncate(time.Second)
@@ -46,7 +46,7 @@ func (l *ledger) repaired(repair RepairRecord, now time.Time) {
 	l.inventory.Repairs = all[max(0, len(all)-maxRepairs):]
 }
 
-// isAgain is true for an earlier repair of the same change.
+// isAgain reports whether earlier is a repair of the same change.
 func (r RepairRecord) isAgain(earlier RepairRecord) bool {
 	return r.ID == earlier.ID && r.Manager == earlier.Manager && r.Lost == earlier.Lost
 }

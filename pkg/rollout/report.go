@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// report tells what the pass found.
+// report builds the report of the pass.
 func (p *pass) report(ctx context.Context, found passed) Report {
 	report := Report{Inventory: p.saved, Leaving: found.failures, Acknowledge: found.acknowledge, Events: p.events}
 	for li := range p.Layers {
@@ -21,8 +21,9 @@ func (p *pass) report(ctx context.Context, found passed) Report {
 	return report
 }
 
-// age finds out for how long objects have been refused for the same reason, or held by finalizers, and
-// forgets the refusals that are over. That it is not known for a moment how an object is ends none.
+// age sets Stuck for objects that have been refused for the same reason, or held by finalizers, for
+// too long. It drops refusals that have ended. A moment in which the state is unknown does not end
+// a refusal.
 func (p *pass) age(report *Report) {
 	lasts := func(f *Failure) bool { return f.Refused || f.Held }
 	if len(p.memory.refusals) == 0 && !report.has(lasts) {
@@ -54,8 +55,7 @@ func (p *pass) age(report *Report) {
 	p.memory.refusals = kept
 }
 
-// has is true when one of the failures of a report is as a function says. It may change
-// them.
+// has calls is for each failure of the report, until one returns true. is may change the failures.
 func (r *Report) has(is func(*Failure) bool) bool {
 	var all [][]Failure
 	for i := range r.Layers {
@@ -83,7 +83,7 @@ func (p *pass) reportLayer(ctx context.Context, li int, refused refusals) LayerR
 	level := p.runningLevel(li)
 	phases := map[string]int{}
 	for si, stg := range layer.Stages {
-		// By levels, a phase comes once for each of them.
+		// With levels, a phase occurs once in each level.
 		n, known := phases[stg.Phase]
 		if !known {
 			n = len(report.Phases)
@@ -103,7 +103,7 @@ func (p *pass) reportLayer(ctx context.Context, li int, refused refusals) LayerR
 	return report
 }
 
-// allUnknown is true when all that phases fail by is that something cannot be seen.
+// allUnknown reports whether the phases have failures, and all of them are Unknown.
 func allUnknown(phases []PhaseReport) bool {
 	found := false
 	for _, phase := range phases {
@@ -117,8 +117,8 @@ func allUnknown(phases []PhaseReport) bool {
 	return found
 }
 
-// runningLevel begins the report of the level that the stage reached last is of.
-// It never goes back: what became unready again is told, and waited for.
+// runningLevel starts the report of the level of the last reached stage. The level never decreases:
+// the report lists objects of earlier levels that became unready, and the rollout waits for them.
 func (p *pass) runningLevel(li int) *LevelReport {
 	layer := p.Layers[li]
 	if !layer.Levels || len(layer.Stages) == 0 {
@@ -128,7 +128,7 @@ func (p *pass) runningLevel(li int) *LevelReport {
 	return &LevelReport{Number: layer.Stages[last].Level}
 }
 
-// add counts a stage. A nil report has no levels.
+// add counts a stage. It does nothing for a nil report, which means that the layer has no levels.
 func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
 	switch {
 	case l == nil:
@@ -143,7 +143,7 @@ func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
 	}
 }
 
-// reportStage adds what is known of a stage to its phase.
+// reportStage adds the state of a stage to its phase.
 func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, refusals refusals) {
 	stg := p.stage(at)
 	reached := p.isReached(at)
@@ -158,7 +158,7 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, re
 		switch have := p.places[step.ID]; {
 		case !reached:
 			phase.Pending++
-			// The layer that wants to begin a stage reports what keeps it from beginning.
+			// Only the leading layer reports the objects that prevent its next stage from starting.
 			if refused && at.layer == p.leading() {
 				phase.Failures = append(phase.Failures, failure)
 			}
@@ -177,13 +177,12 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, re
 	}
 }
 
-// closed is the reason why a gate is closed.
 type closed struct {
 	message string
 	unknown bool
 }
 
-// closedGates returns what the gates of a reached stage wait for, by object.
+// closedGates returns the closed gates of a reached stage, by object.
 func (p *pass) closedGates(ctx context.Context, at place, stg stage.Stage, reached bool) map[manifest.ID]closed {
 	gates := map[manifest.ID]closed{}
 	for _, gate := range stg.Gates {

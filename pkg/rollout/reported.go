@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// guards are the groups whose objects are always repaired, and those whose subgroups are, too: they decide
-// who may do what, and who is asked.
+// guards returns the API groups whose objects are always repaired, also in their subgroups. These
+// objects decide about permissions and admission.
 func guards() []string {
 	return []string{
 		"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io",
@@ -18,13 +18,15 @@ func guards() []string {
 	}
 }
 
-// guardKinds are endings of kinds of all groups whose objects are always repaired, such as
-// NetworkPolicy, AuthorizationPolicy and RoleBinding. A Namespace has labels that protect.
+// guardKinds returns suffixes of kinds, in all groups, whose objects are always repaired, such as
+// NetworkPolicy, AuthorizationPolicy and RoleBinding. Namespaces are included because their labels
+// can protect objects.
 func guardKinds() []string {
 	return []string{"Role", "RoleBinding", "Policy", "PolicyBinding", "WebhookConfiguration", "Namespace"}
 }
 
-// isGuard reports whether drift of an object is repaired no matter who wants it reported.
+// isGuard reports whether drift of an object is always repaired, even if drift is only to be
+// reported.
 func isGuard(id manifest.ID) bool {
 	of := func(group string) bool { return id.Group == group || strings.HasSuffix(id.Group, "."+group) }
 	return slices.ContainsFunc(guards(), of) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
@@ -39,8 +41,8 @@ func (o *object) reportsDrift(ctx context.Context) (bool, error) {
 	return err == nil && !protected, err
 }
 
-// drifted is the result for an object with changes that are reported. It counts as applied: its probes
-// say whether it works.
+// drifted returns the result for an object whose drift is reported. The object counts as applied:
+// its probes decide whether it works.
 func (o *object) drifted(seen Seen, lost string) objectResult {
 	if lost == "" {
 		lost = "the marks of the extension"
@@ -48,7 +50,8 @@ func (o *object) drifted(seen Seen, lost string) objectResult {
 	return objectResult{outcome: outcome{applied: true, drift: &Failure{Ref: o.step.Ref, Reason: ReasonDriftReported, Message: lost}}, seen: seen}
 }
 
-// absent is the result for an object that somebody deleted, while that is reported.
+// absent returns the result for a deleted object that is not created again because drift is only
+// reported.
 func (o *object) absent(seen Seen) objectResult {
 	result := o.refuse(seen, ReasonDriftReported, false, "was deleted, and is not created again while drift is reported")
 	result.drift = result.failure

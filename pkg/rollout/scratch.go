@@ -5,15 +5,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// scratch is memory for what a step of a pass finds out and forgets again. Passes
-// come one after the other and mostly find nothing to do: what each of them would
-// throw away is used again instead.
+// scratch is memory that a step of a pass needs only temporarily. It is reused, because most passes
+// find nothing to do and should not allocate.
 type scratch struct {
 	wanted    map[manifest.ID]observe.Interest
 	interests []observe.Interest
 }
 
-// borrow returns an empty scratch, which nobody else uses until giveBack.
+// borrow returns an empty scratch, for exclusive use until giveBack.
 func (e *Engine) borrow() *scratch {
 	if used, ok := e.scratches.Get().(*scratch); ok {
 		return used
@@ -21,7 +20,7 @@ func (e *Engine) borrow() *scratch {
 	return &scratch{wanted: map[manifest.ID]observe.Interest{}}
 }
 
-// giveBack takes a scratch of which nothing is referred to any more.
+// giveBack returns a scratch to the pool. The caller must not use it, or memory of it, any more.
 func (e *Engine) giveBack(used *scratch) {
 	clear(used.wanted)
 	clear(used.interests)

@@ -18,7 +18,7 @@ import (
 const (
 	// FingerprintAbsent is the fingerprint of an object that does not exist.
 	FingerprintAbsent = "absent"
-	// sharedAttempts bounds the tries to write a shared object that changes between the read and
+	// sharedAttempts limits the tries to write a shared object that changes between the read and
 	// the write.
 	sharedAttempts = 4
 )
@@ -39,16 +39,15 @@ func Fingerprint(live *unstructured.Unstructured) string {
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
-		// Content that came as JSON can be written as JSON.
+		// Content that was decoded from JSON can be encoded as JSON.
 		raw = []byte(err.Error())
 	}
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// decideShared is the rule for shared objects: nothing is to be done while nobody
-// changed a value of ours and the object is at the generation that was found right;
-// otherwise it has to be looked at.
+// decideShared decides the action for a shared object. It is Idle while the chain's entry in
+// managedFields and the object's generation are as recorded. Otherwise the object must be read.
 func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	recorded := memo != nil && !memo.Intent()
 	switch seen.Presence {
@@ -77,8 +76,8 @@ func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decisio
 	return Decision{Action: Shared}
 }
 
-// shared looks at a shared object and writes it, if it may be written and is in the
-// state that is expected, in one request that is refused when it is not any more.
+// shared reads a shared object. If the object may be written and is in the expected state, shared
+// writes it in one request that fails if the object has changed meanwhile.
 func (o *object) shared(ctx context.Context, seen Seen) objectResult {
 	var wanted map[string]any
 	if !o.step.Policy.Delete {
@@ -98,7 +97,7 @@ func (o *object) shared(ctx context.Context, seen Seen) objectResult {
 		}
 		result := o.judgeShared(ctx, live, wanted)
 		if targetclient.IsVersionGone(result.err) && live != nil {
-			// The question whose fields would be taken has no answer before that.
+			// Until managedFields are corrected, the server cannot say whose fields would be taken.
 			corrected, said, err := o.mend(ctx, o.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
 			events = append(events, said...)
 			if err == nil && corrected == nil || err != nil && !targetclient.IsOvertaken(err) {
@@ -114,13 +113,13 @@ func (o *object) shared(ctx context.Context, seen Seen) objectResult {
 	return o.refuse(seen, ReasonWaiting, false, "it changes all the time")
 }
 
-// judgeShared judges a shared object as it was read just now:
+// judgeShared judges a shared object that was just read:
 //
-//  1. In the state that is expected it is written, unless that took fields that it
-//     cannot take.
-//  2. Where it has all that is wanted, and cannot be written or was written by us,
-//     all is well: the second is the crash between a write and its record.
-//  3. In any other state it is left alone and reported.
+//  1. If it is in the expected state, it is written, unless that would take fields that must
+//     not be taken.
+//  2. If it has the desired values, and is read-only or was written by us, it is fine. The
+//     second case is a crash between a write and its record.
+//  3. In any other state it is not written, and reported.
 func (o *object) judgeShared(ctx context.Context, live *unstructured.Unstructured, wanted map[string]any) objectResult {
 	if o.step.Policy.Delete {
 		return o.deleteShared(ctx, live)
@@ -153,7 +152,6 @@ func (o *object) judgeShared(ctx context.Context, live *unstructured.Unstructure
 	}
 }
 
-// createShared judges a shared object that does not exist.
 func (o *object) createShared(ctx context.Context) objectResult {
 	gone := Seen{Presence: observe.Absent}
 	memo := o.memo
@@ -167,7 +165,7 @@ func (o *object) createShared(ctx context.Context) objectResult {
 	}
 }
 
-// deleteShared deletes a shared object that is in the state that is expected.
+// deleteShared deletes a shared object that is in the expected state.
 func (o *object) deleteShared(ctx context.Context, live *unstructured.Unstructured) objectResult {
 	if live == nil {
 		return objectResult{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
@@ -187,7 +185,6 @@ func (o *object) deleteShared(ctx context.Context, live *unstructured.Unstructur
 	return o.refuse(now, ReasonTerminating, false, "is being deleted")
 }
 
-// withoutAnnotations is an object without those.
 func withoutAnnotations(object map[string]any) map[string]any {
 	out := make(map[string]any, len(object))
 	for key, value := range object {
@@ -205,8 +202,8 @@ func withoutAnnotations(object map[string]any) map[string]any {
 	return out
 }
 
-// Stale describes how a live object differs from the reviewed one, with its last writer. It is
-// empty for the reviewed object. us is our field manager.
+// Stale describes how a live object differs from the reviewed state, and names its last writer. It
+// returns "" for the reviewed state. us is our field manager.
 func Stale(live *unstructured.Unstructured, reviewed, us string) string {
 	switch {
 	case Fingerprint(live) == reviewed:

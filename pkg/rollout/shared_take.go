@@ -16,16 +16,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// writeShared writes a shared object and takes no field that it cannot take: that
-// somebody has a field is not in its value, and so not in what is expected.
+// writeShared writes a shared object without taking forbidden fields. The expected state covers
+// only values, so another manager may have become the owner of a field with the same value.
 //
-//  1. One that takes nothing is applied without force: the server finds out.
-//  2. One that takes something needs force. Whom it took from is read off what was
-//     read for the fingerprint, and costs nothing; only where that finds somebody new
-//     the server is asked by a dry-run, because values that differ in writing may be
-//     the same to it.
+//  1. If no field may be taken, the object is applied without force: the server reports
+//     conflicts.
+//  2. If fields may be taken, force is needed. The managedFields that were read say from whom
+//     the apply would take fields. If they name a new manager, a dry-run decides, because the
+//     server may treat different spellings of a value as equal.
 //
-// Of an object without managedFields nobody can lose anything.
+// If the object has no managedFields, no manager can lose a field.
 func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.Unstructured, wanted map[string]any) objectResult {
 	options, may := onto(now), o.step.Policy.Takes
 	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
@@ -45,14 +45,15 @@ func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.U
 	return result
 }
 
-// TakesMore returns the fields that an apply of wanted to a shared object would take from other
-// managers, without the fields in may. It does not ask the server, so it also returns a field whose
-// values are spelled differently but are equal to the server. us is our field manager.
+// TakesMore returns the fields, except those in may, that an apply of wanted would take from other
+// managers. It does not ask the server, so it may include fields whose values are spelled
+// differently but are equal for the server. us is our field manager.
 func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
 	return Beyond(managedfields.WouldTake(wanted, live, us), may)
 }
 
-// wouldTake asks the server whom an apply would take fields from.
+// wouldTake returns the fields that an apply would take from other managers, according to a
+// dry-run.
 func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured) ([]managedfields.Taken, error) {
 	if o.engine.Trier == nil {
 		return nil, errors.New("an engine that takes fields of others needs a Trier")
@@ -70,7 +71,7 @@ func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured)
 	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), o.who.Manager), nil
 }
 
-// Beyond returns the found fields that must not be taken.
+// Beyond returns the found fields that are not in may.
 func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	known := map[string][]string{}
 	for _, one := range may {
@@ -80,7 +81,7 @@ func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	for _, one := range found {
 		fields := known[one.Manager]
 		if len(fields) >= managedfields.MostPaths {
-			continue // not all of them are named: a user who agreed knows that it is many
+			continue // may does not list all of them: the user who agreed knew that there are many
 		}
 		for _, path := range one.Paths {
 			if !slices.Contains(fields, path) {
@@ -91,8 +92,7 @@ func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	return more
 }
 
-// conflictsIn are the fields that an apply without force would have taken; none for
-// any other error.
+// conflictsIn returns the fields of a conflict between field managers; none for any other error.
 func conflictsIn(err error) []string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Details == nil {

@@ -7,21 +7,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// turn is a set of objects that are removed together, when all turns before it are gone.
+// turn is a set of objects that are deleted together, after all earlier turns are finished.
 type turn struct {
 	objects []*object
-	// early is true for a turn that precedes the order of ranks.
+	// early is true for a turn before the order of ranks.
 	early bool
 }
 
-// turnsOf returns the order of removal. Ranks order it, the highest first, with one exception: custom
-// resources whose definitions are unclaimed too, and then definitions that are deleted with their
-// instances, precede all other objects. Their controller is among those, and only while it runs does it
-// finish their finalizers. (The API server serves a definition and its instances until the last instance
-// is gone.) Admission objects precede both, as in the order of stages: a webhook that does not answer
-// would refuse the deletion of the custom resources, and nothing could ever be removed.
+// turnsOf returns the order of deletion. Ranks determine it, the highest first, with one exception.
+// Custom resources whose definitions are unclaimed too, and then definitions that are deleted with
+// their instances, precede all other objects. The controller of the custom resources is among those
+// other objects, and it must run to finish their finalizers. (The API server serves a definition
+// and its instances until the last instance is deleted.) Admission objects precede both: a webhook
+// that does not answer would refuse the deletion of the custom resources, and nothing could ever be
+// deleted.
 //
-// The objects are sorted by rank already.
+// The objects must be sorted by rank.
 func turnsOf(objects, unclaimed []*object) []turn {
 	isInstance := func(id manifest.ID) bool {
 		return id.Group != "" && slices.ContainsFunc(unclaimed, func(d *object) bool { return d.step.DefinesKindsOf(id.Group) })
@@ -60,7 +61,7 @@ func turnsOf(objects, unclaimed []*object) []turn {
 	return turns
 }
 
-// takesInstances is true for a definition that will be deleted although it may have instances.
+// takesInstances reports whether a definition may be deleted although it has instances.
 func (o *object) takesInstances() bool {
 	return o.step.IsDefinition() && o.AllowCRDDeletion[o.step.Name] && !o.Orphan[o.revision] && !o.leaves()
 }

@@ -14,11 +14,10 @@ import (
 // maxKinds bounds a list of definitions; a cluster has hundreds.
 const maxKinds = 10000
 
-// undefined is true when nothing in the cluster defines a kind: no
-// CustomResourceDefinition, and no APIService for a server that might know it. Its
-// objects are gone then: the API server deletes them before it lets a definition
-// go. Kinds that kube-apiserver serves itself have no definition, and are never
-// undefined.
+// undefined reports whether nothing in the cluster defines a kind: no CustomResourceDefinition, and
+// no APIService of another server. Then the kind's objects do not exist any more, because the API
+// server deletes them before their definition. Kinds that kube-apiserver serves itself have no
+// definition and are never undefined.
 func (s *setting) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
 	if !strings.Contains(kind.Group, ".") || strings.HasSuffix(kind.Group, ".k8s.io") {
 		return false, nil
@@ -39,8 +38,7 @@ func (s *setting) undefined(ctx context.Context, kind schema.GroupKind) (bool, e
 	return err == nil && !served, err
 }
 
-// anyOf is true when an object of a kind, whose name ends in an API group, fulfils
-// a condition.
+// anyOf reports whether an object whose name ends in the API group satisfies is.
 func (s *setting) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
 	found, err := s.engine.Reader.Instances(ctx, kind, maxKinds)
 	if err != nil {

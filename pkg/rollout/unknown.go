@@ -2,7 +2,7 @@ package rollout
 
 import "github.com/penstock-project/penstock/pkg/rollout/observe"
 
-// deferred says what an object waits for.
+// deferred returns the failure for an object that waits.
 func (o *object) deferred(decision Decision, seen Seen) objectResult {
 	switch {
 	case seen.Presence == observe.Present && seen.Deleting:
@@ -13,12 +13,12 @@ func (o *object) deferred(decision Decision, seen Seen) objectResult {
 	return o.refuse(seen, ReasonWaiting, false, decision.Message)
 }
 
-// unknown says why nothing is known of an object.
+// unknown returns the failure for an object whose state is unknown.
 func (o *object) unknown(message string) *Failure {
 	failure := &Failure{Ref: o.step.Ref, Reason: ReasonWaiting, Message: message, Unknown: true}
 	trouble := o.engine.trouble(o.step.ID)
 	if trouble == nil {
-		return failure // the answer is on its way
+		return failure // the watch will answer soon
 	}
 	why := Classify(o.step.Ref, trouble)
 	failure.Message, failure.NeedsPerson, failure.Refused = why.Message, why.NeedsPerson, why.Refused
@@ -26,7 +26,7 @@ func (o *object) unknown(message string) *Failure {
 	case ReasonUnreachable:
 		failure.Reason = ReasonUnreachable
 	case ReasonNotServed:
-		// Objects of a kind that nobody serves are not there for anybody.
+		// If no server serves the kind, its objects do not exist for any client.
 		failure.Reason, failure.Unknown = ReasonNotServed, false
 	default:
 		failure.Reason = ReasonUnwatched
@@ -34,8 +34,8 @@ func (o *object) unknown(message string) *Failure {
 	return failure
 }
 
-// unreachable says why an object that was as it should be might not be so any more: the
-// cluster does not answer. It is neither wrong nor lost then, and nothing is done.
+// unreachable returns a failure if the cluster does not answer, so that an object that was fine may
+// have changed. The object is neither wrong nor lost then, and the engine does nothing.
 func (o *object) unreachable(seen Seen) *Failure {
 	if !seen.Stale {
 		return nil

@@ -14,33 +14,30 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Probes that users wrote may cost anything. Their cost in one pass is
-// bounded, so that a chain gives its worker back; a chain's share is bounded
-// over time, so that it leaves processors to others. The same object gets the
-// same verdict without being judged again.
+// User-written probes can be expensive. Their cost in one pass is limited, so that a chain returns
+// its worker. The cost of a chain over time is limited, so that other chains get processor time.
+// The verdict on an unchanged object is reused.
 
 const (
-	// passUnits is the cost that the probes of a chain may have at once: enough for any object,
-	// whose probes together may cost no more.
+	// passUnits is the largest cost that the probes of a chain may spend at once. It suffices for
+	// any object, because the probes of one object cannot cost more.
 	passUnits = probe.MaxCELCost
 	// refillTime is the time in which a spent allowance is refilled.
 	refillTime = 5 * time.Second
 )
 
-// allowance is the cost that the probes of a chain may spend now.
 type allowance struct {
 	left uint64
 	at   time.Time
 }
 
-// refill adds what the time since the last pass gives.
+// refill adds the cost units for the time since the last pass.
 func (a *allowance) refill(now time.Time) {
 	passed := min(refillTime, max(0, now.Sub(a.at)))
 	a.left = min(passUnits, a.left+uint64(passed)*passUnits/uint64(refillTime))
 	a.at = now
 }
 
-// full returns the time until the allowance is full.
 func (a *allowance) full() time.Duration {
 	return max(1, time.Duration((passUnits-a.left)*uint64(refillTime)/passUnits))
 }
@@ -58,8 +55,8 @@ type judgement struct {
 	verdict         probe.Verdict
 }
 
-// verdict judges a gate from what is being watched, never from something older
-// than our last write. It is not known when that is not seen, or not judged yet.
+// verdict judges a gate from the watched state, and never from a state before our last write. known
+// is false if that state is not visible yet, or not judged yet.
 func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verdict, known bool) {
 	seen, presence := p.engine.Observer.Get(gate.ID)
 	memo := p.inventory.Entries[gate.ID]
@@ -86,8 +83,8 @@ func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verd
 	return verdict, known
 }
 
-// judgeWithin judges an object by a probe that users wrote, with what is left for them.
-// When that is less than an object may cost, and not enough, there is no verdict yet.
+// judgeWithin judges an object by a user-written probe, within the remaining allowance. known is
+// false if the allowance is not full and does not suffice.
 func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.Metered, object *unstructured.Unstructured) (verdict probe.Verdict, known bool) {
 	budget := probe.NewCostBudget(p.memory.allowance.left)
 	if budget.Left() > 0 && ctx.Err() == nil {
@@ -102,7 +99,7 @@ func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.M
 	return probe.Verdict{Status: probe.Unknown, Message: "is judged in another pass: the probes of this extension have used up the cost limit of this one"}, false
 }
 
-// forgetVerdicts drops those on gates that are gone.
+// forgetVerdicts drops the verdicts of gates that no layer has any more.
 func (p *pass) forgetVerdicts() {
 	if len(p.memory.verdicts) == 0 {
 		return

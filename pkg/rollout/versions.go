@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// send applies a body. Where managedFields of the object name versions that are gone,
-// which the server refuses whatever is applied, they are corrected, and it is applied once
-// more. A refused update is looked into (see Retry).
+// send applies a body. If managedFields name API versions that are not served any more, the server
+// refuses every apply; send then corrects managedFields and applies again. It examines a refused
+// update (see Retry).
 func (o *object) send(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	options.FieldManager = o.who.Manager
 	live, err := o.engine.Writer.Apply(ctx, ref, body, options)
@@ -38,11 +38,10 @@ func (o *object) send(ctx context.Context, ref manifest.Ref, body []byte, option
 	return live, events, err
 }
 
-// mend moves the entries of managedFields of versions that are gone to one that is served,
-// ours and those of others: as long as there is one, nobody can apply anything to the
-// object, and the server keeps managedFields as they are. Every manager keeps the fields
-// that it has, no value changes, and an event names whose entries were moved. It returns
-// nil when there was nothing to move.
+// mend moves managedFields entries of versions that are not served any more to a served version,
+// for all managers. The server refuses every apply while such an entry exists, and does not correct
+// managedFields itself. Each manager keeps its fields, no value changes, and an event names the
+// managers. It returns nil if there was nothing to move.
 func (o *object) mend(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
 	before, err := o.engine.Reader.ReadMetadata(ctx, ref)
 	if err != nil {

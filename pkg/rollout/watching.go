@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// watch tells the observer what this chain is about.
+// watch passes the objects of this chain to the observer.
 func (p *pass) watch() {
 	scratch := p.engine.borrow()
 	defer p.engine.giveBack(scratch)
@@ -44,7 +44,7 @@ func (p *pass) watch() {
 		}
 	}
 	for id, interest := range wanted {
-		// Nobody's object has no label by which it could be watched.
+		// Objects without the chain's label can only be watched by name.
 		interest.ByName = p.memory.hidden[id] || createOnly[id] || shared[id]
 		scratch.interests = append(scratch.interests, interest)
 	}
@@ -52,18 +52,18 @@ func (p *pass) watch() {
 	p.engine.Observer.Want(p.Owner, scratch.interests...)
 }
 
-// shows is true when what a gate reads of an object is being watched.
+// shows reports whether the watched object contains the parts that a gate reads.
 func (p *pass) shows(gate stage.Gate) bool {
 	seen, _ := p.engine.Observer.Get(gate.ID)
 	return seen.Shows(p.engine.reading(gate))
 }
 
-// observed returns the state of an object from its watch. It uses the inventory while the watch
-// lags behind our last write, and an earlier read for an object without our label.
+// observed returns the state of an object from its watch. While the watch lags behind our last
+// write, it uses the inventory. For an object without our label, it uses an earlier read.
 func (p *pass) observed(id manifest.ID) Seen {
 	observation, presence := p.engine.Observer.Get(id)
 	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {
-		// It has not our label (yet), so no watch shows it.
+		// The object does not have our label (yet), so no watch shows it.
 		observation, presence = found, observe.Present
 	}
 	seen := Seen{Presence: presence, Observation: observation}
@@ -72,7 +72,7 @@ func (p *pass) observed(id manifest.ID) Seen {
 	}
 	memo := p.inventory.Entry(id)
 	if predecessor(observation, memo) {
-		// Of ours, which had not been made then, the watch knows nothing yet.
+		// The watch shows an earlier object of this name; it has not reported our object yet.
 		seen.Presence = observe.Absent
 		return seen
 	}

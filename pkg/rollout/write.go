@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// execute does what has to be done with an object, and decides once more from a
-// live read when the object turns out to be another than was seen.
+// execute carries out the action for an object. If the object changed since it was seen, it is read
+// and judged again.
 func (o *object) execute(ctx context.Context) objectResult {
 	if o.step.Policy.CreateOnly {
 		return o.ensureExists(ctx)
@@ -47,7 +47,8 @@ func (o *object) execute(ctx context.Context) objectResult {
 	}
 	again := o.decide(live)
 	if again.Action == Adopt && decision.Action == Create {
-		// That it existed before has to be stored first: the next pass intends it so.
+		// The inventory must record first that the object existed before. The intent of the next
+		// pass does that.
 		result = o.refuse(live, ReasonWaiting, false, "exists already, and is taken over next")
 		result.reread, result.found, result.wait = true, &live.Observation, time.Nanosecond
 		return result
@@ -58,7 +59,7 @@ func (o *object) execute(ctx context.Context) objectResult {
 	return result
 }
 
-// idle notes which layer the object belongs to by now; that costs no request.
+// idle records the layer that the object now belongs to; it costs no request.
 func (o *object) idle() objectResult {
 	var entry Entry
 	if o.memo != nil { // a shared object that is to be absent, and is, has none
@@ -68,14 +69,14 @@ func (o *object) idle() objectResult {
 	return objectResult{outcome: outcome{applied: true}, entry: &entry}
 }
 
-// settled is the entry of an object of which nothing has to be done: as it was, but
-// where the object belongs now, and it is not to go.
+// settled returns the entry of an object that needs no action: with its current place, and not
+// marked for deletion.
 func (e Entry) settled(revision int64, rank int, version string) Entry {
 	e.Revision, e.Rank, e.Version, e.Doomed = revision, rank, version, false
 	return e
 }
 
-// act does one decision.
+// act carries out a decision.
 func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectResult {
 	switch decision.Action {
 	case Create:
@@ -86,7 +87,7 @@ func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectRe
 		}
 		result := o.apply(ctx, seen, targetclient.ApplyOptions{CreateOnly: true}, nil)
 		if result.err == nil && o.memo != nil && !o.memo.Intent() {
-			// A new creation counts as a repair: somebody may delete the object each time.
+			// A new creation counts as a repair: another writer may delete the object each time.
 			result.looked = true
 			o.repaired(&result, "", lostObject)
 		}
@@ -108,12 +109,12 @@ func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectRe
 	}
 }
 
-// onto is the precondition of a write onto what was seen.
+// onto returns the precondition of a write to the object as it was seen.
 func onto(seen Seen) targetclient.ApplyOptions {
 	return targetclient.ApplyOptions{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// apply writes the object's manifest without the fields that are left to others.
+// apply writes the object's manifest without the yielded fields.
 func (o *object) apply(ctx context.Context, seen Seen, options targetclient.ApplyOptions, yielded []string, events ...Event) objectResult {
 	body, err := o.manifests.Without(ctx, o.step, yielded)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 )
 
-// yielded are the fields of an object that are left to others so far.
+// yielded returns the fields of the object that are recorded as left to other managers.
 func (o *object) yielded() []string {
 	if o.memo == nil {
 		return nil
@@ -12,7 +12,7 @@ func (o *object) yielded() []string {
 	return o.memo.Yielded
 }
 
-// yieldedNow tells who was left which fields that had been ours before.
+// yieldedNow returns events for fields that the chain owned and now leaves to other managers.
 func (o *object) yieldedNow(left managedfields.Yields) []Event {
 	for _, known := range o.yielded() {
 		delete(left, known)
