@@ -31,7 +31,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// sample is the manifest that OLM's documentation begins with, unchanged.
+// sample is the first manifest of OLM's documentation, unchanged.
 const sample = `apiVersion: olm.operatorframework.io/v1
 kind: ClusterCatalog
 metadata:
@@ -57,7 +57,7 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// The sample of upstream, from a mirror; columns and labels as with catalogd.
+// The upstream sample, pulled through a mirror. Columns and labels are those of catalogd.
 func testSample(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "hub/catalog:latest", pkg("lamp"))
@@ -88,7 +88,7 @@ func testSample(t *testing.T, w *host) {
 	if header := strings.Fields(strings.SplitN(out, "\n", 2)[0]); !slices.Equal(header, []string{"NAME", "LASTUNPACKED", "SERVING", "AGE"}) {
 		t.Errorf("the columns are %v", header)
 	}
-	// The same manifest again changes nothing.
+	// Applying the same manifest again changes nothing.
 	before := w.MustKubectl("get", "clustercatalog", "operatorhubio", "-o", "jsonpath={.metadata.resourceVersion}")
 	w.MustKubectlInput(sample, "apply", "-f", "-")
 	if after := w.MustKubectl("get", "clustercatalog", "operatorhubio", "-o", "jsonpath={.metadata.resourceVersion}"); after != before {
@@ -96,7 +96,7 @@ func testSample(t *testing.T, w *host) {
 	}
 }
 
-// Status says the fault: one that waiting cannot solve is Blocked.
+// The status names the error. An error that a retry cannot solve has the reason Blocked.
 func testRefused(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	bare := s.push(t, "c/bare:v1", pkg("lamp"), "other")
@@ -122,7 +122,7 @@ func testRefused(t *testing.T, w *host) {
 	w.leader(t, settings{dir: t.TempDir(), images: pulls(t, s)})
 }
 
-// Pull secrets of the ServiceAccount are used, and appear nowhere.
+// Penstock uses the pull secrets of the ServiceAccount. Its log and the status do not contain them.
 func testCredentials(t *testing.T, w *host) {
 	s := serve(t, "reader", "open-sesame")
 	digest := s.push(t, "c/private:v1", pkg("lamp"))
@@ -141,7 +141,7 @@ func testCredentials(t *testing.T, w *host) {
 	if _, err := w.core.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// A change of spec tries again at once.
+	// A change of the spec triggers a retry at once.
 	w.MustKubectl("patch", "clustercatalog", "private", "--type=merge", "-p", `{"spec":{"priority":1}}`)
 	c := w.await(t, "private", "with credentials it is pulled", uses(digest))
 	if strings.Contains(fmt.Sprint(c.Status), "open-sesame") {
@@ -153,7 +153,7 @@ func testCredentials(t *testing.T, w *host) {
 	})
 }
 
-// A connection that breaks in the middle of a layer is tried again.
+// A download that breaks in the middle of a layer is retried.
 func testOutage(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/outage:v1", pkg("lamp"))
@@ -172,7 +172,7 @@ func testOutage(t *testing.T, w *host) {
 	r.knows(t, "the package is listed", has("outage", "lamp"))
 }
 
-// A restart needs no registry, and writes nothing.
+// A restart needs no registry and writes nothing.
 func testRestart(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/restart:v1", pkg("lamp"))
@@ -197,8 +197,8 @@ func testRestart(t *testing.T, w *host) {
 	}
 }
 
-// A tag that moves is followed when it is time; what was served is served until then, and
-// goes from disk afterwards.
+// Penstock polls a moving tag at its interval. It serves the old content until the new content is
+// pulled, and then removes the old content from disk.
 func testTag(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	first := s.push(t, "c/tag:v1", pkg("lamp"))
@@ -220,7 +220,8 @@ func testTag(t *testing.T, w *host) {
 		return false
 	})
 	eventually(t, "the next poll is planned", func() bool { return now.HasWaiters() })
-	// The queue plans from the moment when it learns of it.
+	// The poll interval begins when the queue receives the catalog, so the clock steps until a
+	// request arrives.
 	for polled := false; !polled; {
 		now.Step(10 * time.Second)
 		select {
@@ -249,7 +250,7 @@ func testTag(t *testing.T, w *host) {
 	})
 }
 
-// A catalog that is deleted while it is pulled leaves nothing.
+// A catalog deleted during its pull leaves nothing behind.
 func testDeleted(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/deleted:v1", pkg("lamp"))
@@ -283,13 +284,13 @@ func testDeleted(t *testing.T, w *host) {
 		}
 	}
 	r.knows(t, "it is not listed", func(s *inventory.Snapshot) bool { return s.Catalog("deleted") == nil })
-	// The next one of that name is another one.
+	// A new catalog of the same name is a different object.
 	w.create(t, "deleted", s.host+"/c/deleted:v1")
 	w.await(t, "deleted", "another one of the name is served", uses(digest))
 }
 
-// Two replicas that share a disk download once and serve the same; the one that does not lead
-// writes nothing, and takes over without a write.
+// Two replicas that share a disk download once and serve the same content. The follower writes
+// nothing, also when it takes over.
 func testReplicas(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	first := s.push(t, "c/replicas:v1", pkg("lamp"))
@@ -314,7 +315,7 @@ func testReplicas(t *testing.T, w *host) {
 		a, b := leader.Served("replicas"), follower.Served("replicas")
 		return a != nil && b != nil && a.Modified.Equal(b.Modified)
 	})
-	if s.blobs.Load() != 2 { // its configuration and its layer
+	if s.blobs.Load() != 2 { // the image's config and its layer
 		t.Errorf("parts of the image were downloaded %d times, want 2", s.blobs.Load())
 	}
 	_, before := w.get(t, "replicas")
@@ -330,7 +331,7 @@ func testReplicas(t *testing.T, w *host) {
 	}
 }
 
-// lease makes that of a catalogd.
+// lease creates catalogd's Lease with a holder.
 func lease(t *testing.T, w *host, holder string) {
 	t.Helper()
 	if _, err := w.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "olmv1-system"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -359,7 +360,7 @@ func unlease(t *testing.T, w *host, namespace string) {
 	}
 }
 
-// catalogd serves a catalog and says so in its status.
+// catalogd serves a catalog as catalogd does, and writes the catalog's status.
 func catalogd(t *testing.T, w *host, name, digest, content string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -402,7 +403,8 @@ func writers(object *unstructured.Unstructured) []string {
 	return names
 }
 
-// Where a catalogd has its lease, its catalogs can be installed from, and nothing is written.
+// While catalogd runs, packages of its catalogs can be installed. Penstock writes nothing to these
+// catalogs.
 func testCatalogd(t *testing.T, w *host) {
 	lease(t, w, "catalogd-0")
 	w.create(t, "theirs", "r.example/c/theirs:v1")
@@ -421,12 +423,12 @@ func testCatalogd(t *testing.T, w *host) {
 	if after.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("catalogd's catalog was written by %v", writers(after))
 	}
-	// After a restart the index is there, and catalogd is not asked.
+	// The index survives a restart: catalogd gets no request.
 	r.stop()
 	server.Close()
 	again := w.leader(t, settings{dir: dir, images: pulls(t), trusts: server})
 	again.knows(t, "it is listed after a restart", has("theirs", "lamp"))
-	// One that is turned off is not listed.
+	// A disabled catalog is not listed.
 	w.MustKubectl("patch", "clustercatalog", "theirs", "--type=merge", "-p", `{"spec":{"availabilityMode":"Unavailable"}}`)
 	again.knows(t, "it is off", func(s *inventory.Snapshot) bool {
 		c := s.Catalog("theirs")
@@ -437,7 +439,7 @@ func testCatalogd(t *testing.T, w *host) {
 	}
 }
 
-// A lease of its name, where catalogd is not installed, stops nobody.
+// A Lease of the same name in another namespace has no effect.
 func testNamesake(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/namesake:v1", pkg("lamp"))
@@ -447,8 +449,8 @@ func testNamesake(t *testing.T, w *host) {
 	w.await(t, "namesake", "we write", uses(digest))
 }
 
-// An administrator who says so takes over from a catalogd that is gone, and never from one
-// that holds its lease.
+// With takeOver, Penstock takes over from a catalogd that has released its Lease, but never from a
+// catalogd that holds it.
 func testTakeOver(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/taken:v1", pkg("lamp"))
@@ -457,7 +459,7 @@ func testTakeOver(t *testing.T, w *host) {
 	server := catalogd(t, w, "taken", "sha256:"+strings.Repeat("4", 64), pkg("axe"))
 	careful := w.leader(t, settings{dir: t.TempDir(), images: pulls(t, s), trusts: server})
 	careful.knows(t, "catalogd's is listed", has("taken", "axe"))
-	// It gives its lease back, as it does when it restarts.
+	// catalogd releases its Lease, as it does on a restart.
 	release := []byte(`{"spec":{"holderIdentity":""}}`)
 	if _, err := w.core.CoordinationV1().Leases("olmv1-system").Patch(t.Context(), clustercatalog.CatalogdLease, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -474,14 +476,14 @@ func testTakeOver(t *testing.T, w *host) {
 	bold := w.leader(t, settings{dir: t.TempDir(), images: pulls(t, s), trusts: server, takeOver: true})
 	w.await(t, "taken", "it is taken over", uses(digest))
 	bold.knows(t, "ours is listed", has("taken", "lamp"))
-	// catalogd's finalizer keeps it from going.
+	// Penstock must remove catalogd's finalizer, otherwise the catalog remains.
 	if err := w.catalogs().Delete(t.Context(), "taken", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.MustKubectl("wait", "--for=delete", "clustercatalog/taken", poll.TimeoutFlag)
 }
 
-// A catalog that is switched off is as if it were not there, and comes back.
+// A disabled catalog serves nothing. When it is enabled again, it is served again.
 func testUnavailable(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/switched:v1", pkg("lamp"))
@@ -502,7 +504,7 @@ func testUnavailable(t *testing.T, w *host) {
 	}
 }
 
-// The rules of upstream's definition.
+// The validation rules of the upstream CRD.
 func testValidation(t *testing.T, w *host) {
 	for name, c := range map[string]struct{ image, says string }{
 		"domain":    {`{ref: "/x:1"}`, "registry"},
@@ -524,7 +526,7 @@ func testValidation(t *testing.T, w *host) {
 	}
 }
 
-// A definition that is deleted takes all catalogs along, and another one brings new ones.
+// Deleting the CRD deletes all catalogs. A new CRD allows new catalogs.
 func testRedefined(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/redefined:v1", pkg("lamp"))

@@ -32,7 +32,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// host is a cluster that has ClusterCatalogs.
+// host is a cluster that serves ClusterCatalogs.
 type host struct {
 	*cluster.Cluster
 	core    kubernetes.Interface
@@ -59,7 +59,7 @@ func (w *host) catalogs() dynamic.ResourceInterface {
 	return w.objects.Resource(clustercatalog.Resource)
 }
 
-// create makes a ClusterCatalog that goes with the test.
+// create creates a ClusterCatalog until the test ends.
 func (w *host) create(t *testing.T, name, ref string, more ...string) {
 	t.Helper()
 	manifest := fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s}, spec: {source: {type: Image, image: {ref: %q", name, ref)
@@ -86,7 +86,7 @@ func (w *host) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstruc
 	return read, object
 }
 
-// await returns a catalog when it is as it should be.
+// await waits for a state of a catalog and returns the catalog.
 func (w *host) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
 	t.Helper()
 	var last *clustercatalog.Catalog
@@ -102,7 +102,7 @@ func (w *host) await(t *testing.T, name, what string, is func(*clustercatalog.Ca
 	return last
 }
 
-// condition is "status/reason" of a condition for the spec as it is, "" when there is none.
+// condition returns "status/reason" of a condition of the current generation, or "".
 func condition(c *clustercatalog.Catalog, kind string) string {
 	for _, one := range c.Status.Conditions {
 		if one.Type == kind && one.ObservedGeneration == c.Generation {
@@ -121,7 +121,7 @@ func message(c *clustercatalog.Catalog, kind string) string {
 	return ""
 }
 
-// uses reports whether a catalog serves a digest, by its status.
+// uses reports whether a catalog's status names a digest and says that it is served.
 func uses(digest string) func(*clustercatalog.Catalog) bool {
 	return func(c *clustercatalog.Catalog) bool {
 		return condition(c, clustercatalog.Serving) == "True/Available" && condition(c, clustercatalog.Progressing) == "True/Succeeded" &&
@@ -129,7 +129,7 @@ func uses(digest string) func(*clustercatalog.Catalog) bool {
 	}
 }
 
-// replica is one process.
+// replica is one process of Penstock.
 type replica struct {
 	*catalog.Controller
 	inventory *inventory.Inventory
@@ -138,17 +138,17 @@ type replica struct {
 	lead      func() (retire func())
 }
 
-// settings of a replica.
+// settings configures a replica.
 type settings struct {
 	dir      string
 	images   image.Options
 	clock    clock.WithTicker
 	takeOver bool
-	// trusts verifies catalogd.
+	// trusts is the catalogd whose certificate the replica trusts.
 	trusts *httptest.Server
 }
 
-// start runs a replica until the test ends, or it is stopped.
+// start runs a replica until the test ends or the replica is stopped.
 func (w *host) start(t *testing.T, s settings) *replica {
 	t.Helper()
 	folder, err := catalog.OpenFolder(s.dir, s.images)
@@ -196,14 +196,14 @@ func (w *host) start(t *testing.T, s settings) *replica {
 	return r
 }
 
-// leader is a replica that leads.
+// leader starts a replica that leads.
 func (w *host) leader(t *testing.T, s settings) *replica {
 	r := w.start(t, s)
 	r.lead()
 	return r
 }
 
-// content returns the content of a catalog from a replica, "" for none.
+// content returns the served content of a catalog, or "".
 func (r *replica) content(t *testing.T, name string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.served.URL+"/catalogs/"+name+"/api/v1/all", nil)
@@ -229,7 +229,7 @@ func (r *replica) content(t *testing.T, name string) string {
 	return ""
 }
 
-// knows waits until the inventory of a replica is as it should be.
+// knows waits for a state of a replica's inventory.
 func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) bool) {
 	t.Helper()
 	deadline := time.After(poll.Patience)
@@ -246,7 +246,7 @@ func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) 
 	}
 }
 
-// has reports whether an inventory has a package in a catalog.
+// has returns a function that reports whether an inventory has a package of a catalog.
 func has(catalog, pkg string) func(*inventory.Snapshot) bool {
 	return func(s *inventory.Snapshot) bool {
 		found := s.Catalog(catalog)
@@ -258,7 +258,7 @@ func has(catalog, pkg string) func(*inventory.Snapshot) bool {
 	}
 }
 
-// eventually waits for what no watch tells.
+// eventually polls for a state that no watch reports.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	err := poll.Until(t.Context(), func(context.Context) bool { return is() })
@@ -267,7 +267,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// pkg is a catalog with one package.
+// pkg returns a catalog with one package.
 func pkg(name string) string {
 	return fmt.Sprintf(`---
 {schema: olm.package, name: %[1]s, defaultChannel: stable}

@@ -30,11 +30,11 @@ import (
 type served struct {
 	*httptest.Server
 	host string
-	// requests counts all, blobs those for parts of images.
+	// requests counts all requests. blobs counts the requests for blobs.
 	requests, blobs atomic.Int64
-	// hook may answer in place of the registry.
+	// hook can answer a request in place of the registry.
 	hook atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
-	// user and password are asked for when they are set.
+	// user and password, if set, are required for requests.
 	user, password string
 }
 
@@ -74,8 +74,8 @@ func (s *served) answer(hook func(w http.ResponseWriter, r *http.Request) bool) 
 // pushing marks the requests of the test itself.
 const pushing = "the-test"
 
-// push puts a catalog under repository:tag, and returns its digest. A label other than the
-// default one says where the catalog is.
+// push pushes a catalog to repository:tag and returns its digest. A label can replace the default
+// label that names the catalog's folder.
 func (s *served) push(t *testing.T, reference, content string, labels ...string) string {
 	t.Helper()
 	label := "operators.operatorframework.io.index.configs.v1"
@@ -149,7 +149,7 @@ func (s *served) send(t *testing.T, method, path, mediaType string, body []byte)
 	}
 }
 
-// certs is a folder that verifies registries.
+// certs returns a folder with certificates of the registries.
 func certs(t *testing.T, registries ...*served) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func certs(t *testing.T, registries ...*served) string {
 	return dir
 }
 
-// pulls are options for images from registries of a test.
+// pulls returns image options that trust the test's registries.
 func pulls(t *testing.T, registries ...*served) image.Options {
 	options := image.DefaultOptions()
 	options.Registries.Certs = certs(t, registries...)

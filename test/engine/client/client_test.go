@@ -25,7 +25,7 @@ func TestHost(t *testing.T) {
 	t.Run("KindComesAndGoes", func(t *testing.T) { hostKinds(t, w.in(t)) })
 }
 
-// hostWrites: guards hold for deletes and releases as they do for applies.
+// hostWrites: Delete and Release check UID and resourceVersion as Apply does.
 func hostWrites(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "host"), w.namespace(t), kinds()["ConfigMap"]
 	ref := kind.ref(ns, "x")
@@ -111,7 +111,7 @@ func hostWrites(t *testing.T, w targetCluster) {
 	}
 }
 
-// hostCounts: the counts of the host are those of kube-apiserver.
+// hostCounts: the client counts the same requests as kube-apiserver.
 func hostCounts(t *testing.T, w targetCluster) {
 	ns, kind := w.namespace(t), kinds()["ConfigMap"]
 	mark := w.Audit().Mark()
@@ -143,7 +143,7 @@ func hostCounts(t *testing.T, w targetCluster) {
 	}
 }
 
-// hostKinds: a kind that is not served, comes, and goes again.
+// hostKinds: a kind is not served, then served, then removed again.
 func hostKinds(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "host-kinds"), w.namespace(t), kinds()["CustomResource"]
 	ref := kind.ref(ns, "x")

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the objects with the defaults of the host")
 
-// immutable: the host refuses to change the fields of which a review says so.
+// immutable: the host refuses changes of exactly the fields that a review calls immutable.
 func immutable(t *testing.T, w targetCluster) {
 	content, err := os.ReadFile("../../../pkg/diff/review/testdata/immutable.yaml")
 	if err != nil {
@@ -50,8 +50,9 @@ func immutable(t *testing.T, w targetCluster) {
 	}
 }
 
-// defaulted compares the defaults of the host with those that the tests of pkg/diff/schema know. They
-// are those of the minor of Kubernetes' libraries; older hosts fill in less.
+// defaulted compares the host's defaults with the defaults in the tests of pkg/diff/schema. It
+// needs a host of the same minor version as the Kubernetes libraries, because older hosts set fewer
+// defaults.
 func defaulted(t *testing.T, w targetCluster) {
 	if host := w.MustKubectl("get", "--raw", "/version"); !strings.Contains(host, `"v`+version.DefaultKubeBinaryVersion+".") {
 		t.Skipf("the libraries are of Kubernetes %s, the host is %s", version.DefaultKubeBinaryVersion, host)
@@ -68,7 +69,7 @@ func defaulted(t *testing.T, w targetCluster) {
 		}
 		object.Object["metadata"] = map[string]any{"name": object.GetName()}
 		delete(object.Object, "status")
-		// These are chosen, and no defaults.
+		// The host allocates these values. They are not defaults.
 		for _, field := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
 			unstructured.RemoveNestedField(object.Object, "spec", field)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// ownedBy makes a manifest name its controller.
+// ownedBy sets the controller owner of a manifest.
 func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {
 		o.SetOwnerReferences([]metav1.OwnerReference{{
@@ -24,8 +24,7 @@ func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
 	}
 }
 
-// handover: an owner is replaced by another in the same apply, and two controllers
-// are refused.
+// handover: one apply replaces the owner. kube-apiserver refuses a second controller.
 func handover(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf) {
 	const first, second = "11111111-0000-0000-0000-000000000000", "22222222-0000-0000-0000-000000000000"
 	ref := kind.ref(w.namespace(t), "x")
@@ -48,7 +47,7 @@ func handover(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf
 	}
 }
 
-// forged: a create by POST cannot say that it was an apply.
+// forged: an object created by POST cannot have an Apply entry.
 func forged(t *testing.T, w targetCluster, kind kindOf) {
 	ref := kind.ref(w.namespace(t), "x")
 	o := &unstructured.Unstructured{}
@@ -68,7 +67,7 @@ func forged(t *testing.T, w targetCluster, kind kindOf) {
 
 func observed(o *unstructured.Unstructured) observe.Observation { return names().Observe(o) }
 
-// undeclared: an apply with a field that the schema does not have fails, unasked.
+// undeclared: an apply with a field outside the schema fails, also without strict field validation.
 func undeclared(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf) {
 	ref := kind.ref(w.namespace(t), "x")
 	body := kind.manifest(t, ref, func(o *unstructured.Unstructured) {

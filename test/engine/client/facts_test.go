@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestFacts is a conformance test of the server: none of these behaviours is
-// promised by Kubernetes, and the engine is wrong where one does not hold.
+// TestFacts tests behaviours of kube-apiserver that the engine relies on and that Kubernetes does
+// not promise.
 func TestFacts(t *testing.T) {
 	w := start(t)
 	w.installWidgets()
@@ -80,8 +80,8 @@ func TestFacts(t *testing.T) {
 	t.Run("F8Undeclared", func(t *testing.T) { undeclared(t, w.in(t), h, kinds()["Deployment"]) })
 }
 
-// postsCannotApply: a client that POSTs cannot write an Apply entry: the server writes one of
-// an update in its place. So a create has to be an apply.
+// postsCannotApply: kube-apiserver replaces an Apply entry in a POST by an Update entry. Therefore
+// Penstock creates objects by apply.
 func postsCannotApply(t *testing.T, w targetCluster) {
 	ns := w.namespace(t)
 	configMaps := w.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(ns)
@@ -101,8 +101,8 @@ func postsCannotApply(t *testing.T, w targetCluster) {
 	}
 }
 
-// apply makes the object as the manifest says, whatever it is now, and lets the
-// kind's own controller finish what it writes about that.
+// apply applies the manifest to an object in any state. It waits until the kind's own controller
+// has written its status.
 func apply(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) observe.Observation {
 	t.Helper()
 	applied := applyOnce(t, h, kind, ref)
@@ -121,7 +121,7 @@ func apply(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) 
 
 func applyOnce(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) observe.Observation {
 	t.Helper()
-	// A status written by a controller may come between.
+	// A controller may write the status between the read and the apply.
 	for {
 		live, err := h.ReadMetadata(t.Context(), ref)
 		if err != nil {
@@ -163,7 +163,7 @@ func updateOnly(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.
 			tc.options.FieldManager = manager
 			_, err := h.Apply(t.Context(), tc.ref, kind.manifest(t, tc.ref), tc.options)
 			for name == "Judged" && apierrors.IsConflict(err) {
-				// The kind's own controller writes status meanwhile; judge anew.
+				// The kind's own controller may write the status meanwhile: read again.
 				judged, readErr := h.ReadMetadata(t.Context(), tc.ref)
 				if readErr != nil {
 					t.Fatal(readErr)
@@ -181,8 +181,7 @@ func updateOnly(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.
 	}
 }
 
-// ownership: our entry changes when, and only when, somebody changed a value that
-// we apply.
+// ownership: our entry changes exactly when another writer changes a value that we apply.
 func ownership(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	resource := w.outsider.Resource(kind.resource).Namespace(ref.Namespace)
 	patch := func(t *testing.T, as string, body []byte, subresources ...string) {
@@ -245,7 +244,7 @@ func ownership(t *testing.T, w targetCluster, h *targetclient.Client, kind kindO
 	}
 }
 
-// applyAs applies one value as somebody else.
+// applyAs applies one value with another field manager.
 func applyAs(t *testing.T, w targetCluster, kind kindOf, ref manifest.Ref, as string, value any) {
 	t.Helper()
 	body := merge(t, value, kind.value...)
@@ -258,8 +257,8 @@ func applyAs(t *testing.T, w targetCluster, kind kindOf, ref manifest.Ref, as st
 	}
 }
 
-// representations: the answer to an apply, reads and watches, as metadata and
-// whole, say the same about our entry.
+// representations: apply responses, reads and watches show the same entry of ours, both as metadata
+// and as the whole object.
 func representations(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	want := apply(t, h, kind, ref)
 	compare := func(what string, got observe.Observation) {

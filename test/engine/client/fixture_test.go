@@ -1,6 +1,6 @@
 //go:build integration
 
-// Package client_test tests against a real kube-apiserver the facts on which the engine relies:
+// Package client_test tests the facts on which the engine relies, against a real kube-apiserver:
 // server-side apply, the client of the cluster (package targetclient), and the observed state
 // (package observe).
 package client_test
@@ -39,7 +39,7 @@ func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
 }
 
-// targetCluster is a cluster with an outsider, who changes things behind our back.
+// targetCluster is a cluster with an outsider: a client for changes that Penstock does not make.
 type targetCluster struct {
 	*cluster.Cluster
 	outsider dynamic.Interface
@@ -61,7 +61,8 @@ func (w targetCluster) in(t *testing.T) targetCluster {
 	return w
 }
 
-// config of an administrator whose requests are found by their agent.
+// config returns an administrator's configuration with a user agent, by which the audit log finds
+// its requests.
 func (w targetCluster) config(agent string) *rest.Config {
 	config := w.Config()
 	config.UserAgent = agent
@@ -81,22 +82,22 @@ func (w targetCluster) host(t *testing.T, agent string) *targetclient.Client {
 type kindOf struct {
 	schema.GroupVersionKind
 	resource schema.GroupVersionResource
-	// body of an object, without metadata.
+	// body is an object without its metadata.
 	body map[string]any
-	// value is the path of a value of the body, and another one for it.
+	// value is the path of a field of the body, followed by another value for it.
 	value []string
 	other any
-	// added is the path of a field that the body does not have.
+	// added is the path of a field that the body lacks.
 	added []string
-	// status is a patch of the status subresource; nil where there is none.
+	// status is a patch of the status subresource, or nil without a status.
 	status map[string]any
-	// settled tells whether the kind's own controller has written all it will;
-	// nil where there is none.
+	// settled reports whether the kind's own controller has finished writing. It is nil without
+	// such a controller.
 	settled func(*unstructured.Unstructured) bool
 }
 
-// namesAccepted: the naming controller, the only one that writes to an established
-// definition, has seen the names of the spec.
+// namesAccepted reports whether the naming controller has processed the names of the spec. It is
+// the only controller that writes to an established definition.
 func namesAccepted(crd *unstructured.Unstructured) bool {
 	wanted, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
 	accepted, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "acceptedNames", "shortNames")
@@ -160,7 +161,7 @@ func widgets() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 }
 
-// widgetCRD serves widgets; installing it waits until it does.
+// widgetCRD is the definition of widgets. Installing it waits until they are served.
 const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
   "metadata":{"name":"widgets.example.com","labels":{"penstock.dev/chain":"platform"}},
   "spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Widget","plural":"widgets"},
@@ -174,7 +175,7 @@ func (w targetCluster) installWidgets() {
 	w.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/widgets.example.com")
 }
 
-// ref names an object of the kind. A CustomResourceDefinition has one name only.
+// ref returns a reference to an object of the kind. A CustomResourceDefinition has a fixed name.
 func (k kindOf) ref(namespace, name string) manifest.Ref {
 	ref := manifest.Ref{ID: manifest.ID{Group: k.Group, Kind: k.Kind, Namespace: namespace, Name: name}, Version: k.Version}
 	if k.Kind == "CustomResourceDefinition" {
@@ -183,7 +184,7 @@ func (k kindOf) ref(namespace, name string) manifest.Ref {
 	return ref
 }
 
-// manifest of an object of chain-a.
+// manifest returns the manifest of an object of chain-a.
 func (k kindOf) manifest(t *testing.T, ref manifest.Ref, change ...func(*unstructured.Unstructured)) []byte {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ref.APIVersion(), "kind": ref.Kind}}
@@ -205,7 +206,7 @@ func (k kindOf) manifest(t *testing.T, ref manifest.Ref, change ...func(*unstruc
 	return raw
 }
 
-// merge is a JSON merge patch that sets one field.
+// merge returns a JSON merge patch that sets one field.
 func merge(t *testing.T, value any, path ...string) []byte {
 	t.Helper()
 	patch := map[string]any{}
@@ -223,7 +224,7 @@ func merge(t *testing.T, value any, path ...string) []byte {
 	return raw
 }
 
-// namespace makes a namespace named after the test.
+// namespace creates a namespace named after the test.
 func (w targetCluster) namespace(t *testing.T) string {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
@@ -236,7 +237,7 @@ func (w targetCluster) namespace(t *testing.T) string {
 	return name
 }
 
-// watcher is a running cache, with a channel that says when to look again.
+// watcher is a running cache, with a channel of its notifications.
 type watcher struct {
 	*observe.Cache
 	heard chan string
@@ -271,7 +272,7 @@ func (w targetCluster) watch(t *testing.T, config *rest.Config, mapping *targetc
 	return watcher{c, heard}
 }
 
-// until looks at an object after every notification until it is as expected.
+// until checks an object after every notification until it has the expected state.
 func (w watcher) until(t *testing.T, id manifest.ID, what string, as func(observe.Observation, observe.Presence) bool) observe.Observation {
 	t.Helper()
 	timeout := time.After(poll.Patience)
@@ -293,7 +294,7 @@ func (w watcher) untilKnown(t *testing.T, id manifest.ID, want observe.Presence)
 	return w.until(t, id, string(want), func(_ observe.Observation, p observe.Presence) bool { return p == want })
 }
 
-// quiet forgets the notifications so far.
+// quiet discards the notifications received so far.
 func (w watcher) quiet() {
 	for {
 		select {

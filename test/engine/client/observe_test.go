@@ -48,7 +48,8 @@ func create(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref)
 	return created
 }
 
-// observeRequests: many objects are one watch, idle is nothing, and Drop ends it.
+// observeRequests: many objects need one watch. Idle time costs no request, and Drop ends the
+// watch.
 func observeRequests(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-requests-host"), w.namespace(t), kinds()["ConfigMap"]
 	const objects = 20
@@ -72,7 +73,7 @@ func observeRequests(t *testing.T, w targetCluster) {
 		t.Errorf("%d objects wanted by two owners are one request, a watch that streams the list:\n%s", objects, seen)
 	}
 
-	// A change by an apply of ours, and one that changes nothing.
+	// An apply that changes nothing, and a change by another user.
 	watches.quiet()
 	ref := kind.ref(ns, "x0")
 	live, err := h.ReadMetadata(t.Context(), ref)
@@ -112,7 +113,8 @@ func observeRequests(t *testing.T, w targetCluster) {
 	})
 }
 
-// observeLabels: an object that lost its label is absent for a watch by label, and present by name.
+// observeLabels: an object that lost its label is absent in a watch by label, and present in a
+// watch by name.
 func observeLabels(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-labels"), w.namespace(t), kinds()["ConfigMap"]
 	labelled, named := kind.ref(ns, "labelled"), kind.ref(ns, "named")
@@ -145,7 +147,7 @@ func observeLabels(t *testing.T, w targetCluster) {
 	watches.untilKnown(t, named.ID, observe.Absent)
 }
 
-// observeSecret: no content of a Secret is kept, whatever is read.
+// observeSecret: the cache keeps no content of a Secret, even if a probe reads the whole object.
 func observeSecret(t *testing.T, w targetCluster) {
 	h, ns := w.host(t, "observe-secret"), w.namespace(t)
 	kind := kindOf{
@@ -169,7 +171,7 @@ func observeSecret(t *testing.T, w targetCluster) {
 	}
 }
 
-// observeKinds: the death of a kind is that of one watch, and its return too.
+// observeKinds: the removal and the return of a kind affect only the watch of that kind.
 func observeKinds(t *testing.T, w targetCluster) {
 	h, ns, kind, other := w.host(t, "observe-kinds-host"), w.namespace(t), kinds()["CustomResource"], kinds()["ConfigMap"]
 	ref, neighbour := kind.ref(ns, "x"), other.ref(ns, "x")
@@ -215,7 +217,7 @@ func observeKinds(t *testing.T, w targetCluster) {
 	}
 }
 
-// line is a network that can be cut.
+// line is a network connection that a test can cut.
 type line struct {
 	mu    sync.Mutex
 	down  bool
@@ -235,7 +237,7 @@ func (l *line) dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, err
 }
 
-// cut ends all connections; with down, there are no new ones.
+// cut closes all connections. With down it also refuses new connections.
 func (l *line) cut(down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,7 +253,7 @@ func (l *line) repair() {
 	l.down = false
 }
 
-// observeRights: a user who cannot watch, can, cannot, and can again.
+// observeRights: a user lacks the right to watch, gets it, loses it, and gets it again.
 func observeRights(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-rights"), w.namespace(t), kinds()["ConfigMap"]
 	there, missing := kind.ref(ns, "there"), kind.ref(ns, "missing")
@@ -274,7 +276,7 @@ func observeRights(t *testing.T, w targetCluster) {
 	watches.untilKnown(t, missing.ID, observe.Absent)
 
 	w.MustKubectl("delete", "clusterrolebinding/observer", "clusterrole/observer")
-	// A right is asked for when a watch begins.
+	// kube-apiserver checks rights only when a watch begins.
 	network.cut(false)
 	watches.untilKnown(t, missing.ID, observe.Unknown)
 	watches.until(t, missing.ID, "refused", func(observe.Observation, observe.Presence) bool {
@@ -293,7 +295,7 @@ func observeRights(t *testing.T, w targetCluster) {
 	}
 }
 
-// observeOutage: while the server is not there, absence is not believed.
+// observeOutage: while the server is unreachable, the cache does not report objects as absent.
 func observeOutage(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-outage"), w.namespace(t), kinds()["ConfigMap"]
 	there, missing := kind.ref(ns, "there"), kind.ref(ns, "missing")

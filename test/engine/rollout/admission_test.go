@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// few fails when more was sent than a test allows.
+// few fails the test if a step sent more requests than allowed.
 func few(t *testing.T, what string, got map[string]int, most map[string]int) {
 	t.Helper()
 	for verb, n := range got {
@@ -29,7 +29,7 @@ func few(t *testing.T, what string, got map[string]int, most map[string]int) {
 	t.Logf("%s cost %v", what, got)
 }
 
-// restsIn sees that nothing is sent while nothing happens and no time has come.
+// restsIn checks that passes before the next retry send no requests.
 func (c *chain) restsIn(t *testing.T, state string) {
 	t.Helper()
 	mark := c.Audit().Mark()
@@ -42,12 +42,12 @@ func (c *chain) restsIn(t *testing.T, state string) {
 			t.Fatalf("%s: nothing brings the next try", state)
 		}
 	}
-	// A pass may be the one whose time has come.
+	// One of the passes may be the due retry.
 	few(t, "20 passes of a chain that "+state, c.spent(mark), map[string]int{"try": 2, "apply": 2, "get": 2, "delete": 2})
 }
 
-// livesWithRewriting: a mutating webhook gives a value of ours another value on every
-// write of anybody. Nobody can win that, so nobody fights.
+// livesWithRewriting: a mutating webhook changes one of our values on every write. The engine
+// cannot win, so it does not write again.
 func livesWithRewriting(t *testing.T, c *chain) {
 	ns := c.home()
 	var writes atomic.Int64
@@ -61,7 +61,7 @@ func livesWithRewriting(t *testing.T, c *chain) {
 	few(t, "a rollout", c.spent(mark), map[string]int{"try": 1, "apply": 1, "get": 1})
 	c.quiet()
 
-	// A write of somebody else gives it yet another value.
+	// The webhook changes the value again on another user's write.
 	mark = c.Audit().Mark()
 	c.patch(id(x), "somebody", `{"metadata":{"labels":{"a":"b"}}}`)
 	c.until("looked at", func(rollout.Report) bool { return len(c.requests(mark)) > 0 })
@@ -81,7 +81,7 @@ func livesWithRewriting(t *testing.T, c *chain) {
 	}
 }
 
-// fightsNobody: a controller sets a value back as soon as we have set it.
+// fightsNobody: a controller reverts a value right after each repair.
 func fightsNobody(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
@@ -107,8 +107,8 @@ func fightsNobody(t *testing.T, c *chain) {
 	if text := messages(report); !strings.Contains(text, ".data.value was changed by rival") {
 		t.Errorf("the message does not say who fights about what: %s", text)
 	}
-	// Five repairs at once, then waits of 4, 8, 16 … seconds; a slow machine may have
-	// seen some of these pass. The exact numbers are TestContested's.
+	// The engine repairs five times at once, then after 4, 8, 16 … seconds. A slow machine may have
+	// passed some of these waits. TestContested checks the exact numbers.
 	few(t, "the fight", c.spent(mark), map[string]int{"apply": 10, "get": 20})
 	if report.RequeueAfter <= 0 {
 		t.Error("nothing brings the next repair")
@@ -121,8 +121,8 @@ func fightsNobody(t *testing.T, c *chain) {
 	}
 }
 
-// waitsForAdmission: admission refuses everything, refuses what its dry-run allowed,
-// and does not answer in time.
+// waitsForAdmission: a webhook refuses everything, then refuses a write whose dry-run it allowed,
+// then times out.
 func waitsForAdmission(t *testing.T, c *chain) {
 	ns := c.home()
 	var judge atomic.Value
@@ -145,14 +145,15 @@ func waitsForAdmission(t *testing.T, c *chain) {
 	}
 	c.restsIn(t, "is refused")
 
-	// It allows the dry-run, and refuses one of the writes: the phase is half written.
+	// The webhook allows the dry-runs and refuses one of the writes: the phase is half written.
 	judge.Store(verdict(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		if request.Name == "b" && !*request.DryRun {
 			return denied("not b")
 		}
 		return allowed()
 	}))
-	// One is tried again before the other, which is refused as before until then.
+	// The engine retries the objects separately. The other object keeps its old failure until its
+	// own retry.
 	c.until("half written", func(r rollout.Report) bool {
 		return strings.Join(failures(r), "\n") == "1/base ConfigMap admission/b: ApplyRejected" && strings.Contains(messages(r), "not b")
 	})
@@ -162,13 +163,13 @@ func waitsForAdmission(t *testing.T, c *chain) {
 	c.patch(id(a), "somebody", `{"data":{"value":"9"}}`)
 	c.until("repaired", func(rollout.Report) bool { return c.value(a) == "1" })
 
-	// It does not answer in time.
+	// The webhook does not answer in time.
 	late := make(chan struct{})
 	t.Cleanup(func() { close(late) })
 	judge.Store(verdict(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		select {
 		case <-late:
-		case <-time.After(2 * time.Second): // the configuration gives it one
+		case <-time.After(2 * time.Second): // its timeout is one second
 		}
 		return allowed()
 	}))

@@ -27,14 +27,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// with adds to the metadata of a manifest.
+// with sets a field in the metadata of a manifest.
 func with(object map[string]any, field string, entries map[string]any) map[string]any {
 	object["metadata"].(map[string]any)[field] = entries
 	return object
 }
 
-// older is a Deployment as somebody rolled it out before us: with a sidecar, a
-// label, an annotation and fields that our manifest has not.
+// older is a Deployment that another tool rolled out before Penstock. It has a sidecar, a label, an
+// annotation and fields that our manifest lacks.
 func older(ns, name string) map[string]any {
 	o := with(deployment(ns, name, "0"), "labels", map[string]any{"old": "label"})
 	with(o, "annotations", map[string]any{"old": "annotation"})
@@ -45,8 +45,8 @@ func older(ns, name string) map[string]any {
 	return o
 }
 
-// adoptsFromOthers: fields that the former manager had set, and the manifest has not, disappear;
-// fields of others stay.
+// adoptsFromOthers: adoption removes fields that the former manager set and the manifest lacks.
+// Fields of other managers stay.
 func adoptsFromOthers(t *testing.T, c *chain) {
 	ns := c.home()
 	applied := func(args ...string) func(*chain, map[string]any) {
@@ -79,7 +79,7 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 			app := deployment(ns, "slow-"+name, "1")
 			make(c, older(ns, "slow-"+name))
 			uid := c.uid(app)
-			// Others: a person, an autoscaler, a controller.
+			// The other managers are a user, an autoscaler and a controller.
 			c.MustKubectl("label", "-n", ns, "deployment", "slow-"+name, "team=blue")
 			c.MustKubectl("rollout", "restart", "-n", ns, "deployment", "slow-"+name)
 			c.patch(id(app), "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
@@ -135,15 +135,16 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 			chain.seen(app)
 			chain.until("complete", complete)
 			chain.quiet()
-			// A later revision removes what only it had.
+			// The next revision lacks the object and deletes it. Remove the finalizer first.
 			c.patch(id(app), "somebody", `{"metadata":{"finalizers":null}}`)
 			chain.roll()
 		})
 	}
 }
 
-// adoptsAsItWasTried: the dry-run of an adoption takes the way of the adoption. A plain apply of these
-// manifests is refused, and the preview says what the adoption makes of the object.
+// adoptsAsItWasTried: the dry-run of an adoption takes the same steps as the adoption.
+// kube-apiserver refuses a plain apply of these manifests. The preview shows the result of the
+// adoption.
 func adoptsAsItWasTried(t *testing.T, c *chain) {
 	ns := c.home()
 	const definition, ports = "tried.example.com", "spec: {ports: [{name: http, port: %s, protocol: TCP}], selector: {app: x}}"
@@ -210,7 +211,8 @@ func adoptsAsItWasTried(t *testing.T, c *chain) {
 				if strings.Contains(strings.Join(chain.events, "\n"), "refuses their removal") {
 					t.Errorf("fields were kept: %v", chain.events)
 				}
-				// The process ends with the subtest, the object with the next case of the same name.
+				// The process ends with the subtest. The next case reuses the name, so delete the
+				// object.
 				c.remove(id(wanted))
 			})
 		}
@@ -228,15 +230,15 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-// writesOf leaves out what only asks.
+// writesOf removes dry-runs and discovery from the counts.
 func writesOf(spent map[string]int) map[string]int {
 	delete(spent, "try")
 	delete(spent, "discover")
 	return spent
 }
 
-// adoptsRestored: objects that a backup program brought back are the chain's again, without
-// collision protection, and its next revision removes what it leaves out.
+// adoptsRestored: objects restored by a backup program belong to the chain again, without a
+// collision. The next revision removes fields that it lacks.
 func adoptsRestored(t *testing.T, c *chain) {
 	ns := c.home()
 	settings := configMap(ns, "settings", "1")
@@ -273,7 +275,8 @@ func adoptsRestored(t *testing.T, c *chain) {
 		t.Errorf("what the next revision leaves out stays: %v", data)
 	}
 
-	// Beside another store, whose keys are others, its content says that a Secret is the chain's.
+	// A store with another key cannot verify the digest of a Secret. The content then decides
+	// whether the Secret belongs to the chain.
 	key := all[1]
 	for _, password := range []string{"b3RoZXI=", "bWFkZS11cA=="} {
 		backup := c.get(id(key))
@@ -302,8 +305,8 @@ func adoptsRestored(t *testing.T, c *chain) {
 	c.settled(t)
 }
 
-// adoptsWhatIsWatched: an object that a watch by name shows costs one read for the dry-run, one patch
-// and one apply.
+// adoptsWhatIsWatched: adopting an object that a watch by name shows costs one read for the
+// dry-run, one patch and one apply.
 func adoptsWhatIsWatched(t *testing.T, c *chain) {
 	ns := c.home()
 	theirs := configMap(ns, "x", "theirs")
@@ -328,8 +331,7 @@ func adoptsWhatIsWatched(t *testing.T, c *chain) {
 	c.quiet()
 }
 
-// adoptsWithWhatCannotGo: the server refuses to have a field removed that the one
-// before had set.
+// adoptsWithWhatCannotGo: kube-apiserver refuses to remove a field that the former manager set.
 func adoptsWithWhatCannotGo(t *testing.T, c *chain) {
 	ns := c.home()
 	claim := func(class any) map[string]any {
@@ -355,8 +357,8 @@ func adoptsWithWhatCannotGo(t *testing.T, c *chain) {
 	}
 }
 
-// survivesWipedManagedFields: managedFields were deleted, and yet a later revision removes the
-// fields that it lacks.
+// survivesWipedManagedFields: after another user deletes managedFields, a later revision still
+// removes fields that it lacks.
 func survivesWipedManagedFields(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
@@ -377,7 +379,7 @@ func survivesWipedManagedFields(t *testing.T, c *chain) {
 			t.Errorf("a person's label is gone: %v", live.GetLabels())
 		}
 	}
-	// Repaired before the upgrade.
+	// The engine repairs managedFields before the upgrade.
 	wipe()
 	c.seen(x)
 	c.until("complete", complete)
@@ -386,7 +388,7 @@ func survivesWipedManagedFields(t *testing.T, c *chain) {
 	c.settled(t, two.objects()...)
 	check(map[string]any{"value": "2"})
 
-	// Wiped while nobody looked, with the upgrade.
+	// managedFields are wiped while no process runs, and then the chain is upgraded.
 	three := configMap(ns, "x", "3")
 	three["data"].(map[string]any)["more"] = "3"
 	c.roll(rev(3).phase("base", three))

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// others are the objects around a workload, which controllers make and of which kubelets
-// write the status.
+// others creates the objects of controllers around a workload, and writes status as controllers and
+// kubelets do.
 type others struct {
 	*chain
 	ns string
@@ -73,7 +73,8 @@ func apps(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}
 }
 
-// replicaSet creates an older ReplicaSet of a Deployment with a failed Pod, and returns the newest.
+// replicaSet creates an older ReplicaSet of a Deployment with a failed Pod, and returns the newest
+// ReplicaSet.
 func (o others) replicaSet(owner *unstructured.Unstructured) *unstructured.Unstructured {
 	text := `
 apiVersion: apps/v1
@@ -111,7 +112,7 @@ lastTimestamp: "2026-01-02T03:04:05Z"
 `, about.GetName(), strings.ToLower(reason), about.GetAPIVersion(), about.GetKind(), o.ns, about.GetName(), about.GetUID(), reason, message))
 }
 
-// workload is a manifest of a kind with the Pods of label app.
+// workload returns a manifest of a workload kind whose Pods have the label app.
 func workload(apiVersion, kind, ns, more string) map[string]any {
 	var object map[string]any
 	text := fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {namespace: %s, name: app}, spec: {selector: {matchLabels: {app: app}}, template: {metadata: {labels: {app: app}}, spec: {containers: [{name: main, image: "example.com/app:1"}]}}%s}}`, apiVersion, kind, ns, more)
@@ -121,9 +122,9 @@ func workload(apiVersion, kind, ns, more string) map[string]any {
 	return object
 }
 
-// TestCauses: the cause of an unready workload is reported within a minute. A look costs at most
-// three requests, counted in the client and in kube-apiserver's audit log. While all objects are
-// ready, no look is sent.
+// TestCauses: the engine reports the cause of an unready workload within a minute. One lookup costs
+// at most three requests, by the client's counter and by kube-apiserver's audit log. Ready objects
+// cause no lookup.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -131,7 +132,7 @@ func TestCauses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		object func(ns string) map[string]any
-		// status of the workload before and after it is ready.
+		// status is the workload's status before it is ready, ready its status afterwards.
 		status, ready string
 		around        func(o others, live *unstructured.Unstructured)
 		want          string
@@ -249,7 +250,7 @@ containerStatuses: [{name: main, ready: false, restartCount: 4, image: i, imageI
 			write(tc.status)
 			c.until("seen", func(r rollout.Report) bool { return !strings.Contains(messages(r), "has not") })
 
-			// After a while it is looked at, and not again before it is time.
+			// The first lookup is due after ten seconds. No lookup happens before the next is due.
 			for _, round := range []struct{ wait, looks int }{{9, 0}, {1, 1}, {0, 0}, {9, 0}, {1, 1}} {
 				mark, from := c.Audit().Mark(), c.sent()
 				now.SetTime(now.Now().Add(time.Duration(round.wait) * time.Second))
@@ -267,7 +268,7 @@ containerStatuses: [{name: main, ready: false, restartCount: 4, image: i, imageI
 				c.accounts(mark, from, tc.reason, want)
 			}
 
-			// Ready objects are not looked at.
+			// Ready objects cause no lookup.
 			if tc.ready == "" {
 				tc.ready = `{"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": []}`
 			}

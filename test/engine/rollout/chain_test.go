@@ -34,8 +34,8 @@ var (
 	_ rollout.Observer = (*observe.Cache)(nil)
 )
 
-// chain is one chain and what survives the death of a process: its layers, the
-// manifests and the stored inventory.
+// chain is a chain with the state that survives a killed process: its layers, the manifests and the
+// stored inventory.
 type chain struct {
 	targetCluster
 	name   string
@@ -43,27 +43,27 @@ type chain struct {
 	bodies map[manifest.Digest][]byte
 	orphan map[int64]bool
 	allow  map[string]bool
-	// budget bounds deletions; nil does not.
+	// budget limits deletions. Without it there is no limit.
 	budget *rollout.Budget
 	ledger ledger
 	clock  clock.PassiveClock
-	// admin is the configuration that processes use.
+	// admin is the client configuration of the processes.
 	admin *rest.Config
-	// parallel bounds the writes at a time; 0 is the default.
+	// parallel is the maximum number of concurrent writes. 0 is the default.
 	parallel int
-	// skipPreflight writes without dry-runs.
+	// skipPreflight disables dry-runs before writes.
 	skipPreflight bool
-	// explains looks for why objects are not ready, as the program does.
+	// explains enables the lookup of causes, which the program always has.
 	explains bool
-	// counter counts what is sent, over all processes.
+	// counter counts the requests of all processes.
 	counter *targetclient.Counter
 
 	process *process
-	// events of all passes since they were last asked for.
+	// events are the events of all passes since a test last cleared them.
 	events []string
 }
 
-// ledger is a store of one inventory with compare-and-swap.
+// ledger stores one inventory with compare-and-swap.
 type ledger struct {
 	mu        sync.Mutex
 	version   int
@@ -89,7 +89,7 @@ func (l *ledger) store(inventory rollout.Inventory, version int) error {
 	return nil
 }
 
-// process is the part that a crash ends.
+// process is the state that a crash destroys.
 type process struct {
 	engine  *rollout.Engine
 	watches *observe.Cache
@@ -97,19 +97,19 @@ type process struct {
 	// heard has an element when a pass is due.
 	heard chan struct{}
 	stop  func()
-	// wrap lets a test stand between the engine and the inventory's store.
+	// wrapSave intercepts writes of the inventory.
 	wrapSave func(save func() error) error
 }
 
-// interference stands between the engine and the others.
+// interference intercepts the engine's calls.
 type interference struct {
 	writer   func(rollout.Writer) rollout.Writer
 	observer func(rollout.Observer) rollout.Observer
 	save     func(save func() error) error
 }
 
-// chain is a new chain in a namespace of the same name, which it does not make,
-// with a process that runs until the test ends.
+// chain returns a new chain. It does not create the namespace of the same name. A process starts
+// with the first pass.
 func (w targetCluster) chain(name string) *chain {
 	w.t.Helper()
 	c := &chain{
@@ -119,7 +119,7 @@ func (w targetCluster) chain(name string) *chain {
 	return c
 }
 
-// run starts a process in the place of the one before.
+// run replaces the process by a new process, which runs until the test ends.
 func (c *chain) run(with ...interference) {
 	c.t.Helper()
 	c.kill()
@@ -189,7 +189,7 @@ func (p *process) wake() {
 	}
 }
 
-// Body reads a manifest.
+// Body returns a manifest by its digest.
 func (c *chain) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	body, ok := c.bodies[ref.Digest]
 	if !ok {
@@ -198,7 +198,7 @@ func (c *chain) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return body, nil
 }
 
-// pass is one Reconcile on the inventory as it is stored.
+// pass runs Reconcile once with the stored inventory.
 func (c *chain) pass() (rollout.Report, error) {
 	if c.process == nil {
 		c.run()
@@ -226,8 +226,8 @@ func (c *chain) pass() (rollout.Report, error) {
 	return report, err
 }
 
-// until does passes as a controller would, when something happened or time has
-// come, until one finds what is waited for.
+// until runs passes as a controller would: after a notification or when the requeue is due. It
+// returns the first report for which found is true.
 func (c *chain) until(what string, found func(rollout.Report) bool) rollout.Report {
 	c.t.Helper()
 	deadline := time.After(poll.Patience)
@@ -252,13 +252,12 @@ func (c *chain) until(what string, found func(rollout.Report) bool) rollout.Repo
 	}
 }
 
-// complete is a chain whose newest layer is rolled out and that has nothing left
-// to remove.
+// complete reports whether the newest layer is rolled out and no object is left to delete.
 func complete(r rollout.Report) bool {
 	return len(r.Leaving) == 0 && (len(r.Layers) == 0 || r.Layers[0].Complete)
 }
 
-// roll makes revisions the layers, newest first, and waits until all is done.
+// roll sets the layers, newest first, and waits until the chain is complete.
 func (c *chain) roll(revisions ...*revision) rollout.Report {
 	c.t.Helper()
 	c.become(revisions...)
@@ -281,7 +280,7 @@ func (c *chain) stuck(want ...string) rollout.Report {
 	})
 }
 
-// failures prints what a report is not content with.
+// failures lists the failures of a report as text.
 func failures(r rollout.Report) []string {
 	var out []string
 	for _, layer := range r.Layers {
@@ -313,7 +312,7 @@ func messages(r rollout.Report) string {
 	return strings.Join(out, "\n")
 }
 
-// revision is a revision in the making:
+// revision builds a revision:
 //
 //	rev(1).phase("config", configMap("a", "x", "1")).phase("deploy", deployment("a", "y", "1"))
 type revision struct {
@@ -341,7 +340,7 @@ func (r *revision) adopting(a stage.Adoption) *revision {
 	return r
 }
 
-// yielding leaves fields of all objects to the manager that changes them.
+// yielding yields fields of all objects to the manager that changes them.
 func (r *revision) yielding(fields ...string) *revision {
 	for _, text := range fields {
 		field, err := manifest.ParseFieldPath(text)
@@ -353,7 +352,7 @@ func (r *revision) yielding(fields ...string) *revision {
 	return r
 }
 
-// objects of all phases.
+// objects returns the objects of all phases.
 func (r *revision) objects() []map[string]any {
 	var all []map[string]any
 	for _, p := range r.phases {
@@ -362,7 +361,7 @@ func (r *revision) objects() []map[string]any {
 	return all
 }
 
-// layer compiles the revision, and puts its manifests where the chain finds them.
+// layer compiles the revision and stores its manifests in the chain.
 func (r *revision) layer(c *chain) rollout.Layer {
 	var phases []stage.Phase
 	for _, p := range r.phases {
@@ -381,8 +380,8 @@ func (r *revision) layer(c *chain) rollout.Layer {
 	return rollout.Layer{Key: fmt.Sprintf("%s-%d", c.name, r.number), Revision: r.number, Stages: stages, Paused: r.paused}
 }
 
-// spent counts the chain's requests since a mark: try (a dry-run), apply, patch (of
-// whose fields are whose), delete, get, list, discover; and not the watches.
+// spent counts the chain's requests since a mark, without watches. Keys are try (a dry-run), apply,
+// patch (of field ownership), delete, get, list and discover.
 func (c *chain) spent(mark plane.Mark) map[string]int {
 	c.t.Helper()
 	counts := map[string]int{}
@@ -401,13 +400,14 @@ func (c *chain) spent(mark plane.Mark) map[string]int {
 	return counts
 }
 
-// requests of the chain since a mark, but for its watches and for what may refuse its writes.
+// requests returns the requests of the chain since a mark, without watches.
 func (c *chain) requests(mark plane.Mark) plane.Requests {
 	c.t.Helper()
 	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")))
 }
 
-// quiet does some passes over a chain at rest and fails when they cost anything.
+// quiet runs passes over a settled chain. It fails if a pass sends a request or stores the
+// inventory.
 func (c *chain) quiet() {
 	c.t.Helper()
 	mark := c.Audit().Mark()
@@ -425,8 +425,7 @@ func (c *chain) quiet() {
 	}
 }
 
-// settled compares the cluster with the objects that are to be there, and the
-// inventory with both.
+// settled compares the cluster and the inventory with the wanted objects.
 func (c *chain) settled(t testing.TB, want ...map[string]any) {
 	t.Helper()
 	wanted := map[manifest.ID]bool{}

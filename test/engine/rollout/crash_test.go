@@ -24,19 +24,19 @@ import (
 
 var errCrash = errors.New("the process was killed by the test")
 
-// fuse lets a process die at its k-th write, be it to the cluster or to the
-// inventory's store. Behind it nothing works any more.
+// fuse kills a process at its k-th write, counting writes to the cluster and to the inventory's
+// store. All later writes fail.
 type fuse struct {
 	rollout.Writer
-	// lands is true when the last write happens and only its answer is lost.
+	// lands is true if the k-th write succeeds and only its answer is lost.
 	lands bool
 
 	mu   sync.Mutex
-	left int // negative never burns down
+	left int // the number of writes before the crash; negative for no crash
 	dead bool
 }
 
-// burn counts a write. It tells whether the write happens, and with which error.
+// burn counts a write. It reports whether the write happens, and the error to return.
 func (f *fuse) burn() (happens bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *fuse) burn() (happens bool, err error) {
 	return true, nil
 }
 
-// through passes a write on, or not.
+// through performs the write if the fuse allows it.
 func through[T any](f *fuse, do func() (T, error)) (T, error) {
 	var none T
 	happens, crash := f.burn()
@@ -88,14 +88,14 @@ func (f *fuse) save(save func() error) error {
 	return err
 }
 
-// died tells whether it has come to that.
+// died reports whether the fuse has killed the process.
 func (f *fuse) died() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.dead
 }
 
-// fused starts a process that writes through a fuse which has not been lit.
+// fused starts a process with a fuse that does not burn yet.
 func (c *chain) fused() *fuse {
 	c.t.Helper()
 	f := &fuse{left: -1}
@@ -106,7 +106,8 @@ func (c *chain) fused() *fuse {
 	return f
 }
 
-// die lights the fuse and lets the process work until it is dead, or done before.
+// die arms the fuse and runs passes. It returns true if the process died, and false if the chain
+// completed first.
 func (c *chain) die(f *fuse, k int, lands bool) bool {
 	c.t.Helper()
 	f.mu.Lock()
@@ -132,25 +133,24 @@ func (c *chain) die(f *fuse, k int, lands bool) bool {
 	}
 }
 
-// scene is one thing that a chain does.
+// scene is one operation of a chain.
 type scene struct {
-	// before makes what is there when it begins, with a process that lives.
+	// before prepares the scene, with a process that is not killed.
 	before func(*chain)
-	// change is the request to the process, and then is the request to the next process; nil
-	// repeats change.
+	// change is the request to the first process. then is the request to the next process, and by
+	// default the same.
 	change, then func(*chain)
-	// want is there in the end, ours, and as it says; kept are those of them that
-	// must have been the same objects all along.
+	// want are the chain's objects at the end. kept are objects that must keep their UIDs.
 	want, kept func(*chain) []map[string]any
-	// released are there in the end, the same as before, and not ours.
+	// released are objects that stay, and no longer belong to the chain.
 	released func(*chain) []map[string]any
-	// check looks at more than that; nil at nothing.
+	// check makes further checks, if set.
 	check func(*chain)
 }
 
 // TestCrash kills the engine at its k-th write, for every third k, alternately before and after the
-// write. Then it starts another engine on the stored inventory. FULL=1 tries every k both ways,
-// like TestCrashAfterEveryWrite of pkg/rollout without a cluster.
+// write. Then it starts another engine with the stored inventory. FULL=1 tries every k both ways,
+// as TestCrashAfterEveryWrite of pkg/rollout does without a cluster.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -166,7 +166,7 @@ func TestCrash(t *testing.T) {
 		return rev(2).phase("base", namespace(ns), clusterRole(c.name, "list"), configMap(ns, "x", "2"), configMap(ns, "new", "2")).
 			phase("deploy", deployment(ns, "app", "2"))
 	}
-	// Objects of both revisions, as the first or second wants them.
+	// both returns the objects that both revisions have, with the content of r.
 	both := func(r *revision) []map[string]any {
 		o := r.objects()
 		return []map[string]any{o[0], o[1], o[2], o[4]}
@@ -218,7 +218,7 @@ func TestCrash(t *testing.T) {
 			change:   func(c *chain) { c.become(); c.orphan[1] = true },
 			released: all,
 		},
-		"abandoned": { // nobody asks for it any more when it comes back
+		"abandoned": { // the next process gets an empty chain
 			change: func(c *chain) { c.become(first(c)) },
 			then:   func(c *chain) { c.become() },
 		},
@@ -252,7 +252,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// landings says whether the k-th write is done, for each run of it.
+// landings returns the runs for the k-th write: false crashes before the write, true after it.
 func landings(k int) []bool {
 	switch {
 	case os.Getenv("FULL") == "1":
@@ -264,8 +264,8 @@ func landings(k int) []bool {
 	}
 }
 
-// bystanders makes objects that no chain of a scene has to do with: of the names
-// that they use, some with the label of another chain, some with none.
+// bystanders creates objects with the names that scenes use, in a namespace of no scene. Some have
+// the label of another chain.
 func (w targetCluster) bystanders(ns string) map[string]string {
 	w.t.Helper()
 	for _, name := range []string{"x", "old", "new", "bystander"} {
@@ -278,7 +278,7 @@ func (w targetCluster) bystanders(ns string) map[string]string {
 	return w.versions(ns)
 }
 
-// versions of the ConfigMaps of a namespace that belong to no chain of a scene.
+// versions returns the resourceVersions of the bystanders in a namespace.
 func (w targetCluster) versions(ns string) map[string]string {
 	w.t.Helper()
 	list, err := w.outsider.Resource(resources()["ConfigMap"]).Namespace(ns).List(context.Background(), metav1.ListOptions{})
@@ -294,17 +294,16 @@ func (w targetCluster) versions(ns string) map[string]string {
 	return found
 }
 
-// definitionOf is a kind and an instance of it, in a group of the chain.
+// definitionOf returns a kind and an instance of it, in the chain's own group.
 func definitionOf(c *chain) []map[string]any {
 	group := c.name + ".example.com"
 	return []map[string]any{namespace(c.name), widgets(group, "Thing", "things"), widget(group, "Thing", c.name, "t", "1")}
 }
 
-// play is one run of a scene. It returns false when the process had nothing left
-// to do before it could die.
+// play runs a scene once. It returns false if the chain completed before the k-th write.
 func (s scene) play(c *chain, k int, lands bool) bool {
 	c.t.Helper()
-	c.parallel = 1 // so that the k-th write is always the same one
+	c.parallel = 1 // so that the k-th write is always the same write
 	f := c.fused()
 	if s.before != nil {
 		s.before(c)
@@ -349,10 +348,10 @@ func (s scene) play(c *chain, k int, lands bool) bool {
 	return died
 }
 
-// unlabelled is somebody's object in the namespace of a chain.
+// unlabelled returns another user's object in the chain's namespace.
 func unlabelled(c *chain) map[string]any { return configMap(c.name, "unlabelled", "theirs") }
 
-// identities of objects that exist.
+// identities returns the UIDs of the objects that exist.
 func (c *chain) identities(lists ...[]map[string]any) map[string]types.UID {
 	c.t.Helper()
 	found := map[string]types.UID{}

@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// survivesDeletedDefinitions: somebody deletes a definition under us, and with it
-// our objects. While they are wanted that is said; they are made again when it is
-// back; and nobody waits for them when they are to go.
+// survivesDeletedDefinitions: another user deletes a definition, which deletes our objects of that
+// kind. The report names the wanted objects. When the definition returns, the engine creates the
+// objects again. A teardown does not wait for them.
 func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	ns := c.home()
 	watches := &freezer{}
@@ -40,7 +40,7 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	c.until("complete", complete)
 	c.settled(t, w, x)
 
-	watches.freeze(id(w)) // what no watch has seen go, the delete finds out
+	watches.freeze(id(w)) // the watch misses the deletion; the engine's delete request reveals it
 	c.remove(id(definition))
 	poll.Eventually(t, "the kind to be no longer served", func() (bool, string) { return !c.serves(id(w)), "it is" })
 	c.become()
@@ -55,8 +55,9 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 // cleanup is the finalizer of an operator.
 const cleanup = `{"metadata":{"finalizers":["example.com/cleanup"]}}`
 
-// operatesUntilInstancesAreGone: an operator finishes the finalizers of its custom resources for as long
-// as its Deployment exists, so both those of the revision and those of users are gone before it.
+// operatesUntilInstancesAreGone: an operator removes the finalizers of its custom resources while
+// its Deployment exists. So the engine deletes all instances, also those of users, before the
+// Deployment.
 func operatesUntilInstancesAreGone(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "operated.example.com"
@@ -87,8 +88,8 @@ func operatesUntilInstancesAreGone(t *testing.T, c *chain) {
 	c.settled(t)
 }
 
-// namesWhatHoldsInstances: with no operator left, status names the instance and its finalizer, and
-// everything that the operator may need stays until somebody has helped.
+// namesWhatHoldsInstances: without an operator, the status names the instance and its finalizer.
+// Everything that the operator may need stays until a user removes the finalizer.
 func namesWhatHoldsInstances(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "unoperated.example.com"
