@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// seen does passes until the watches know an object as it is.
+// seen runs passes until the watches show the current version of an object.
 func (c *chain) seen(object map[string]any) {
 	c.t.Helper()
 	c.until("seen", func(rollout.Report) bool {
@@ -27,11 +27,10 @@ func (c *chain) seen(object map[string]any) {
 	})
 }
 
-// repairsDrift is a table of what people do to objects, what that costs to repair,
-// and what is said of it.
+// repairsDrift lists changes by users, the requests that each repair costs, and its event.
 func repairsDrift(t *testing.T, c *chain) {
 	ns := c.home()
-	// No controller writes the status of this one while we count.
+	// The name slow-… keeps the Deployment controller from writing status during the count.
 	x, app := configMap(ns, "x", "1"), deployment(ns, "slow", "1")
 	ready := func() {
 		if err := c.available(c.get(id(app))); err != nil {
@@ -50,7 +49,7 @@ func repairsDrift(t *testing.T, c *chain) {
 		object       map[string]any
 		do           func()
 		cost         map[string]int
-		// says is in an event; empty is no event.
+		// says is part of an event. Empty means no event.
 		says     string
 		replaced bool
 	}{
@@ -102,7 +101,7 @@ func repairsDrift(t *testing.T, c *chain) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			fresh(c) // so that it was not looked at too often already
+			fresh(c) // so that it has no recent repairs
 			before := c.uid(tc.object)
 			c.events = nil
 			mark := c.Audit().Mark()
@@ -136,14 +135,14 @@ func repairsDrift(t *testing.T, c *chain) {
 	}
 }
 
-// fresh starts another process and waits until its watches are there.
+// fresh starts a new process and waits until its watches are synced.
 func fresh(c *chain) {
 	c.t.Helper()
 	c.run()
 	c.until("complete", complete)
 }
 
-// freezer is an observer that can be stopped in time.
+// freezer is an observer that can return old observations.
 type freezer struct {
 	rollout.Observer
 	mu     sync.Mutex
@@ -174,8 +173,8 @@ func (f *freezer) freeze(ids ...manifest.ID) {
 	}
 }
 
-// repairsWhatTheWatchHasNotSeen: an object is deleted, or replaced, and the watch
-// does not know yet when the next write comes.
+// repairsWhatTheWatchHasNotSeen: an object is deleted or replaced, and the next write begins before
+// the watch reports that.
 func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	ns := c.home()
 	watches := &freezer{}
@@ -200,7 +199,8 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	if got := c.value(x); got != "2" {
 		t.Errorf("the write finds out and makes it again: %s", got)
 	}
-	// The watch shows the one that was deleted, or nothing yet: neither is news.
+	// The watch still shows the deleted object or nothing. Both observations are older than our
+	// write.
 	if report, err := c.pass(); err != nil || strings.Contains(messages(report), "replaced") {
 		t.Errorf("what is older than our write was judged: %v %v", messages(report), err)
 	}
@@ -208,7 +208,7 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	c.until("complete", complete)
 	c.settled(t, x2)
 
-	// Somebody replaces it: that is a collision, not a repair.
+	// Another user replaces the object: that is a collision, not a repair.
 	c.seen(x2)
 	watches.freeze(id(x))
 	c.remove(id(x))
@@ -223,7 +223,7 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	}
 }
 
-// backsOff: somebody changes a value back as fast as they can.
+// backsOff: another user reverts a value as fast as possible.
 func backsOff(t *testing.T, c *chain) {
 	ns := c.home()
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))

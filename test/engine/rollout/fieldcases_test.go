@@ -15,10 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// fieldCases has revisions that users reported; it is no part of the repository.
+// fieldCases is a folder of revisions that users reported. It is not part of the repository.
 const fieldCases = "../../../../shared/data/field-cases/apply/"
 
-// TestFieldCases rolls out revisions that failed for users. TestFields has the kinds of these cases.
+// TestFieldCases rolls out revisions that failed for users. TestFields tests each kind of these
+// cases.
 func TestFieldCases(t *testing.T) {
 	if _, err := os.Stat(fieldCases); err != nil {
 		t.Skipf("no field cases beside the repository: %v", err)
@@ -101,7 +102,7 @@ func TestFieldCases(t *testing.T) {
 		},
 		"12-status-without-subresource": func(t *testing.T, c *chain, read func(string) *revision) {
 			one := read("lamp")
-			// The definition refuses a fraction there, whatever it says of status.
+			// The definition allows no fraction here, and that is not a question of status.
 			one.phases[1].objects[0]["spec"].(map[string]any)["cpu"] = "0.5"
 			c.roll(one)
 			if got := c.get(id(one.phases[1].objects[0])).Object["status"]; fmt.Sprint(got) != "map[phase:on]" {
@@ -118,7 +119,7 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// becomesRecreate expects that defaults of another strategy are not in the way.
+// becomesRecreate checks that defaults of the old strategy do not block the new strategy.
 func becomesRecreate(t *testing.T, c *chain, read func(string) *revision) {
 	one, two := read("1"), read("2")
 	deployment := two.phases[0].objects[0]
@@ -131,7 +132,7 @@ func becomesRecreate(t *testing.T, c *chain, read func(string) *revision) {
 	}
 }
 
-// caseOf reads a ClusterExtensionRevision.
+// caseOf reads a ClusterExtensionRevision from a file.
 func caseOf(t *testing.T, file string) *revision {
 	t.Helper()
 	text, err := os.ReadFile(fieldCases + file)

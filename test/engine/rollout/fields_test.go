@@ -23,8 +23,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// TestFields has the scenarios of fields that the API server or a controller fills, or refuses to
-// change, on one cluster at the same time.
+// TestFields tests fields that kube-apiserver or a controller sets, or that kube-apiserver refuses
+// to change. The scenarios run at the same time on one cluster.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -54,7 +54,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// object reads YAML.
+// object parses YAML.
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	o := map[string]any{}
@@ -70,7 +70,7 @@ func object(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// data of a live Secret, decoded.
+// data returns the decoded data of a Secret in the cluster.
 func (c *chain) data(secret map[string]any) map[string]string {
 	c.t.Helper()
 	live := c.get(id(secret))
@@ -110,8 +110,8 @@ func removesKeysOfStringData(t *testing.T, c *chain) {
 	c.quiet()
 }
 
-// removesKeysThatWereWrittenAsStringData: of what an earlier Penstock applied, managedFields name
-// stringData and not data.
+// removesKeysThatWereWrittenAsStringData: an earlier Penstock applied a Secret, so its
+// managedFields contain stringData and not data.
 func removesKeysThatWereWrittenAsStringData(t *testing.T, c *chain) {
 	ns := c.home()
 	one := object(t, secretOf(ns, "stringData: {a: '1', b: '2'}"))
@@ -120,7 +120,7 @@ func removesKeysThatWereWrittenAsStringData(t *testing.T, c *chain) {
 	c.asEarlier(one)
 	c.run()
 	c.roll(rev(1).phase("p", one))
-	c.quiet() // a new Penstock alone changes nothing
+	c.quiet() // a new Penstock by itself changes nothing
 	two := object(t, secretOf(ns, "stringData: {a: '3'}"))
 	c.roll(rev(2).phase("p", two), rev(1).phase("p", one))
 	if got := c.data(two); fmt.Sprint(got) != "map[a:3]" {
@@ -128,7 +128,8 @@ func removesKeysThatWereWrittenAsStringData(t *testing.T, c *chain) {
 	}
 }
 
-// asEarlier applies an object as it was written, as an earlier Penstock did, and records that.
+// asEarlier applies an object unchanged, as an earlier Penstock did, and records that in the
+// inventory.
 func (c *chain) asEarlier(o map[string]any) {
 	c.t.Helper()
 	sealed := seal(o)
@@ -155,14 +156,15 @@ func (c *chain) asEarlier(o map[string]any) {
 	c.ledger.version++
 }
 
-// deploymentOf has parts of a Deployment, as YAML in one line: of its spec, of its pods, of its container.
+// deploymentOf returns a Deployment in YAML. spec, pod and container are further fields of its
+// spec, its Pod template and its container.
 func deploymentOf(ns, name, spec, pod, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %s, name: %s}, spec: {%s
 selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {%s containers: [{name: c, image: "registry.example.com/x:1", %s}]}}}}`, ns, name, spec, pod, container)
 }
 
-// removesDefaultsThatBlock: defaults that the API server filled in for the manifest before are in
-// the way of the next one.
+// removesDefaultsThatBlock: defaults that kube-apiserver set for the old manifest conflict with the
+// new manifest.
 func removesDefaultsThatBlock(t *testing.T, c *chain) {
 	ns := c.home()
 	mount := `volumeMounts: [{name: v, mountPath: /v}]`
@@ -215,7 +217,7 @@ func removesDefaultsThatBlock(t *testing.T, c *chain) {
 	c.quiet()
 }
 
-// unchangeables are objects, before and after a change that the API server refuses.
+// unchangeables returns objects before and after a change that kube-apiserver refuses.
 func unchangeables(t *testing.T, ns string) map[string][2]map[string]any {
 	t.Helper()
 	cases := map[string][2]string{
@@ -255,7 +257,7 @@ func unchangeables(t *testing.T, ns string) map[string][2]map[string]any {
 	return found
 }
 
-// fixed is the definition of a kind whose value cannot change, in its own words.
+// fixed is the definition of a kind with an immutable value and its own error message.
 func fixed(ns string) map[string]any {
 	definition := widgets(ns+".example.com", "Fixed", "fixeds")
 	version := definition["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
@@ -265,13 +267,13 @@ func fixed(ns string) map[string]any {
 	return definition
 }
 
-// hasAWayOutOfRefusals: the advice is to delete the object, whatever the words of the server are,
-// and that is enough.
+// hasAWayOutOfRefusals: the message advises the user to delete the object, for any error text of
+// kube-apiserver. The deletion is enough.
 func hasAWayOutOfRefusals(t *testing.T, c *chain) {
 	refusedAndDeleted(t, c, func() {})
 }
 
-// remembersRefusals: the process that saw the refusal is not the one that sees the deletion.
+// remembersRefusals: the process is replaced between the refusal and the deletion.
 func remembersRefusals(t *testing.T, c *chain) {
 	refusedAndDeleted(t, c, func() {
 		c.kill()
@@ -322,7 +324,8 @@ func refusedAndDeleted(t *testing.T, c *chain, meanwhile func()) {
 	}
 }
 
-// refusedByPreview expects that a preview says that the server refuses some objects, before anything is written.
+// refusedByPreview checks that a preview reports that kube-apiserver refuses these objects. The
+// preview writes nothing.
 func (c *chain) refusedByPreview(objects []map[string]any) {
 	c.t.Helper()
 	mark := c.Audit().Mark()
@@ -346,8 +349,8 @@ func (c *chain) refusedByPreview(objects []map[string]any) {
 	}
 }
 
-// keepsTheOlderOneWhenTheNewerIsInvalid: a manifest that is wrong in itself asks for no deletion, and
-// after one the older revision has the object.
+// keepsTheOlderOneWhenTheNewerIsInvalid: an invalid manifest does not lead to the advice to delete.
+// After a deletion the older revision creates the object again.
 func keepsTheOlderOneWhenTheNewerIsInvalid(t *testing.T, c *chain) {
 	ns := c.home()
 	service := func(port string) map[string]any {
@@ -368,7 +371,8 @@ func keepsTheOlderOneWhenTheNewerIsInvalid(t *testing.T, c *chain) {
 	})
 }
 
-// keepsStatusThatIsContent: whether the kind has the subresource status says whose the field is.
+// keepsStatusThatIsContent: status belongs to a controller if the kind has a status subresource.
+// Otherwise it belongs to the manifest.
 func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	ns := c.home()
 	group := ns + ".example.com"
@@ -387,7 +391,8 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	if post, lamp := status("Post"), status("Lamp"); post != "<nil>" || lamp != "map[old:a phase:on]" {
 		t.Errorf("applied: %s, %s", post, lamp)
 	}
-	// Somebody takes a condition that the controller reports of one kind from the other.
+	// A controller changes the status of the Post. Another user changes the status of the Lamp,
+	// where it is content.
 	if _, err := c.at(id(with("Post", "{}"))).Patch(t.Context(), "x", types.MergePatchType, []byte(`{"status":{"phase":"failed"}}`), metav1.PatchOptions{FieldManager: "controller"}, "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +418,7 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	}
 	c.quiet()
 
-	// The definition gets the subresource, and the field belongs to a controller from then on.
+	// The definition gets the status subresource. From now on status belongs to a controller.
 	version["subresources"] = subresources
 	c.redefine(content)
 	c.patch(id(with("Lamp", "{}")), "somebody", `{"spec":{"value":"b"}}`)
@@ -440,7 +445,8 @@ func (c *chain) previewed() preview.Preview {
 	return found
 }
 
-// leavesRulesToTheirController: in no form are the rules of an aggregated role ours.
+// leavesRulesToTheirController: Penstock never owns the rules of an aggregated role, however the
+// manifest writes them.
 func leavesRulesToTheirController(t *testing.T, c *chain) {
 	var roles []map[string]any
 	for name, rules := range map[string]string{"absent": "", "empty": "rules: [],", "null": "rules: null,", "filled": "rules: [{apiGroups: [example.com], resources: [a], verbs: [get]}],"} {
@@ -474,8 +480,8 @@ func leavesRulesToTheirController(t *testing.T, c *chain) {
 	}
 }
 
-// takesNoRightsAwayOfWhatItApplied: an earlier Penstock applied the rules, and nobody has changed
-// them since.
+// takesNoRightsAwayOfWhatItApplied: an earlier Penstock applied the rules, and no other writer has
+// changed them since.
 func takesNoRightsAwayOfWhatItApplied(t *testing.T, c *chain) {
 	role := func(version string) map[string]any {
 		return object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: aggregated-old, labels: {version: '"+version+"'}},"+
@@ -532,8 +538,9 @@ func leavesInjectedBundles(t *testing.T, c *chain) {
 	}
 }
 
-// looksAt waits until the engine has looked at a change that somebody else makes: a pass may come
-// before its watch, and the inventory records that the object was read.
+// looksAt makes a change as another user, and waits until the engine has read the object. The
+// inventory records the read. A pass alone does not prove it, because it can come before the watch
+// event.
 func (c *chain) looksAt(change func()) {
 	c.t.Helper()
 	_, before := c.ledger.load()
@@ -600,7 +607,7 @@ func jobOf(t *testing.T, ns, name, spec string) map[string]any {
 		" template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'registry.example.com/x:1'}]}}}}")
 }
 
-// finish does what the Job controller does at the end of a Job.
+// finish writes the final status of a Job as the Job controller does.
 func (c *chain) finish(job map[string]any, how string) {
 	c.t.Helper()
 	before := map[string]string{"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[how]
@@ -615,7 +622,7 @@ func (c *chain) finish(job map[string]any, how string) {
   {"type":%q,"status":"True","lastProbeTime":"2026-01-01T00:00:01Z","lastTransitionTime":"2026-01-01T00:00:01Z"}]}}`, completion, before, how), "status")
 }
 
-// vanish does what the controller does when the time of a Job is over.
+// vanish deletes a Job as the TTL controller does.
 func (c *chain) vanish(job map[string]any) {
 	c.t.Helper()
 	background := metav1.DeletePropagationBackground
@@ -637,7 +644,7 @@ func runsFinishedJobsOnce(t *testing.T, c *chain) {
 		t.Error("it was run again, or what follows it was not reached")
 	}
 	c.quiet()
-	// Another process, and another revision with the same Job, do not run it.
+	// A new process, and a new revision with the same Job, do not run the Job again.
 	c.kill()
 	c.run()
 	two := rev(2).phase("p", job).phase("next", configMap(ns, "x", "2"))
@@ -646,12 +653,12 @@ func runsFinishedJobsOnce(t *testing.T, c *chain) {
 	if c.get(id(job)) != nil {
 		t.Error("it was run again")
 	}
-	// A changed one is.
+	// A changed Job runs.
 	changed := jobOf(t, ns, "j", "backoffLimit: 1, ttlSecondsAfterFinished: 1,")
 	three := rev(3).phase("p", changed, failed)
 	c.become(three, two)
 	c.until("created", func(rollout.Report) bool { return c.get(id(changed)) != nil && c.get(id(failed)) != nil })
-	// One that is deleted before it has finished is run again.
+	// A Job deleted before it has finished runs again.
 	uid := c.uid(changed)
 	c.vanish(changed)
 	c.until("created again", func(rollout.Report) bool {
@@ -684,7 +691,7 @@ func runsJobsOnceThatFinishedMeanwhile(t *testing.T, c *chain) {
 	c.quiet()
 }
 
-// dampsRecreation: somebody deletes an object each time that it is created.
+// dampsRecreation: another user deletes an object each time the engine creates it.
 func dampsRecreation(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
@@ -702,7 +709,8 @@ func dampsRecreation(t *testing.T, c *chain) {
 	}
 }
 
-// dropsDefinitionsWithoutInstances: somebody is asked about a definition only when something goes with it.
+// dropsDefinitionsWithoutInstances: the deletion of a definition needs an acknowledgement only if
+// the definition has instances.
 func dropsDefinitionsWithoutInstances(t *testing.T, c *chain) {
 	ns := c.home()
 	c.budget = &rollout.Budget{}

@@ -1,9 +1,9 @@
 //go:build integration
 
-// Package rollout_test proves the rollout engine against a real kube-apiserver, on
-// the real client and watches, without our API server: the tests keep the chain's
-// inventory themselves, and write the status of workloads as controllers would.
-// TestKill alone runs the program, on the same example and controllers.
+// Package rollout_test tests the rollout engine against a real kube-apiserver, with the real client
+// and watches, without Penstock's API server. The tests store the chain's inventory, and write the
+// status of workloads as controllers do. Only TestKill runs the program, with the same example and
+// controllers.
 package rollout_test
 
 import (
@@ -32,11 +32,11 @@ func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
 }
 
-// targetCluster is a cluster with everybody else in it.
+// targetCluster is a cluster with other users and controllers.
 type targetCluster struct {
 	*cluster.Cluster
 	t testing.TB
-	// outsider changes things behind our back, and does the work of controllers.
+	// outsider makes changes that the engine does not make, and does the work of controllers.
 	outsider dynamic.Interface
 }
 
@@ -56,7 +56,7 @@ func (w targetCluster) in(t testing.TB) targetCluster {
 	return w
 }
 
-// resources of the kinds that tests use, by kind.
+// resources returns the resources of the kinds that tests use.
 func resources() map[string]schema.GroupVersionResource {
 	core := schema.GroupVersion{Version: "v1"}
 	return map[string]schema.GroupVersionResource{
@@ -77,11 +77,11 @@ func resources() map[string]schema.GroupVersionResource {
 	}
 }
 
-// at is the way to objects of the kind of a reference, in its namespace.
+// at returns a client for the kind and namespace of a reference.
 func (w targetCluster) at(ref manifest.ID) dynamic.ResourceInterface {
 	resource, known := resources()[ref.Kind]
 	if !known {
-		// A custom resource of a test: see widgets.
+		// Any other kind is a custom resource of a test: see widgets.
 		resource = schema.GroupVersionResource{Group: ref.Group, Version: "v1", Resource: strings.ToLower(ref.Kind) + "s"}
 	}
 	return w.outsider.Resource(resource).Namespace(ref.Namespace)
@@ -100,8 +100,8 @@ func (w targetCluster) get(id manifest.ID) *unstructured.Unstructured {
 	return live
 }
 
-// serves is true while the kind of an object is served. The API server needs a moment
-// after its definition is gone, in which it says of each object only that it is not found.
+// serves reports whether the kind of an object is served. After the deletion of a definition,
+// kube-apiserver needs a moment. Until then it only reports each object as not found.
 func (w targetCluster) serves(id manifest.ID) bool {
 	w.t.Helper()
 	_, err := w.at(id).List(context.Background(), metav1.ListOptions{Limit: 1})
@@ -111,7 +111,7 @@ func (w targetCluster) serves(id manifest.ID) bool {
 	return err == nil
 }
 
-// patch changes an object as somebody.
+// patch changes an object as another field manager.
 func (w targetCluster) patch(id manifest.ID, as, patch string, subresources ...string) {
 	w.t.Helper()
 	_, err := w.at(id).Patch(context.Background(), id.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: as}, subresources...)
@@ -120,7 +120,7 @@ func (w targetCluster) patch(id manifest.ID, as, patch string, subresources ...s
 	}
 }
 
-// create makes an object of somebody else and returns its uid.
+// create creates an object of another user, and returns its UID.
 func (w targetCluster) create(object map[string]any) types.UID {
 	w.t.Helper()
 	o := &unstructured.Unstructured{Object: object}
@@ -140,7 +140,7 @@ func (w targetCluster) remove(id manifest.ID) {
 	}
 }
 
-// available writes the status of a Deployment as its controller would.
+// available writes the status of a Deployment as its controller does.
 func (w targetCluster) available(live *unstructured.Unstructured) error {
 	replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
 	if !found {
@@ -172,7 +172,7 @@ func (w targetCluster) follow(resource schema.GroupVersionResource, do func(*uns
 		for ctx.Err() == nil {
 			changes, err := w.outsider.Resource(resource).Watch(ctx, metav1.ListOptions{})
 			if err != nil {
-				continue // the context has ended, or the server will be back
+				continue // the context has ended, or the server restarts
 			}
 			for change := range changes.ResultChan() {
 				live, ok := change.Object.(*unstructured.Unstructured)
@@ -187,8 +187,7 @@ func (w targetCluster) follow(resource schema.GroupVersionResource, do func(*uns
 	})
 }
 
-// runControllers makes every Deployment available whose name does not begin with
-// "slow".
+// runControllers makes each Deployment available, except if its name begins with "slow".
 func (w targetCluster) runControllers() {
 	w.follow(resources()["Deployment"], func(live *unstructured.Unstructured) error {
 		observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
@@ -199,8 +198,8 @@ func (w targetCluster) runControllers() {
 	})
 }
 
-// finalizeNamespaces lets deleted namespaces go. A real controller would delete
-// what is left in them; here that is a mistake of the user who deleted them.
+// finalizeNamespaces finishes deleted namespaces. A real controller would first delete their
+// objects. Here remaining objects are an error of the engine.
 func (w targetCluster) finalizeNamespaces() {
 	w.follow(resources()["Namespace"], func(live *unstructured.Unstructured) error {
 		if live.GetDeletionTimestamp() == nil {
@@ -224,8 +223,8 @@ func (w targetCluster) finalizeNamespaces() {
 	})
 }
 
-// ours lists the objects with the label of a chain, as "ConfigMap a/x", of the
-// kinds that tests use.
+// ours lists the objects with the label of a chain, such as "ConfigMap a/x", of the kinds that
+// tests use.
 func (w targetCluster) ours(chain string, more ...schema.GroupVersionResource) []string {
 	w.t.Helper()
 	var found []string

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// saysWhatToDoAboutImmutableFields: the server refuses a change of what exists; a
-// person is told so, and a deletion is enough to go on.
+// saysWhatToDoAboutImmutableFields: kube-apiserver refuses to change an immutable field. The
+// message advises the user to delete the object, and the rollout continues after that.
 func saysWhatToDoAboutImmutableFields(t *testing.T, c *chain) {
 	ns := c.home()
 	service := func(ip string) map[string]any {
@@ -48,7 +48,7 @@ func saysWhatToDoAboutImmutableFields(t *testing.T, c *chain) {
 	if got := c.value(base); got != "1" {
 		t.Errorf("another object of the phase was written: %s", got)
 	}
-	// The person does what the message says, and that is all.
+	// The user deletes the objects as the message says. No more is needed.
 	c.remove(id(service("")))
 	background := metav1.DeletePropagationBackground
 	if err := c.at(id(job(""))).Delete(t.Context(), "j", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {

@@ -25,22 +25,22 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// killer has the program, a cluster, and a toll between them.
+// killer runs the program on a cluster, with a toll between them.
 type killer struct {
 	targetCluster
 	program *penstock.Program
 	dataDir string
 	gate    *toll
 	server  *penstock.Server
-	// top is the test that the program lives for.
+	// top is the test that owns the program.
 	top *testing.T
-	// restarts and how long they took altogether.
+	// restarts counts the restarts. took is their total duration.
 	restarts int
 	took     time.Duration
 }
 
-// TestKill kills the program after its k-th write to the cluster and starts it again. It tries every
-// twelfth k of an install, a deletion and an upgrade of the example. FULL=1 tries every k.
+// TestKill kills the program after its k-th write to the cluster and starts it again. It tries
+// every twelfth k of an install, a deletion and an upgrade of the example. FULL=1 tries every k.
 // TestCrash, and without a cluster TestCrashAfterEveryWrite of pkg/rollout, test the engine alone.
 func TestKill(t *testing.T) {
 	t.Parallel()
@@ -65,8 +65,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d restarts took %s, until the API was served again", k.restarts, k.took)
 }
 
-// enumerate runs a scene for each k until the program is done before its k-th
-// write.
+// enumerate runs a scene for each k until the program finishes before its k-th write.
 func (k *killer) enumerate(t *testing.T, step int, scene func(*testing.T, int) bool) {
 	killed := 0
 	for n, more := 1, true; more; n += step {
@@ -92,7 +91,7 @@ func (k *killer) in(t *testing.T) attempt {
 	return attempt{killer: k, targetCluster: k.targetCluster.in(t), t: t}
 }
 
-// install rolls version 1.0.0 out and dies on the way.
+// install rolls out version 1.0.0 and kills the program meanwhile.
 func (a attempt) install(n int) bool {
 	name := fmt.Sprintf("inst%d", n)
 	one := a.render(name, 1, "v1.0.0")
@@ -101,7 +100,7 @@ func (a attempt) install(n int) bool {
 	return killed
 }
 
-// delete deletes the only revision and dies on the way.
+// delete deletes the only revision and kills the program meanwhile.
 func (a attempt) delete(n int) bool {
 	name := fmt.Sprintf("del%d", n)
 	one := a.render(name, 1, "v1.0.0")
@@ -124,12 +123,12 @@ func (a attempt) delete(n int) bool {
 	return killed
 }
 
-// isGone tells a revision that does not exist from an API that does not answer.
+// isGone reports whether a revision does not exist, as opposed to an API that does not answer.
 func isGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// upgrade goes from 1.0.0 to 1.1.0 and dies on the way.
+// upgrade upgrades from 1.0.0 to 1.1.0 and kills the program meanwhile.
 func (a attempt) upgrade(n int) bool {
 	name := fmt.Sprintf("upg%d", n)
 	one, two := a.render(name, 1, "v1.0.0"), a.render(name, 2, "v1.1.0")
@@ -158,15 +157,15 @@ func (a attempt) upgrade(n int) bool {
 	return killed
 }
 
-// rendered is a revision as penstock render printed it.
+// rendered is a revision as printed by penstock render.
 type rendered struct {
 	name    string
 	text    string
 	objects []map[string]any
 }
 
-// render makes a revision of the example under another name: everything that it
-// is called after changes with it, so that many of them fit into one cluster.
+// render renders the example under another name. All its names change with it, so that many copies
+// fit into one cluster.
 func (a attempt) render(extension string, number int, version string) rendered {
 	a.t.Helper()
 	dir := a.t.TempDir()
@@ -208,7 +207,7 @@ func (a attempt) render(extension string, number int, version string) rendered {
 	return r
 }
 
-// dropped is the object that only the first of two revisions has.
+// dropped returns the object that only the first revision has.
 func (a attempt) dropped(one, two rendered) map[string]any {
 	a.t.Helper()
 	var kept []string
@@ -232,8 +231,7 @@ func (a attempt) revision(name string) (*unstructured.Unstructured, error) {
 	return a.outsider.Resource(revisionsOf()).Get(context.Background(), name, metav1.GetOptions{})
 }
 
-// submit creates a revision. The answer may get lost with the program, and then
-// it is asked for again.
+// submit creates a revision. It retries if the program dies before it answers.
 func (a attempt) submit(r rendered) {
 	a.t.Helper()
 	object := &unstructured.Unstructured{}
@@ -246,15 +244,13 @@ func (a attempt) submit(r rendered) {
 	})
 }
 
-// dieDuring asks for something while the program is killed behind its n-th write,
-// starts it again, and returns when all is done. It returns false when the program
-// was done before.
+// dieDuring calls ask, kills the program after its n-th write, and starts it again. It returns when
+// done is true. It returns false if the program finished before its n-th write.
 func (a attempt) dieDuring(n int, ask func(), done func() (bool, string)) bool {
 	a.t.Helper()
 	dying := a.server
 	a.gate.arm(n, func() { dying.Kill(a.top) })
-	// The answer to this one may get lost with the program: then it is asked again,
-	// which needs the next one.
+	// The answer to ask may be lost with the program. Then ask retries, and needs the next program.
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
@@ -287,7 +283,7 @@ func (a attempt) dieDuring(n int, ask func(), done func() (bool, string)) bool {
 	return behind != ""
 }
 
-// succeeded is true for a revision that has.
+// succeeded reports whether a revision has succeeded.
 func (a attempt) succeeded(r rendered) (bool, string) {
 	live, err := a.revision(r.name)
 	if err != nil {
@@ -303,7 +299,7 @@ func (a attempt) succeeded(r rendered) (bool, string) {
 	return false, fmt.Sprint(live.Object["status"])
 }
 
-// resourceOf finds the resource of a kind of the example.
+// resourceOf returns the resource of a kind of the example.
 func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return plural
@@ -333,7 +329,7 @@ func (a attempt) uids(r rendered) map[string]types.UID {
 	return found
 }
 
-// compare fails the test unless the cluster has exactly the objects of a revision for the extension.
+// compare checks that the cluster has exactly the objects of a revision of the extension.
 func (a attempt) compare(extension string, r rendered) {
 	a.t.Helper()
 	var want, got []string
@@ -378,8 +374,8 @@ func (a attempt) compare(extension string, r rendered) {
 	}
 }
 
-// differs returns where a live object is not as a manifest says, or nothing. The
-// example writes everything as servers do.
+// differs returns the path of the first difference between a manifest and a live object, or "". The
+// example uses the server's spelling for all values.
 func differs(want, live any, path string) string {
 	switch want := want.(type) {
 	case map[string]any:

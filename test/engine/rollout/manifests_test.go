@@ -24,14 +24,14 @@ func secret(namespace, name string, data map[string]any) map[string]any {
 	return o
 }
 
-// clusterRole has its value in the verb of a rule.
+// clusterRole returns a ClusterRole whose value is the verb of its rule.
 func clusterRole(name, value string) map[string]any {
 	return map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": name},
 		"rules": []any{map[string]any{"apiGroups": []any{"example.com"}, "resources": []any{"things"}, "verbs": []any{value}}}}
 }
 
-// deployment has its value in the tag of its image, and a quantity that the server
-// spells differently.
+// deployment returns a Deployment whose value is the tag of its image. It has a quantity that the
+// server spells differently.
 func deployment(namespace, name, value string) map[string]any {
 	o := objects.Deployment(namespace, name, "example.com/app:"+value)
 	spec := o["spec"].(map[string]any)
@@ -41,7 +41,7 @@ func deployment(namespace, name, value string) map[string]any {
 	return o
 }
 
-// widgets is the definition of a kind <Kind> in a group; its plural is <kind>s.
+// widgets returns the definition of a kind in a group.
 func widgets(group, kind, plural string) map[string]any {
 	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	return map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -57,7 +57,7 @@ func widget(group, kind, namespace, name, value string) map[string]any {
 		"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": map[string]any{"value": value}}
 }
 
-// valueOf finds the value of an object of a test.
+// valueOf returns the value of a test's object.
 func valueOf(o map[string]any) string {
 	at := func(path ...any) string {
 		var here any = o
@@ -89,7 +89,7 @@ func valueOf(o map[string]any) string {
 	}
 }
 
-// seal makes a manifest of decoded JSON.
+// seal makes a manifest from decoded JSON.
 func seal(object map[string]any) manifest.Object {
 	raw, err := json.Marshal(object)
 	if err != nil {

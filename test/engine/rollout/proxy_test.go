@@ -19,9 +19,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// toll stands between a process and kube-apiserver. It counts the requests that
-// change something, and behind a chosen one it kills the process, which never
-// sees the answer.
+// toll is a proxy between a process and kube-apiserver. It counts writes, and kills the process
+// after a chosen write. The process never gets the answer.
 type toll struct {
 	next       http.RoundTripper
 	kubeconfig string
@@ -30,11 +29,11 @@ type toll struct {
 	armed bool
 	left  int
 	kill  func()
-	// last is the request behind which the process was killed.
+	// last is the request after which the process was killed.
 	last string
 }
 
-// newToll opens a way into the cluster of a plain address.
+// newToll starts a proxy to the cluster, without TLS.
 func newToll(t *testing.T, config *rest.Config) *toll {
 	t.Helper()
 	upstream, err := url.Parse(config.Host)
@@ -52,9 +51,9 @@ func newToll(t *testing.T, config *rest.Config) *toll {
 			r.Out.Host = ""
 		},
 		Transport: gate,
-		// A negative interval passes events of watches on at once.
+		// A negative interval flushes watch events at once.
 		FlushInterval: -1,
-		// The other side dies all the time.
+		// The client dies often, so its errors are not logged.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	})
 	t.Cleanup(func() {
@@ -72,17 +71,17 @@ func newToll(t *testing.T, config *rest.Config) *toll {
 	return gate
 }
 
-// Kubeconfig is the path of a kubeconfig file for the way through the toll.
+// Kubeconfig returns the path of a kubeconfig for the proxy.
 func (g *toll) Kubeconfig() string { return g.kubeconfig }
 
-// arm kills behind the k-th change from now on, counted from 1.
+// arm kills after the k-th write from now on, counted from 1.
 func (g *toll) arm(k int, kill func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed, g.left, g.kill, g.last = true, k, kill, ""
 }
 
-// disarm returns the request behind which the process was killed, or nothing.
+// disarm returns the request after which the process was killed, or "".
 func (g *toll) disarm() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +89,6 @@ func (g *toll) disarm() string {
 	return g.last
 }
 
-// RoundTrip passes a request on.
 func (g *toll) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := g.next.RoundTrip(r)
 	if err != nil || !changes(r) {
@@ -110,8 +108,8 @@ func (g *toll) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, os.ErrProcessDone
 }
 
-// changes is true for requests that change something: not for dry-runs, for
-// questions that are asked by POST, nor for what goes on all the time.
+// changes reports whether a request is a write. Dry-runs, reviews by POST, events and leases do not
+// count.
 func changes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// refusesWholePhases: nothing of a phase is written when one of its objects would
-// be refused.
+// refusesWholePhases: the engine writes no object of a phase if kube-apiserver would refuse one of
+// them.
 func refusesWholePhases(t *testing.T, c *chain) {
 	ns := c.home()
 	mismatch := deployment(ns, "bad", "1")
@@ -44,7 +44,7 @@ func refusesWholePhases(t *testing.T, c *chain) {
 			}
 		})
 	}
-	// The next revision is right.
+	// The next revision is valid.
 	right := rev(2).phase("base", configMap(ns, "x", "2"), configMap(ns, "bad", "2"))
 	c.roll(right)
 	c.settled(t, right.objects()...)
@@ -69,8 +69,8 @@ func refusesWrongScopes(t *testing.T, c *chain) {
 	}
 }
 
-// waitsForKinds: a kind that nobody serves yet is waited for, and there is no need
-// to tell anybody when it comes.
+// waitsForKinds: the engine waits for a kind that is not served yet, and continues by itself when
+// it is served.
 func waitsForKinds(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "unknown.example.com"
@@ -89,8 +89,8 @@ func waitsForKinds(t *testing.T, c *chain) {
 	c.settled(t, x, late)
 }
 
-// waitsForRights: rights that are taken away mid-way stop the rollout, and given
-// back let it go on.
+// waitsForRights: a rollout stops when the engine loses its rights, and continues when it gets them
+// back.
 func waitsForRights(t *testing.T, c *chain) {
 	ns := c.home()
 	c.admin = c.User("limited").Config()
@@ -103,7 +103,7 @@ func waitsForRights(t *testing.T, c *chain) {
 	c.roll(one)
 
 	c.MustKubectl("delete", "clusterrolebinding/limited")
-	// The authorizer hears of it a moment later.
+	// kube-apiserver learns of RBAC changes from a watch, with a delay.
 	poll.Eventually(t, "the right to be gone", func() (bool, string) {
 		out := c.User("limited").Kubectl("auth", "can-i", "patch", "configmaps", "-n", ns)
 		return strings.HasPrefix(out.Stdout, "no"), out.String()
@@ -122,7 +122,7 @@ func waitsForRights(t *testing.T, c *chain) {
 	c.roll(two)
 	c.settled(t, two.objects()...)
 
-	// The same for a removal.
+	// The same for a deletion.
 	c.MustKubectl("delete", "clusterrolebinding/limited")
 	poll.Eventually(t, "the right to be gone", func() (bool, string) {
 		out := c.User("limited").Kubectl("auth", "can-i", "delete", "configmaps", "-n", ns)
@@ -135,7 +135,7 @@ func waitsForRights(t *testing.T, c *chain) {
 	c.settled(t)
 }
 
-// hidesSecrets: neither failures nor events repeat what is in a Secret.
+// hidesSecrets: failures and events do not contain values of a Secret.
 func hidesSecrets(t *testing.T, c *chain) {
 	ns := c.home()
 	const value = "aHVudGVyMg==" // hunter2
@@ -180,7 +180,7 @@ func hidesSecrets(t *testing.T, c *chain) {
 	clean("an event", said())
 	c.settled(t, two.objects()...)
 
-	// Nothing of it is in what is kept either.
+	// The cache does not keep the value either.
 	seen, _ := c.process.watches.Get(id(mutable))
 	if seen.Object != nil {
 		t.Errorf("the watch keeps %v", seen.Object)

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// cost compares what was sent since a mark, discovery apart: that is asked once
-// for each group and version, by the client and by each watch.
+// cost compares the requests of a step with the wanted numbers, without discovery. The client and
+// each watch send one discovery request per group and version.
 func (c *chain) cost(t *testing.T, what string, want map[string]int, do func()) {
 	t.Helper()
 	mark := c.Audit().Mark()
@@ -33,9 +33,8 @@ func (c *chain) cost(t *testing.T, what string, want map[string]int, do func()) 
 	}
 }
 
-// sent counts the requests of a chain by what they are for, as the transport saw
-// them, without watches, and without discovery and what may refuse writes, which are asked now
-// and then and not for an object.
+// sent counts the requests of a chain by reason, as the transport saw them. It skips watches and
+// discovery, which do not belong to a single object.
 func (c *chain) sent() map[targetclient.Request]int {
 	counts := map[targetclient.Request]int{}
 	for request, n := range c.counter.Requests() {
@@ -46,15 +45,15 @@ func (c *chain) sent() map[targetclient.Request]int {
 	return counts
 }
 
-// costs bounds the requests of a step, by reason.
+// costs are the wanted requests of a step, by reason.
 type costs map[targetclient.Reason]int
 
 // TestRequests checks every line of the table of requests per object
-// (docs/reference/performance.md). It counts the requests in the client, and kube-apiserver's audit
-// log must show the same ones.
+// (docs/reference/performance.md). It counts the requests in the client. kube-apiserver's audit log
+// must show the same requests.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	// n objects, of which m are concerned.
+	// n is the number of objects, m the number of affected objects.
 	const n, m = 12, 3
 	w := start(t)
 	installed := func(c *chain) []*revision {
@@ -65,8 +64,7 @@ func TestRequests(t *testing.T) {
 	for name, row := range map[string]struct {
 		reason        string
 		skipPreflight bool
-		// prepare leads to where counting begins, with the revisions that are
-		// there then, newest first.
+		// prepare sets up the state before the count. It returns its revisions, newest first.
 		prepare func(*chain) []*revision
 		do      func(c *chain, before []*revision)
 		want    costs
@@ -222,8 +220,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// accounts compares what was sent since a mark with what may be, and with what
-// kube-apiserver says it got.
+// accounts compares the requests since a mark with the wanted requests and with kube-apiserver's
+// audit log.
 func (c *chain) accounts(mark plane.Mark, from map[targetclient.Request]int, reason string, want costs) {
 	c.t.Helper()
 	got, byVerb := costs{}, map[string]int{}
@@ -249,8 +247,8 @@ func (c *chain) accounts(mark plane.Mark, from map[targetclient.Request]int, rea
 	}
 }
 
-// looks changes an object in a way that does not concern us, and waits until that
-// was looked at.
+// looks changes an object where no field of ours is affected, and waits until the engine has read
+// it.
 func (c *chain) looks(object map[string]any, patch string) {
 	c.t.Helper()
 	c.patch(id(object), "somebody", patch)
@@ -261,8 +259,8 @@ func (c *chain) looks(object map[string]any, patch string) {
 	})
 }
 
-// mixture is n objects of several kinds, of which the first changed ConfigMaps
-// differ from those of no change.
+// mixture returns n objects of several kinds. The first ConfigMaps, as many as changed, have
+// another value.
 func mixture(ns string, n, changed int) []map[string]any {
 	var objects []map[string]any
 	for i := range n {
@@ -282,13 +280,13 @@ func mixture(ns string, n, changed int) []map[string]any {
 	return objects
 }
 
-// configMaps of a revision.
+// configMaps returns the ConfigMaps of a revision.
 func configMaps(r *revision) []map[string]any {
 	return slices.DeleteFunc(r.objects(), func(o map[string]any) bool { return o["kind"] != "ConfigMap" })
 }
 
-// countsRequestsOfOnePhase: an object in a namespace of the same phase is tried twice, the first
-// time in vain.
+// countsRequestsOfOnePhase: an object in a namespace of the same phase needs two dry-runs, because
+// the first dry-run fails.
 func countsRequestsOfOnePhase(t *testing.T, c *chain) {
 	ns := c.name
 	one := rev(1).phase("all", namespace(ns), configMap(ns, "a", "1"), configMap(ns, "b", "1"))
@@ -297,8 +295,8 @@ func countsRequestsOfOnePhase(t *testing.T, c *chain) {
 	c.settled(t, one.objects()...)
 }
 
-// countsRequestsOfAdoption: nothing with our label is there, so what is tried first
-// is to create it.
+// countsRequestsOfAdoption: no object has our label, so the engine first tries to create the
+// object.
 func countsRequestsOfAdoption(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
@@ -309,8 +307,8 @@ func countsRequestsOfAdoption(t *testing.T, c *chain) {
 	c.settled(t, x)
 }
 
-// restartsForNothing: another process on the same inventory finds that all is well
-// from its watches.
+// restartsForNothing: a new process with the same inventory verifies all objects by its watches
+// alone.
 func restartsForNothing(t *testing.T, c *chain) {
 	ns := c.name
 	one := rev(1).phase("base", namespace(ns), clusterRole("restart", "get"), configMap(ns, "x", "1"), secret(ns, "s", nil)).
@@ -324,8 +322,8 @@ func restartsForNothing(t *testing.T, c *chain) {
 		}
 		c.quiet()
 	})
-	// A store that lost the record of the last writes recognises them, and reads
-	// first what others may have done since.
+	// If the record of the last writes is lost, the engine recognises its writes. It first reads
+	// each object, because another writer may have changed it since.
 	inventory, _ := c.ledger.load()
 	for id, entry := range inventory.Entries {
 		entry.UID, entry.ManagedEntry, entry.ResourceVersion = "", "", ""

@@ -18,25 +18,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// road is a way to kube-apiserver on which a test meets the requests of a chain's
-// processes: it may answer them itself, do something first, or cut the road.
+// road is a proxy to kube-apiserver. A test can intercept the requests of a chain's processes,
+// answer them, or cut the connection.
 type road struct {
 	t      testing.TB
 	server *httptest.Server
 	next   http.RoundTripper
 
 	mu sync.Mutex
-	// meet is called with every request; a response that it returns is the answer.
+	// meet is called with every request. A response that it returns is the answer.
 	meet func(*http.Request) *http.Response
 	// answered may change an answer.
 	answered func(*http.Response)
 	cut      bool
-	// turned counts the connections that found the road cut, and passed the
-	// requests that got through.
+	// turned counts the refused connections. passed counts the requests that passed.
 	turned, passed int
 }
 
-// newRoad leads to the cluster that a configuration is for.
+// newRoad starts a proxy to the cluster of config.
 func newRoad(t testing.TB, config *rest.Config) *road {
 	t.Helper()
 	upstream, err := url.Parse(config.Host)
@@ -54,7 +53,7 @@ func newRoad(t testing.TB, config *rest.Config) *road {
 			p.Out.Host = ""
 		},
 		Transport:     r,
-		FlushInterval: -1, // watches are read as they are written
+		FlushInterval: -1, // flush watch events at once
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	})
 	r.server.Listener = &barrier{Listener: r.server.Listener, closed: r.turn}
@@ -66,11 +65,11 @@ func newRoad(t testing.TB, config *rest.Config) *road {
 	return r
 }
 
-// config is the chain's way into the cluster from now on. User agents are kept, so
-// that its requests are still found in the audit log.
+// config returns a client configuration for the proxy. User agents are kept, so the audit log still
+// identifies the requests.
 func (r *road) config() *rest.Config { return &rest.Config{Host: r.server.URL} }
 
-// barrier turns connections away while the road is cut.
+// barrier refuses connections while the road is cut.
 type barrier struct {
 	net.Listener
 	closed func() bool
@@ -95,7 +94,7 @@ func (r *road) turn() bool {
 	return r.cut
 }
 
-// close cuts the road, for those who are on it too, and open mends it.
+// close cuts the road and ends its connections. open restores it.
 func (r *road) close() {
 	r.mu.Lock()
 	r.cut = true
@@ -109,14 +108,14 @@ func (r *road) open() {
 	r.cut = false
 }
 
-// counts returns how many connections were turned away, and how many requests passed.
+// counts returns the number of refused connections and of passed requests.
 func (r *road) counts() (turned, passed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.turned, r.passed
 }
 
-// meeting sets what is done with requests.
+// meeting sets the function that intercepts requests.
 func (r *road) meeting(meet func(*http.Request) *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +140,7 @@ func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// reply is a response of a test.
+// reply returns a JSON response.
 func reply(code int, header http.Header, body any) *http.Response {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -154,21 +153,20 @@ func reply(code int, header http.Header, body any) *http.Response {
 	return &http.Response{StatusCode: code, ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(bytes.NewReader(raw)), ContentLength: int64(len(raw))}
 }
 
-// isWrite is true for server-side apply of a name, dry or not.
+// isWrite reports whether a request is a server-side apply of an object, also as a dry-run.
 func isWrite(request *http.Request, name string) bool {
 	return request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/"+name)
 }
 
-// isDry is true for dry-runs.
 func isDry(request *http.Request) bool { return request.URL.Query().Has("dryRun") }
 
-// forgetManagers makes the road one to a server that keeps no managedFields.
+// forgetManagers makes the server appear as a server that keeps no managedFields.
 func (r *road) forgetManagers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.meet = func(request *http.Request) *http.Response {
 		if accept := request.Header.Get("Accept"); strings.Contains(accept, "as=PartialObjectMetadata") {
-			// Of the representations that are asked for, the one this reads.
+			// Keep only the JSON representation, which this proxy can parse.
 			kept := strings.Split(accept, ",")
 			for _, one := range kept {
 				if strings.Contains(one, "application/json") {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// TestRollout has the scenarios of a chain, on one cluster at the same time.
+// TestRollout tests the scenarios of a chain, all at the same time on one cluster.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -83,14 +83,14 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// home makes the namespace of a chain that does not make it itself.
+// home creates the chain's namespace, for chains that do not contain it.
 func (c *chain) home() string {
 	c.t.Helper()
 	c.create(namespace(c.name))
 	return c.name
 }
 
-// value of a live object, or "absent".
+// value returns the value of a live object, or "absent".
 func (c *chain) value(object map[string]any) string {
 	c.t.Helper()
 	live := c.get(id(object))
@@ -115,7 +115,7 @@ func installsInStages(t *testing.T, c *chain) {
 	gadget := widget("install.example.com", "Gadget", ns, "g", "1")
 	slow, last := deployment(ns, "slow", "1"), configMap(ns, "last", "1")
 	one := rev(1).
-		// In the worst order: waves put it right.
+		// This is the worst order. Waves correct it.
 		phase("base", gadget, configMap(ns, "x", "1"), namespace(ns), definition).
 		phase("deploy", slow).
 		phase("last", last)
@@ -137,7 +137,7 @@ func installsInStages(t *testing.T, c *chain) {
 			order = append(order, r.Resource)
 		}
 	}
-	slices.Sort(order[:2]) // they are of one wave
+	slices.Sort(order[:2]) // both belong to one wave
 	if diff := cmp.Diff([]string{"customresourcedefinitions", "namespaces", "configmaps", "gadgets", "deployments", "configmaps"}, order); diff != "" {
 		t.Errorf("the order of writes (-want +got):\n%s", diff)
 	}
@@ -154,7 +154,7 @@ func gatesJudgeTheNewState(t *testing.T, c *chain) {
 	}
 	c.until("complete", complete)
 
-	// Its status still says that the old template is available.
+	// The status still says that the old template is available.
 	newer, last := deployment(ns, "slow", "2"), configMap(ns, "last", "2")
 	c.become(rev(2).phase("deploy", newer).phase("last", last))
 	c.stuck("2/deploy Deployment.apps gate/slow: ProbeFailed")
@@ -192,7 +192,7 @@ func prunesInReverse(t *testing.T, c *chain) {
 	a, b, last := configMap(ns, "a", "1"), configMap(ns, "b", "1"), configMap(ns, "c", "1")
 	c.roll(rev(1).phase("first", a).phase("second", b).phase("third", last))
 	c.patch(id(last), "somebody", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	c.seen(last) // a delete that does not know of the patch is refused, and comes again
+	c.seen(last) // a delete with an older resourceVersion would be refused and repeated
 	mark := c.Audit().Mark()
 	c.become()
 	c.stuck("leaving ConfigMap prune-order/c: Terminating", "leaving ConfigMap prune-order/b: Waiting", "leaving ConfigMap prune-order/a: Waiting")
@@ -281,7 +281,7 @@ func collides(t *testing.T, c *chain) {
 	if live := c.get(id(theirs)); live.GetUID() != uid || valueOf(live.Object) != "theirs" || len(live.GetLabels())+len(live.GetAnnotations()) > 0 {
 		t.Errorf("somebody else's object was touched: %v", live)
 	}
-	// Its watch by name starts behind the first pass.
+	// The watch by name starts after the first pass.
 	c.until("quiet", func(rollout.Report) bool {
 		_, presence := c.process.watches.Get(id(theirs))
 		return presence == observe.Present
@@ -306,7 +306,7 @@ func collidesWithAnotherChain(t *testing.T, c *chain) {
 	}
 	other.settled(t, shared)
 
-	// A revision that takes everything gets it, and the first owner does not fight.
+	// A revision with AdoptAlways takes the object over. Its first owner does not take it back.
 	taken := configMap(ns, "shared", "2")
 	c.roll(rev(2).adopting(stage.AdoptAlways).phase("base", taken))
 	c.settled(t, taken)
@@ -364,7 +364,7 @@ func orphans(t *testing.T, c *chain) {
 		}
 	}
 	c.settled(t)
-	// It is somebody's object now: not ours again unasked.
+	// The object has no owner now. The chain does not take it without adoption.
 	delete(c.orphan, 1)
 	again := rev(2).phase("base", configMap(ns, "x", "2"))
 	c.become(again)
@@ -395,7 +395,7 @@ func guardsDefinitions(t *testing.T, c *chain) {
 		t.Error("its instances or itself are left")
 	}
 
-	// Acknowledged, it takes the instances with it.
+	// With an acknowledgement, deleting the definition deletes its instances.
 	c.roll(rev(2).phase("base", definition))
 	c.create(theirs)
 	c.become()

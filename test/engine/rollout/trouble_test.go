@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// waitsForNamespaces: a namespace that is being deleted takes nothing in, for as long
-// as its finalizers hang.
+// waitsForNamespaces: a namespace that is being deleted accepts no objects until its finalizers are
+// removed.
 func waitsForNamespaces(t *testing.T, c *chain) {
 	ns := c.name
 	home := namespace(ns)
@@ -44,12 +44,12 @@ func waitsForNamespaces(t *testing.T, c *chain) {
 	c.roll()
 }
 
-// survivesNewSchemas: the definition of a kind is changed, by somebody who takes a
-// field away, and by a revision that adds one and uses it at once.
+// survivesNewSchemas: another user removes a field from a kind's definition. A revision adds a
+// field and uses it at once.
 func survivesNewSchemas(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "schema.example.com"
-	// strict is a definition whose objects have these fields in spec and no other.
+	// strict returns a definition whose spec has only these fields.
 	strict := func(fields ...string) map[string]any {
 		definition := widgets(group, "Strict", "stricts")
 		properties := map[string]any{}
@@ -70,15 +70,15 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 	}
 	one := rev(1).phase("all", strict("value"), w("1"))
 	c.roll(one)
-	// The same phase brings the field and uses it.
+	// The phase adds the field to the definition and also uses it.
 	two := rev(2).phase("all", strict("value", "more"), w("2", "more"))
 	c.roll(two, one)
 	c.roll(two)
 	c.settled(t, two.objects()...)
 	c.quiet()
 
-	// A revision that uses what its own definition has not: that is known before
-	// anything of it is written, and without asking the server.
+	// The revision uses a field that its own definition lacks. The engine finds out before any
+	// write, and without a request.
 	wrong := strict("value", "more", "even")
 	mark := c.Audit().Mark()
 	bad := w("3", "most")
@@ -93,7 +93,7 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 	few(t, "the judgement", c.spent(mark), nil)
 	c.roll(two)
 
-	// A revision that uses what no definition has.
+	// The revision uses a field that no definition has.
 	three := rev(4).phase("all", w("3", "most"))
 	c.become(three, two)
 	report = c.stuck("4/all Strict.schema.example.com schema/w: ApplyRejected")
@@ -103,8 +103,8 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 	c.restsIn(t, "does not fit its definition")
 	c.roll(two)
 
-	// Somebody takes a field away that is in use: what is there stays; our repair of
-	// their edit brings it back.
+	// Another user removes a field that is in use. The object keeps its value, and the engine's
+	// repair restores the field.
 	definition := strict("value")
 	raw, err := json.Marshal(definition["spec"])
 	if err != nil {
@@ -121,13 +121,13 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 func mustJSON(value any) []byte {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // decoded JSON
+		panic(err) // decoded JSON can be encoded
 	}
 	return raw
 }
 
-// survivesDeadServers: an aggregated API whose server is down stops what is of its
-// kinds, and nothing else.
+// survivesDeadServers: an aggregated API without a running server blocks only objects of its own
+// kinds.
 func survivesDeadServers(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "down.example.com"
@@ -146,21 +146,21 @@ func survivesDeadServers(t *testing.T, c *chain) {
 	}
 	t.Log(failures(report), messages(report))
 	c.restsIn(t, "waits for an API")
-	// All else is repaired meanwhile, at once.
+	// The engine still repairs all other objects at once.
 	c.patch(id(x), "somebody", `{"data":{"value":"9"}}`)
 	c.until("repaired", func(rollout.Report) bool { return c.value(x) == "1" })
 	other := c.targetCluster.chain("beside-a-dead-api")
 	other.roll(rev(1).phase("base", configMap(ns, "z", "1"), clusterRole("beside-a-dead-api", "get")))
 	other.roll()
 
-	// Another server takes the group over.
+	// Another server takes over the group.
 	c.remove(id(service))
 	c.create(widgets(group, "Missing", "missings"))
 	c.until("complete", complete)
 	c.settled(t, x, configMap(ns, "y", "1"), lost)
 }
 
-// livesWithoutManagedFields: a server that keeps none is compared by value.
+// livesWithoutManagedFields: without managedFields the engine compares values.
 func livesWithoutManagedFields(t *testing.T, c *chain) {
 	ns := c.home()
 	way := newRoad(t, c.Config())
@@ -194,7 +194,7 @@ func livesWithoutManagedFields(t *testing.T, c *chain) {
 	}
 }
 
-// waitsForQuota: each object alone is within the quota, both are not.
+// waitsForQuota: the quota allows each object alone, but not both.
 func waitsForQuota(t *testing.T, c *chain) {
 	ns := c.home()
 	quota := c.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}).Namespace(ns)
@@ -231,7 +231,7 @@ func waitsForQuota(t *testing.T, c *chain) {
 	c.settled(t, one.objects()...)
 }
 
-// heedsRetryAfter: a busy server is asked again when it says, and not before.
+// heedsRetryAfter: after a 429 the engine waits as long as Retry-After says.
 func heedsRetryAfter(t *testing.T, c *chain) {
 	ns := c.home()
 	way := newRoad(t, c.Config())
@@ -248,7 +248,7 @@ func heedsRetryAfter(t *testing.T, c *chain) {
 		if refused.Add(1) > 4 {
 			return nil
 		}
-		// Those that were under way already are refused too.
+		// Requests in flight are refused too.
 		until.Store(time.Now().Add(time.Second).UnixMilli())
 		return reply(http.StatusTooManyRequests, http.Header{"Retry-After": []string{"1"}},
 			metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonTooManyRequests, Code: http.StatusTooManyRequests, Message: "busy"})
@@ -265,7 +265,7 @@ func heedsRetryAfter(t *testing.T, c *chain) {
 	}
 }
 
-// survivesConflicts: somebody writes to an object each time before we do.
+// survivesConflicts: another user writes to an object right before each write of the engine.
 func survivesConflicts(t *testing.T, c *chain) {
 	ns := c.home()
 	way := newRoad(t, c.Config())
@@ -301,8 +301,8 @@ func survivesConflicts(t *testing.T, c *chain) {
 	c.settled(t, two.objects()...)
 }
 
-// survivesCutRoads: for as long as the cluster cannot be reached, also through a
-// restart, nothing is known, and nothing is done.
+// survivesCutRoads: while the cluster is unreachable, the engine knows nothing and does nothing. A
+// restart does not change that.
 func survivesCutRoads(t *testing.T, c *chain) {
 	ns := c.home()
 	way := newRoad(t, c.Config())
@@ -313,10 +313,10 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	uid := c.uid(one.objects()[0])
 
 	way.close()
-	c.remove(id(one.objects()[1])) // nobody sees that
+	c.remove(id(one.objects()[1])) // no watch reports this
 	mark := c.Audit().Mark()
 	before, _ := way.counts()
-	// Watches are believed for a moment; then they are not.
+	// The cache trusts its watches for a moment, and then reports their state as unknown.
 	c.until("in trouble", func(rollout.Report) bool {
 		return c.process.watches.Stats().Unhealthy == c.process.watches.Stats().Watches
 	})
@@ -332,7 +332,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	if !report.Layers[0].Unknown || len(report.Leaving) > 0 || report.Layers[0].Complete {
 		t.Errorf("what cannot be seen is neither right nor wrong: %v", failures(report))
 	}
-	// A removal does not take a missing answer for an answer either.
+	// A teardown does not read a missing answer as a deleted object either.
 	layers := c.layers
 	c.become()
 	if report, err := c.pass(); err != nil || len(report.Leaving) != 3 {
@@ -358,13 +358,13 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	}
 }
 
-// leavesOne: an object that asks for it is left when all others go.
+// leavesOne: an object with the teardown policy Orphan stays when the others are deleted.
 func leavesOne(t *testing.T, c *chain) {
 	ns := c.home()
 	kept, asked, gone := configMap(ns, "kept", "1"), configMap(ns, "asked", "1"), configMap(ns, "gone", "1")
 	kept["metadata"].(map[string]any)["annotations"] = map[string]any{"penstock.dev/teardown-policy": "Orphan"}
 	c.roll(rev(1).phase("base", kept, asked, gone))
-	// A person may ask for it too.
+	// A user may set the annotation too.
 	c.patch(id(asked), "kubectl-annotate", `{"metadata":{"annotations":{"penstock.dev/teardown-policy":"Orphan"}}}`)
 	c.until("complete", complete)
 	c.roll()
@@ -379,7 +379,7 @@ func leavesOne(t *testing.T, c *chain) {
 	}
 }
 
-// leavesPeopleTheirs: additions of people to a workload stay through upgrades.
+// leavesPeopleTheirs: users' additions to a workload survive upgrades.
 func leavesPeopleTheirs(t *testing.T, c *chain) {
 	ns := c.home()
 	app := func(value string) map[string]any { return deployment(ns, "app", value) }

@@ -4,8 +4,8 @@ package rollout_test
 
 import "testing"
 
-// TestUnprintable: the server reads as YAML the bytes that the manifest has, also where JSON
-// allows characters that YAML does not.
+// TestUnprintable: kube-apiserver reads applied JSON as YAML. It gets the same bytes, also for
+// characters that JSON allows and YAML forbids.
 func TestUnprintable(t *testing.T) {
 	t.Parallel()
 	c := start(t).in(t).chain("unprintable")

@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// versioned is the definition of a kind in some versions, of which the last is stored.
+// versioned returns the definition of a kind with these versions. The last version is stored.
 func versioned(group, kind, plural string, versions ...string) map[string]any {
 	definition := widgets(group, kind, plural)
 	spec := definition["spec"].(map[string]any)
@@ -38,14 +38,14 @@ func versioned(group, kind, plural string, versions ...string) map[string]any {
 	return definition
 }
 
-// in is a custom resource in another version than v1.
+// in changes the version of a custom resource.
 func in(version string, object map[string]any) map[string]any {
 	group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
 	object["apiVersion"] = group + "/" + version
 	return object
 }
 
-// redefine changes the spec of a definition behind our back.
+// redefine changes the spec of a definition as another user.
 func (c *chain) redefine(definition map[string]any) {
 	c.t.Helper()
 	raw, err := json.Marshal(map[string]any{"spec": definition["spec"]})
@@ -55,9 +55,9 @@ func (c *chain) redefine(definition map[string]any) {
 	c.patch(id(definition), "somebody", string(raw))
 }
 
-// tearsDownWhatWasWrittenInAGoneVersion: identity has no version. An object written in a
-// version that is not served any more is read, deleted and seen to go in another one; edits
-// by hand meanwhile are noticed.
+// tearsDownWhatWasWrittenInAGoneVersion: identity has no version. If an object's version is no
+// longer served, the engine reads and deletes it in another version, and observes its deletion
+// there.
 func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "teardown.example.com"
@@ -82,11 +82,11 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 	c.settled(t, newer)
 	c.quiet()
 
-	// The same with a process that has seen nothing of it, of what nobody serves for a
-	// while: that it is gone is not believed before somebody can tell.
+	// The same with a new process, while no version of the kind is served. The engine does not
+	// assume that the object is deleted until a version is served again.
 	late := in("v1", widget(group, "Aging", ns, "late", "1"))
 	c.roll(rev(3).phase("base", newer, late))
-	c.create(versioned(group, "Other", "others", "v2")) // the group stays
+	c.create(versioned(group, "Other", "others", "v2")) // keeps the group served
 	unserved := versioned(group, "Aging", "agings", "v1")
 	unserved["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["served"] = false
 	watches := &freezer{}
@@ -95,7 +95,7 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 		return watches
 	}})
 	c.until("complete", complete)
-	watches.freeze(id(newer)) // or the definition would be repaired
+	watches.freeze(id(newer)) // so that the engine does not repair the definition
 	c.redefine(unserved)
 	c.until("not served", func(r rollout.Report) bool {
 		return strings.Contains(strings.Join(failures(r), "\n"), "late: KindNotServed")
@@ -109,9 +109,9 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 	watches.freeze()
 }
 
-// upgradesBehindAGoneVersion: kube-apiserver applies nothing to a custom resource whose
-// managedFields name a version that its definition has not any more, no matter who wrote the
-// entry. The upgrade moves such entries, takes nothing from anybody, and says so.
+// upgradesBehindAGoneVersion: kube-apiserver refuses to apply a custom resource if any entry of its
+// managedFields has a version that the definition lacks. The upgrade moves such entries to a served
+// version and reports that. No manager loses a field.
 func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 	ns := c.home()
 	group, kind, plural := "moving.example.com", "Moving", "movings"
@@ -163,8 +163,8 @@ func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 	c.roll()
 }
 
-// upgradesWithItsDefinition: the revision that drops a version from its definition has the
-// custom resource in the next one.
+// upgradesWithItsDefinition: a revision drops a version from its definition, and contains the
+// custom resource in the next version.
 func upgradesWithItsDefinition(t *testing.T, c *chain) {
 	ns := c.home()
 	group, kind, plural := "together.example.com", "Together", "togethers"
@@ -175,7 +175,7 @@ func upgradesWithItsDefinition(t *testing.T, c *chain) {
 	c.roll(two, one)
 	c.roll(two)
 	c.settled(t, newer, w)
-	// Somebody wipes managedFields: the manifest of before cannot be applied any more.
+	// Another user deletes managedFields. The old manifest cannot be applied any more.
 	c.patch(id(w), "somebody", `{"metadata":{"managedFields":[{}]}}`)
 	last := widget(group, kind, ns, "w", "3")
 	three := rev(3).phase("definitions", newer).phase("objects", last)
@@ -185,9 +185,9 @@ func upgradesWithItsDefinition(t *testing.T, c *chain) {
 	c.roll()
 }
 
-// tellsOfRefusalsThatLast: a conversion webhook that is away makes every answer about its
-// objects a 500. That is told when it has lasted, nothing else waits for it, and it is over
-// when it is over.
+// tellsOfRefusalsThatLast: while a conversion webhook is down, kube-apiserver answers each request
+// for its objects with 500. The engine reports that once it has lasted for a while. Other objects
+// do not wait, and the report ends with the outage.
 func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 	ns := c.home()
 	now := clocktesting.NewFakePassiveClock(time.Now())
@@ -239,7 +239,7 @@ func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 	c.redefine(definition)
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
-	go func() { // what is tried again by time
+	go func() { // time passes, so that retries become due
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {

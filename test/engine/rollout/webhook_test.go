@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// webhook registers an admission webhook for the ConfigMaps of one namespace. judge
-// answers from another goroutine.
+// webhook registers an admission webhook for the ConfigMaps of one namespace. judge answers from
+// another goroutine.
 func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) {
 	w.t.Helper()
 	var called atomic.Bool
@@ -39,7 +39,7 @@ func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1
 		review.Response.UID = review.Request.UID
 		review.Request = nil
 		out.Header().Set("Content-Type", "application/json")
-		// The client may have gone: a timeout is one of the cases.
+		// The client may have timed out already, in a case that tests timeouts.
 		_ = json.NewEncoder(out).Encode(review)
 	}))
 	w.t.Cleanup(server.Close)
@@ -68,7 +68,7 @@ func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	// The server hears of it a moment later.
+	// kube-apiserver learns of the webhook with a delay.
 	poll.Eventually(w.t, "the webhook to be asked", func() (bool, string) {
 		canary := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
 		_, err := client.CoreV1().ConfigMaps(ns).Create(w.t.Context(), canary, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -76,7 +76,7 @@ func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1
 	})
 }
 
-// allowed admits a request, with a JSON patch if there is one.
+// allowed admits a request, with an optional JSON patch.
 func allowed(patch ...map[string]any) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{Allowed: true}
 	if len(patch) > 0 {

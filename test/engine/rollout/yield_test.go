@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// yieldsToAutoscalers: the replicas that were set through the scale subresource, and
-// the fields that a revision yields, are whose they are, through restarts of ours,
-// of the workload, and upgrades.
+// yieldsToAutoscalers: replicas set through the scale subresource, and fields that a revision
+// yields, stay with their managers. That survives upgrades, and restarts of the engine and of the
+// workload.
 func yieldsToAutoscalers(t *testing.T, c *chain) {
 	ns := c.home()
 	app := func(value string) map[string]any { return deployment(ns, "slow", value) }
@@ -47,22 +47,22 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	ready()
 	is("rolled out", 2, "500m")
 
-	// A write as of a HorizontalPodAutoscaler.
+	// A HorizontalPodAutoscaler writes like this.
 	mark := c.Audit().Mark()
 	c.patch(id(app("")), "kube-controller-manager", `{"spec":{"replicas":7}}`, "scale")
 	c.until("yielded", said("Yielded: left fields of Deployment.apps yield/slow: .spec.replicas to kube-controller-manager"))
 	ready()
-	// The apply is there because no schema says that 0.5 is 500m.
+	// The engine applies because it has no schema which says that 0.5 equals 500m.
 	if diff := cmp.Diff(map[string]int{"get": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
 		t.Errorf("yielding costs one look, and no fight (-want +got):\n%s", diff)
 	}
-	// A write as of a recommender that edits the template.
+	// A recommender that edits the template writes like this.
 	c.MustKubectl("set", "resources", "-n", ns, "deployment", "slow", "--requests=cpu=900m", "--field-manager=vpa")
 	c.until("yielded", said(".spec.template.spec.containers[name=main].resources.requests.cpu to vpa"))
 	ready()
 	is("taken", 7, "900m")
 
-	// A write as of a person.
+	// Changes by a user.
 	c.MustKubectl("rollout", "restart", "-n", ns, "deployment", "slow")
 	c.MustKubectl("label", "-n", ns, "deployment", "slow", "team=blue")
 	c.MustKubectl("annotate", "-n", ns, "deployment", "slow", "note=hello")
@@ -77,7 +77,7 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	if restarted == "" || live.GetLabels()["team"] != "blue" || live.GetAnnotations()["note"] != "hello" {
 		t.Errorf("what a person did was undone: restarted %q, labels %v, annotations %v", restarted, live.GetLabels(), live.GetAnnotations())
 	}
-	// While nobody looks.
+	// Changes while no process runs.
 	c.kill()
 	c.patch(id(app("")), "kube-controller-manager", `{"spec":{"replicas":9}}`, "scale")
 	c.MustKubectl("set", "resources", "-n", ns, "deployment", "slow", "--requests=cpu=950m", "--field-manager=vpa")
@@ -89,20 +89,20 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 		t.Errorf("remembered: %v", inventory.Entries)
 	}
 
-	// To zero, of which kube-apiserver notes nobody.
+	// kube-apiserver records no manager for a value of zero.
 	fresh(c)
 	c.patch(id(app("")), "keda", `{"spec":{"replicas":0}}`, "scale")
 	c.rollSlow(rev(4).yielding("spec.template.spec.containers[*].resources").phase("base", app("4")), ready)
 	is("scaled to zero", 0, "950m")
 
-	// With a store that knows of nothing any more.
+	// The inventory is empty.
 	c.kill()
 	c.ledger.inventory = rollout.Inventory{}
 	c.run()
 	c.until("complete", complete)
 	is("rolled out again without a record", 0, "950m")
 
-	// Adopted with its autoscaler, it is not scaled down for a moment either.
+	// An adoption does not scale the workload down, not even for a moment.
 	theirs := deployment(ns, "slow-adopted", "0")
 	raw, err := json.Marshal(theirs)
 	if err != nil {
