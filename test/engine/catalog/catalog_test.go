@@ -122,7 +122,7 @@ func testRefused(t *testing.T, w *host) {
 	w.leader(t, settings{dir: t.TempDir(), images: pulls(t, s)})
 }
 
-// Penstock uses the pull secrets of the ServiceAccount. Its log and the status do not contain them.
+// Penstock uses the pull secrets of the ServiceAccount. No status and no file keeps them.
 func testCredentials(t *testing.T, w *host) {
 	s := serve(t, "reader", "open-sesame")
 	digest := s.push(t, "c/private:v1", pkg("lamp"))

@@ -30,7 +30,7 @@ func (c *chain) seen(object map[string]any) {
 // repairsDrift lists changes by users, the requests that each repair costs, and its event.
 func repairsDrift(t *testing.T, c *chain) {
 	ns := c.home()
-	// The name slow-… keeps the Deployment controller from writing status during the count.
+	// The controllers ignore this name, so they write no status during the count.
 	x, app := configMap(ns, "x", "1"), deployment(ns, "slow", "1")
 	ready := func() {
 		if err := c.available(c.get(id(app))); err != nil {

@@ -102,7 +102,7 @@ func TestFieldCases(t *testing.T) {
 		},
 		"12-status-without-subresource": func(t *testing.T, c *chain, read func(string) *revision) {
 			one := read("lamp")
-			// The definition allows no fraction here, and that is not a question of status.
+			// The definition allows no fraction in spec.cpu. This case is about status only.
 			one.phases[1].objects[0]["spec"].(map[string]any)["cpu"] = "0.5"
 			c.roll(one)
 			if got := c.get(id(one.phases[1].objects[0])).Object["status"]; fmt.Sprint(got) != "map[phase:on]" {
