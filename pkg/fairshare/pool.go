@@ -10,23 +10,23 @@ import (
 
 // Pool is an amount that users take in parts and return.
 //
-// After taking, a user never has more than is still free. So the first user gets at most half of a
-// pool, and the next one at most half of the rest if the first keeps its half. Users who take and
-// return continuously converge to equal parts. Nothing is withdrawn: if many users take their
-// maximum one after the other and keep it, little is left.
+// After taking, a user never has more than is still free. The first user gets at most half of a
+// pool. The next user gets at most half of the rest if the first user keeps its half. Users who
+// take and return continuously converge to equal parts. The pool withdraws nothing: if many users
+// take their maximum in turn and keep it, little is left.
 type Pool struct {
 	size int64
 
 	mu    sync.Mutex
 	used  int64
 	users map[string]int64
-	// waiting requests of each user, the oldest first. Users are in the order in which
-	// they are served.
+	// waiting holds the waiting requests of each user, oldest first.
 	waiting map[string][]*waiter
 	order   []string
 }
 
-// waiter waits for an amount. Its channel is closed when it has it.
+// waiter is a request that waits for an amount. The channel is closed when the request has the
+// amount.
 type waiter struct {
 	amount int64
 	served chan struct{}
@@ -37,10 +37,10 @@ func NewPool(size int64) *Pool {
 	return &Pool{size: size, users: map[string]int64{}, waiting: map[string][]*waiter{}}
 }
 
-// Size is all there is.
+// Size returns the size of the pool.
 func (p *Pool) Size() int64 { return p.size }
 
-// TryTake takes an amount for a user now, and reports whether the user may have it.
+// TryTake takes an amount for a user without waiting, and reports whether the user got it.
 func (p *Pool) TryTake(user string, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +51,8 @@ func (p *Pool) TryTake(user string, amount int64) bool {
 	return true
 }
 
-// TryTakeAlone is TryTake, but a user may have the whole pool while no other user has a part. has
-// is the amount that the caller already has.
+// TryTakeAlone works like TryTake, but a user may take the whole pool while no other user has a
+// part. has is the amount that the caller already has.
 func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,9 +64,9 @@ func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 	return true
 }
 
-// Take waits until a user may have an amount, and returns the context's error if ctx ends before.
-// Users are served in turn. A user who has nothing gets it at once, even beyond the size of the
-// pool. Take is for places, of which every user needs one.
+// Take waits until the user may take the amount. It returns the context's error if ctx ends first.
+// Users are served in turn. A user who has nothing is served at once, even beyond the size of the
+// pool. Take is for places, of which every user needs at least one.
 func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
 	w := p.enqueue(user, amount)
 	select {
@@ -78,7 +78,7 @@ func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
 	}
 }
 
-// Return gives an amount of a user back.
+// Return returns an amount of a user to the pool.
 func (p *Pool) Return(user string, amount int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Pool) Return(user string, amount int64) {
 	p.serve()
 }
 
-// may reports whether a user may have a further amount.
+// may reports whether a user may take a further amount.
 func (p *Pool) may(user string, amount int64) bool {
 	return p.users[user]+amount <= p.size-p.used-amount
 }
@@ -103,7 +103,7 @@ func (p *Pool) enqueue(user string, amount int64) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := &waiter{amount: amount, served: make(chan struct{})}
-	// Others of the same user come first when there are any.
+	// A user with waiting requests is in the order already.
 	if len(p.waiting[user]) == 0 {
 		p.order = append(p.order, user)
 	}
@@ -112,7 +112,8 @@ func (p *Pool) enqueue(user string, amount int64) *waiter {
 	return w
 }
 
-// leave takes back what a waiter asked for, or got at the last moment.
+// leave removes a waiting request. If the request was served at the last moment, leave returns its
+// amount.
 func (p *Pool) leave(user string, w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +136,7 @@ func (p *Pool) forget(user string) {
 	p.order = slices.DeleteFunc(p.order, func(other string) bool { return other == user })
 }
 
-// serve gives what may be given, to one user after the other.
+// serve serves waiting requests, the users in turn, while their amounts are allowed.
 func (p *Pool) serve() {
 	for {
 		next := slices.IndexFunc(p.order, func(user string) bool {

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// One user gets half, two a third each, and there is always something for the next.
+// TestShares: one user gets half, and two users get a third each. Some amount is always left for
+// the next user.
 func TestShares(t *testing.T) {
 	p := NewPool(60)
 	fill := func(user string) int64 {
@@ -65,7 +66,7 @@ func TestTurns(t *testing.T) {
 			served <- user
 		}()
 		for waiting(p) == before {
-			runtime.Gosched() // It is about to wait.
+			runtime.Gosched() // The goroutine is about to wait.
 		}
 	}
 	ask("mallory")
@@ -89,7 +90,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A user gets a place even when many other users keep theirs.
+// TestFirst: a user gets a place even when many other users keep theirs.
 func TestFirst(t *testing.T) {
 	p := NewPool(4)
 	ended, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -115,8 +116,8 @@ func waiting(p *Pool) int {
 	return n
 }
 
-// TestPool: for random requests, no more is taken than the pool has, and no user gets more than was
-// left. The pool is empty in the end.
+// TestPool: for random requests, users take no more than the pool has, and no user gets more than
+// was left. At the end, the pool is empty.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewPool(rapid.Int64Range(1, 100).Draw(t, "size"))

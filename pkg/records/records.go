@@ -62,8 +62,8 @@ func ofRuns(key string, record []byte) ([]string, error) {
 	return roots, nil
 }
 
-// named says that an object is not the one that its key names: what it refers to is then
-// not what the one of the key refers to.
+// named returns an error if an object's name differs from its key. Such a record would give the
+// references of another object.
 func named(key, name string) error {
 	if key[strings.LastIndexByte(key, '/')+1:] != name {
 		return store.DamagedObject(key, fmt.Errorf("it is the record of %q", name))
@@ -71,7 +71,7 @@ func named(key, name string) error {
 	return nil
 }
 
-// decode reads an object of the API as it is stored.
+// decode decodes a stored object of the API.
 func decode(key string, record []byte, into any) error {
 	plain, err := store.OpenObject(key, record)
 	if err != nil {

@@ -11,61 +11,61 @@ import (
 )
 
 const (
-	// DefaultBudget is the memory in bytes that request bodies may take together while they are
-	// read, decoded and held.
+	// DefaultBudget is the total memory, in bytes, of all request bodies that are read, decoded or
+	// held.
 	DefaultBudget = 256 << 20
 
-	// freeBytes is the length up to which a body of a user needs no share of the budget:
-	// somebody who archives a broken revision must not be turned away because
-	// others upload large ones. How many of these come at a time is bounded by the
-	// server's limits on requests in flight; the worst of them takes 2 MiB.
+	// freeBytes is the length up to which a user's body needs no share of the budget. A user must
+	// be able to archive a broken revision while other users upload large bodies. The server's
+	// limits on requests in flight bound the number of small bodies. The worst small body takes 2
+	// MiB.
 	freeBytes = 16 << 10
 
-	// overdraft is the factor by which a single body may exceed the budget; such a body is read
-	// alone. The largest revision sent by client-side kubectl apply has its content twice, and
-	// needs about one and a half budgets.
+	// overdraft is the factor by which a single body may exceed the budget. The server reads such a
+	// body alone. The largest revision from client-side kubectl apply contains its content twice
+	// and needs about 1.5 budgets.
 	overdraft = 2
 
-	// readFactor is the number of copies of a body in memory while it is read: one in a growing
-	// buffer and one in the previous buffer. Two copies of the largest body take half of the
-	// budget, which is the share of one user.
+	// readFactor is the number of copies of a body in memory while it is read: the growing buffer
+	// and the previous buffer. Two copies of the largest body take half of the budget, which is the
+	// share of one user.
 	readFactor = 2
 
-	// unfinished bounds the bodies that are being received. Each of them occupies a seat of API
-	// Priority and Fairness. The priority level of ordinary users (global-default) has 49 seats, so
-	// slow bodies leave some free.
+	// unfinished bounds the number of bodies that are being received. Each body occupies a seat of
+	// API Priority and Fairness. The priority level of ordinary users (global-default) has 49
+	// seats, so slow bodies leave a seat free.
 	unfinished = 48
 	// placeWait is the time that a body waits for its turn when many bodies are being received. A
-	// body that is sent at network speed is read long before.
+	// client with a fast network needs much less time to send a body.
 	placeWait = time.Second
 
 	// busyRetrySeconds is the value of Retry-After, in seconds.
 	busyRetrySeconds = 1
 )
 
-// Budget bounds the memory of all request bodies of this process that are being
-// read, decoded or held. It is shared by all requests.
+// Budget bounds the memory of all request bodies that this process reads, decodes or holds. All
+// requests share it.
 type Budget struct {
 	memory *fairshare.Pool
-	// places for bodies on their way in; nil for as many as there are.
+	// places is the pool of places for bodies that are being received; nil means no limit.
 	places *fairshare.Pool
-	// free is the length up to which a body needs no memory of the budget.
+	// free is the length, in bytes, up to which a body needs no share of the budget.
 	free int64
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of the given number of bytes.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{memory: fairshare.NewPool(bytes), places: fairshare.NewPool(unfinished), free: freeBytes}
 }
 
-// NewMemoryBudget returns a budget that bounds only the memory, in bytes, and only for bodies
-// longer than free. It is for an endpoint that must always answer small bodies.
+// NewMemoryBudget returns a budget that bounds only memory, in bytes, and only of bodies longer
+// than free. It is for an endpoint that must always answer small bodies.
 func NewMemoryBudget(bytes, free int64) *Budget {
 	return &Budget{memory: fairshare.NewPool(bytes), free: free}
 }
 
-// begin waits for a body of a user to have its turn to be read. Call done when it is
-// there. The error is the answer for the client.
+// begin waits until the user's body may be read. The caller calls done after reading it. The error
+// is the answer for the client.
 func (b *Budget) begin(ctx context.Context, user string) (done func(), err error) {
 	if b == nil || b.places == nil {
 		return func() {}, nil
@@ -78,10 +78,10 @@ func (b *Budget) begin(ctx context.Context, user string) (done func(), err error
 	return func() { b.places.Return(user, 1) }, nil
 }
 
-// Share returns an empty share for a body of a user. A nil budget has no bounds.
+// Share returns an empty share for a body of a user. A nil budget has no limits.
 func (b *Budget) Share(user string) *Share { return &Share{budget: b, user: user} }
 
-// Share is a reserved part of a budget, for one goroutine. The zero value has no bounds.
+// Share is a reserved part of a budget, for one goroutine. The zero value has no limits.
 type Share struct {
 	budget *Budget
 	user   string
@@ -90,14 +90,14 @@ type Share struct {
 	free bool
 }
 
-// read makes the share as large as a buffer of so many bytes needs. A user has half of the
-// budget at most, and less when others have some: a body may never come to its end. The
-// error is the answer for the client.
+// read enlarges the share to the need of a buffer of the given length. A user can have at most half
+// of the budget, and less when other users have shares: a body might never be complete. The error
+// is the answer for the client.
 func (s *Share) read(buffer int64) error {
 	if s.budget == nil || buffer <= s.budget.free+bytes.MinRead {
 		return nil
 	}
-	// However long it may get, it must be possible to send it.
+	// At most half of the budget is taken, so that a body of any length can be sent.
 	more := min(buffer*readFactor, s.budget.memory.Size()/2) - s.weight
 	if more <= 0 {
 		return nil
@@ -110,8 +110,8 @@ func (s *Share) read(buffer int64) error {
 }
 
 // Set sets the share to a number of bytes for a received body, without waiting. A body that needs
-// more than the whole budget gets all of it, so that it can be processed alone, up to a limit
-// (overdraft). The errors are answers for the client.
+// more than the budget, up to overdraft times the budget, gets all of it and is processed alone.
+// The errors are answers for the client.
 func (s *Share) Set(bytes int64) error {
 	if s.budget == nil || s.free {
 		return nil

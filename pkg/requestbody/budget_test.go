@@ -37,8 +37,8 @@ func TestBudget(t *testing.T) {
 	set(budget.Share("carol"), 1000*kib, nil)
 }
 
-// TestReadCountsWhatCame: a body counts with its received bytes, whatever length it announced. It
-// is refused when the budget is used up, not before.
+// TestReadCountsWhatCame: only the received bytes of a body count, whatever length the client
+// announced. A body is refused only when the budget is used up.
 func TestReadCountsWhatCame(t *testing.T) {
 	const size = 64 << 20
 	budget := NewBudget(DefaultBudget)
@@ -103,7 +103,7 @@ func TestReadIsFair(t *testing.T) {
 	}
 }
 
-// TestUnfinished: bodies that stop arriving take no places of other users, and their sender gets an
+// TestUnfinished: bodies that stop arriving take no places of other users. Their senders get an
 // error.
 func TestUnfinished(t *testing.T) {
 	budget := NewBudget(8 << 20)

@@ -1,4 +1,4 @@
-// Package requestbody bounds the bodies of requests: the time to receive them, and the memory while
-// they are read, decoded and held. Users, or addresses where the user is unknown, have fair shares
-// of both, so no client keeps others from sending.
+// Package requestbody bounds the time to receive request bodies, and the memory to read, decode and
+// hold them. Users have fair shares of both; an unknown user is identified by address. So no client
+// can keep other clients from sending.
 package requestbody

@@ -15,16 +15,16 @@ import (
 type Form int
 
 const (
-	// otherForm is a form that the endpoint refuses.
+	// otherForm is an encoding that the endpoint refuses.
 	otherForm Form = iota
 	jsonForm
 	yamlForm
-	// jsonPatchForm is a list of operations whose values only make sense when
-	// they are applied.
+	// jsonPatchForm is a list of operations, whose values have a meaning only after they are
+	// applied.
 	jsonPatchForm
 )
 
-// FormOf returns the form in which the endpoint of a method reads a body.
+// FormOf returns the encoding of a body with a content type, sent with an HTTP method.
 func FormOf(contentType, method string) Form {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	patch := method == http.MethodPatch
@@ -50,7 +50,7 @@ func FormOf(contentType, method string) Form {
 	}
 }
 
-// Weigh returns about how much memory the endpoint takes to decode a body.
+// Weigh returns the approximate memory, in bytes, that the endpoint needs to decode a body.
 func (f Form) Weigh(body []byte) int64 {
 	if f == yamlForm {
 		return weighYAML(body)
@@ -66,8 +66,8 @@ func (f Form) Check(body []byte) error {
 	return nil
 }
 
-// Decode returns a body as a tree, or nil if it is left to the endpoint (see decodeJSON). The error
-// is the answer for a body that would take too much memory.
+// Decode returns a body as a tree. It returns nil if the endpoint must read the body itself (see
+// decodeJSON). The error is the answer for a body that would take too much memory.
 func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	if err := share.Set(weighJSON(body)); err != nil {
 		return nil, err
@@ -75,8 +75,7 @@ func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	if f != jsonForm && f != yamlForm {
 		return nil, nil
 	}
-	// Most clients send JSON as YAML, which is read ten times faster as what it
-	// is.
+	// Most YAML bodies are JSON, and reading them as JSON is ten times faster.
 	tree := decodeJSON(body)
 	if tree != nil || f == jsonForm {
 		return tree, nil
@@ -89,7 +88,7 @@ func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(body)
 	if err != nil {
-		// The endpoint says so in its own words.
+		// The endpoint reports the syntax error itself.
 		return nil, nil
 	}
 	if err := share.Set(weighYAML(body) + weighJSON(converted)); err != nil {
@@ -98,8 +97,9 @@ func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	return decodeJSON(converted), nil
 }
 
-// DecodeLoosely is Decode for a body with mistakes that the endpoint may accept: of a duplicate
-// field the last value counts, as in the endpoint. It returns nil for an unreadable body.
+// DecodeLoosely works like Decode, for a body with mistakes that the endpoint may accept. The last
+// value of a duplicate field counts, as in the endpoint. DecodeLoosely returns nil for an
+// unreadable body.
 func (f Form) DecodeLoosely(body []byte) map[string]any {
 	text := body
 	switch f {
@@ -120,7 +120,7 @@ func (f Form) DecodeLoosely(body []byte) map[string]any {
 	return tree
 }
 
-// DecodePatch returns the operations of a JSON patch, or nil for another body.
+// DecodePatch returns the operations of a JSON patch, or nil for a body in another form.
 func (f Form) DecodePatch(body []byte) []map[string]any {
 	if f != jsonPatchForm {
 		return nil
@@ -132,9 +132,8 @@ func (f Form) DecodePatch(body []byte) []map[string]any {
 	return operations
 }
 
-// decodeJSON returns the body as a tree, or nil when the endpoint should have a
-// look at it itself: whatever is dropped or replaced in reading (duplicate
-// fields, invalid UTF-8) must not be hidden from its checks.
+// decodeJSON returns the body as a tree. It returns nil if the body has duplicate fields or invalid
+// UTF-8: decoding would drop them and so hide them from the endpoint's checks.
 func decodeJSON(body []byte) map[string]any {
 	if !utf8.Valid(body) {
 		return nil

@@ -16,14 +16,14 @@ import (
 const (
 	// DefaultPatience is the time that a server waits for the next bytes of a body.
 	DefaultPatience = 10 * time.Second
-	// linger is the time for which the server keeps reading an HTTP/1 body after its answer. A
-	// connection that is closed at once may lose the answer.
+	// linger is the time for which the server keeps reading an HTTP/1 body after its answer. If the
+	// server closed the connection at once, the client could lose the answer.
 	linger = time.Second
 )
 
 // WithPatience ends bodies that stop arriving: their reader gets a 408 as an
-// *apierrors.StatusError. It must be the outermost handler, because in HTTP/1 the read deadline
-// belongs to the connection, and must not be set after the answer.
+// *apierrors.StatusError. It must be the outermost handler: in HTTP/1 the read deadline belongs to
+// the connection, and must not be set after the answer.
 func WithPatience(next http.Handler, wait time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Body == nil || req.Body == http.NoBody {
@@ -38,33 +38,33 @@ func WithPatience(next http.Handler, wait time.Duration) http.Handler {
 	})
 }
 
-// patientBody is a body whose reads have an end.
+// patientBody is a body whose reads have a deadline.
 type patientBody struct {
 	io.ReadCloser
 	wait time.Duration
-	// until has reads fail at a time; the zero time never.
+	// until sets the read deadline; the zero time removes it.
 	until func(time.Time) error
-	// shared is true if the deadline is one of the connection: later requests use it, and the
-	// server reads to the end of this body itself.
+	// shared is true if the deadline belongs to the connection. Later requests use the connection
+	// too, and the server itself reads the rest of this body.
 	shared bool
 
-	// mu guards what follows: the handler of a request that timed out may go on reading
-	// when the request is over.
+	// mu guards the fields below. The handler of a timed-out request may keep reading after the
+	// request has ended.
 	mu sync.Mutex
-	// reading is true if somebody waits for more.
+	// reading is true while a reader waits for bytes.
 	reading bool
-	// came is true if all of it was read.
+	// came is true after the whole body was read.
 	came bool
-	// over is set when the request is. Setting deadlines panics then in HTTP/2, and
-	// concerns another request in HTTP/1.
+	// over is set when the request has ended. Setting a deadline then panics in HTTP/2, and affects
+	// another request in HTTP/1.
 	over bool
 }
 
 var errOver = errors.New("reading the body: the request has been answered")
 
-// Read implements io.Reader. The deadline is taken back each time: between two reads the
-// body may wait as long as it takes, and behind its end the connection is read for the end
-// of the client, which ends the request.
+// Read implements io.Reader. It removes the deadline after each read. Between two reads, the body
+// may wait without limit. After the end of the body, the server reads the connection to notice that
+// the client closes it, which cancels the request.
 func (b *patientBody) Read(into []byte) (int, error) {
 	if err := b.begin(); err != nil {
 		return 0, err
@@ -101,15 +101,15 @@ func (b *patientBody) done(err error) error {
 }
 
 func (b *patientBody) bound(until time.Time) error {
-	// A server that has no connection, as in tests of handlers, does not wait either.
+	// A server without a connection, as in tests of handlers, does not wait.
 	if err := b.until(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("bounding the wait for the body: %w", err)
 	}
 	return nil
 }
 
-// end leaves a deadline behind for what did not come. In HTTP/1 the server reads the rest
-// of a body, up to 256 KiB, before it answers, and waits for who reads at the moment.
+// end sets a last deadline for an incomplete body. In HTTP/1 the server reads the rest of a body,
+// up to 256 KiB, before it answers, and waits for a reader that is active.
 func (b *patientBody) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,16 +121,16 @@ func (b *patientBody) end() {
 	if !b.reading {
 		until = until.Add(linger)
 	}
-	// The connection has ended when this fails.
+	// An error means that the connection has ended.
 	_ = b.until(until)
 }
 
-// tooSlow is the answer to who keeps others waiting.
+// tooSlow returns the answer for a client whose body stopped arriving.
 func tooSlow(wait time.Duration) error {
 	return late(fmt.Sprintf("nothing of the body arrived for %s, and other requests are waiting: send it again", wait))
 }
 
-// late is a 408.
+// late returns a 408.
 func late(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout, Message: message,

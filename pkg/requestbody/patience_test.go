@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestPatience: a client that stops sending gets an error, over HTTP/1 and over HTTP/2, which
-// kube-apiserver uses. A client that pauses and completes its body does not.
+// TestPatience: a client that stops sending gets an error, over HTTP/1 and over HTTP/2 (used by
+// kube-apiserver). A client that pauses and then completes its body gets none.
 func TestPatience(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceEnds: a handler that does not read a body does not wait for it, either. The next
+// TestPatienceEnds: the server does not wait for a body that the handler does not read. The next
 // request on the connection works.
 func TestPatienceEnds(t *testing.T) {
 	left := make(chan io.Reader, 2)

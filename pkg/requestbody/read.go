@@ -12,15 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxPreallocated bounds the memory that is taken at a client's word for how long their
-// body will be, in bytes: as much as needs no share of a budget, so that a body of which
-// nothing comes has none.
+// maxPreallocated is the largest buffer, in bytes, that is allocated because of an announced
+// length. Buffers of this size need no share of a budget, so a body that never arrives has no
+// share.
 const maxPreallocated = freeBytes
 
 // Read reads the whole body of a user's request, and increases the share as bytes arrive. If the
-// body is longer than limit (0 for none), complete is false, and the request gets a body that
-// yields the same bytes again. The error is the answer for an incomplete body, or for a body
-// without room.
+// body is longer than limit (0 for none), complete is false and the request gets a body with the
+// same bytes. The error is the answer for an incomplete body, or for a body that exceeds the
+// budget.
 func Read(req *http.Request, limit int64, share *Share) (body []byte, complete bool, err error) {
 	done, err := share.budget.begin(req.Context(), share.user)
 	if err != nil {
@@ -37,8 +37,8 @@ func Read(req *http.Request, limit int64, share *Share) (body []byte, complete b
 	case err != nil:
 		return nil, false, answer(err)
 	case limit <= 0 || int64(len(body)) <= limit:
-		// The server drains and closes what it gave us itself; closing here
-		// gives the connection's buffer back early.
+		// The server closes its own body. Closing it here as well frees the connection's buffer
+		// earlier.
 		_ = original.Close()
 		share.free = share.budget != nil && int64(len(body)) <= share.budget.free
 		return body, true, nil
@@ -50,9 +50,9 @@ func Read(req *http.Request, limit int64, share *Share) (body []byte, complete b
 	return nil, false, nil
 }
 
-// readAll is io.ReadAll for who pays for the buffer before it grows. It grows to four times
-// what is here, to the announced length at last, or to twice of it when none was announced:
-// as io.ReadAll does it, it would leave several times the body as garbage.
+// readAll works like io.ReadAll, but reserves the memory of the buffer before the buffer grows. The
+// buffer grows to four times its size, at most to the announced length. If no length was announced,
+// it doubles. io.ReadAll would leave several times the body as garbage.
 func readAll(source io.Reader, announced int64, share *Share) ([]byte, error) {
 	body := make([]byte, 0, min(max(announced, 0), maxPreallocated)+bytes.MinRead)
 	for {
@@ -77,9 +77,8 @@ func readAll(source io.Reader, announced int64, share *Share) ([]byte, error) {
 	}
 }
 
-// answer returns the error for a client whose body could not be read to its end, if it is still
-// there. It has to be an answer of the API: of other errors the library writes lines into the log,
-// for everybody who leaves.
+// answer returns the error for a client whose body is incomplete. It is always an error of the API,
+// because the library logs every other error, for each client that disconnects.
 func answer(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -8,27 +8,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The memory for decoding follows from the number of values more than from the
-// length: `[{},{},…` becomes twenty times as much, `[{"a":1},…` fifty times, and a
-// ConfigMap with a long text hardly more than its text. TestWeigh measures it.
+// The memory for decoding depends on the number of values more than on the length. `[{},{},…` takes
+// twenty times its length, and `[{"a":1},…` fifty times. A ConfigMap with a long text takes little
+// more than its text. TestWeigh measures it.
 const (
-	// textFactor is the number of copies of the text in memory at the same time: the received text,
-	// canonical manifests, and their replacement in a buffer that doubles.
+	// textFactor is the number of simultaneous copies of the text: the received text, the canonical
+	// manifests, and a doubling buffer for the replaced text.
 	textFactor = 4
 
-	// bytesPerJSONValue is the memory of a value in a tree, with its share of maps and slices and
-	// of the garbage from when these grew.
+	// bytesPerJSONValue is the memory of a value in a tree. It includes the value's part of maps
+	// and slices, and the garbage of growing them.
 	bytesPerJSONValue = 128
 
-	// bytesPerYAMLValue is that for YAML, most of which is garbage: tokens,
-	// events and nodes.
+	// bytesPerYAMLValue is the memory of a YAML value. Most of it is garbage: tokens, events and
+	// nodes.
 	bytesPerYAMLValue = 256
 )
 
-// weighJSON returns about how much memory decoding a JSON text takes, in bytes.
-// Every value follows one of four characters. They count within strings as well:
-// what client-side kubectl apply remembers is JSON in a string, and is decoded
-// too.
+// weighJSON returns the approximate memory, in bytes, for decoding a JSON text. Every value follows
+// one of four characters. These characters count within strings as well: the last-applied
+// annotation of kubectl apply is JSON in a string, and is decoded too.
 func weighJSON(text []byte) int64 {
 	var values int64
 	for _, c := range text {
@@ -40,8 +39,8 @@ func weighJSON(text []byte) int64 {
 	return int64(len(text))*textFactor + values*bytesPerJSONValue
 }
 
-// weighYAML is weighJSON for a text that has to be read as YAML, to whose values
-// lines and dashes lead as well. It knows nothing of aliases: see checkAliases.
+// weighYAML works like weighJSON, for a text that must be read as YAML. In YAML, a line or a dash
+// can also begin a value. weighYAML does not count aliases: see checkAliases.
 func weighYAML(text []byte) int64 {
 	var values int64
 	var last byte
@@ -56,15 +55,14 @@ func weighYAML(text []byte) int64 {
 }
 
 const (
-	// aliasFactor bounds the growth of a YAML text when its aliases are expanded.
+	// aliasFactor bounds the growth of a YAML text by its aliases.
 	aliasFactor = 4
-	// freeAliasBytes is the size that any text may expand to.
+	// freeAliasBytes is the size to which any text may expand.
 	freeAliasBytes = 64 << 10
 )
 
-// checkAliases refuses a YAML text that is much longer when its aliases are
-// written out: 34 KiB can become 90 MiB. The libraries have a limit of their own,
-// on the number of nodes, which long strings pass.
+// checkAliases refuses a YAML text that is much longer when its aliases are expanded: 34 KiB can
+// become 90 MiB. The libraries limit only the number of nodes, so long strings pass.
 func checkAliases(text []byte) error {
 	if !mayHaveAliases(text) {
 		return nil
@@ -82,9 +80,9 @@ func checkAliases(text []byte) error {
 	return nil
 }
 
-// mayHaveAliases is true when somewhere there is an asterisk before a name that
-// somewhere else has an ampersand before it. Both are usual in scripts, though
-// seldom of the same name. Text that is not UTF-8 is looked at closely.
+// mayHaveAliases reports whether a name occurs both after an asterisk and after an ampersand.
+// Scripts contain both signs, but seldom with the same name. Text that is not UTF-8 always counts
+// as one with aliases.
 func mayHaveAliases(text []byte) bool {
 	if !utf8.Valid(text) {
 		return true
@@ -105,11 +103,11 @@ func mayHaveAliases(text []byte) bool {
 	return found
 }
 
-// maxAnchorNames bounds the memory for names of anchors; a body with more of them counts
-// as one with aliases.
+// maxAnchorNames bounds the memory for names of anchors. A body with more names counts as a body
+// with aliases.
 const maxAnchorNames = 1000
 
-// eachName calls f for every name that follows a mark, until f returns false.
+// eachName calls f for every name after a mark, until f returns false.
 func eachName(text []byte, mark byte, f func(name string) bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] != mark {
@@ -130,17 +128,16 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// expansion tells how long a text is with its aliases written out.
+// expansion computes the length of a text with expanded aliases.
 type expansion struct {
 	limit int64
-	// anchored are the sizes of nodes that aliases stand for: known before any
-	// alias of them comes, because anchors come first. An alias within its own
-	// node is not known yet.
+	// anchored holds the sizes of the nodes that have an anchor. An anchor precedes its aliases, so
+	// the size is known at each alias. The size of an alias within its own node is not known.
 	anchored map[*yamlv3.Node]int64
 }
 
-// size returns about how long a node is, in bytes, and false when that is beyond
-// the limit, or without end.
+// size returns the approximate length of a node, in bytes. It returns false if the length exceeds
+// the limit or is infinite.
 func (e expansion) size(node *yamlv3.Node) (int64, bool) {
 	if node.Kind == yamlv3.AliasNode {
 		size, known := e.anchored[node.Alias]

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// allocated returns how many bytes f allocates, garbage included.
+// allocated returns the number of bytes that f allocates, garbage included.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -18,7 +18,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestWeigh: bodies that are designed to take much memory take little more than their weight.
+// TestWeigh: bodies designed to take much memory take little more than their weight.
 func TestWeigh(t *testing.T) {
 	const bytes = 1 << 19
 	jsons := map[string]string{
@@ -55,7 +55,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-// bomb is YAML that is short and stands for much.
+// bomb returns a short YAML text whose aliases expand to a long text.
 func bomb(text, uses int) string {
 	return "a: &a " + strings.Repeat("x", text) + "\nb: [" + strings.Repeat("*a,", uses) + "1]\n"
 }

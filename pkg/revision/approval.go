@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// approvalBytes is the length of an approval digest, in bytes. Short digests suffice: they are not
-// secret, and users cannot choose the uids in a diff to make two digests equal.
+// approvalBytes is the length of an approval digest, in bytes. A short digest suffices: it is not
+// secret, and users cannot choose the uids in a diff, so they cannot make two digests equal.
 const approvalBytes = 8
 
 // RolledOutBefore returns the revision that a proposal would replace: the newest revision below its
@@ -28,7 +28,7 @@ func RolledOutBefore(revisions []olm.ClusterExtensionRevision, number int64) *ol
 }
 
 // ApprovalDigest identifies the diff between the rolled out revision (nil for none) and a proposal.
-// The content of a revision never changes, so the uids of both identify the diff.
+// The content of a revision never changes, so the uids of both revisions identify the diff.
 func ApprovalDigest(from, to *olm.ClusterExtensionRevision) string {
 	var before types.UID
 	if from != nil {

@@ -45,7 +45,7 @@ func deleted(r *olmv1alpha1.ClusterExtensionRevision) {
 	r.DeletionTimestamp = &metav1.Time{Time: noon}
 }
 
-// listing gives a revision one phase of objects, by "apiVersion kind name digest".
+// listing gives a revision one phase with objects, each written "apiVersion kind name digest".
 func listing(objects ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) {
 		phase := olmv1alpha1.RevisionPhase{Name: "all"}

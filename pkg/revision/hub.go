@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// FromHub returns revisions of the registry as clients see them. Their phases share memory
-// with the given revisions, and must not be changed.
+// FromHub returns revisions of the registry as clients see them. Their phases share memory with the
+// given revisions; callers must not change them.
 func FromHub(revisions ...hub.ClusterExtensionRevision) ([]v1alpha1.ClusterExtensionRevision, error) {
 	out := make([]v1alpha1.ClusterExtensionRevision, len(revisions))
 	for i := range revisions {

@@ -13,7 +13,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Inventory returns the stored inventory of a chain in the form of the engine.
+// Inventory converts the stored inventory of a chain to the form of the engine.
 func Inventory(in store.Inventory) rollout.Inventory {
 	out := rollout.Inventory{Entries: make(map[manifest.ID]rollout.Entry, len(in.Entries)), Reached: map[string]int{}}
 	for _, e := range in.Entries {
@@ -38,7 +38,7 @@ func Inventory(in store.Inventory) rollout.Inventory {
 	return out
 }
 
-// StoredInventory is the inverse of Inventory. It leaves the order to the store.
+// StoredInventory is the inverse of Inventory. The store sorts the entries.
 func StoredInventory(in rollout.Inventory) store.Inventory {
 	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached), Levels: maps.Clone(in.Levels)}
 	for id, e := range in.Entries {
@@ -70,8 +70,8 @@ func CheckCluster(inventory store.Inventory, cluster string) error {
 	return &ElsewhereError{Recorded: inventory.Cluster, Named: cluster}
 }
 
-// ElsewhereError reports that the objects of a chain are in another cluster than its revisions name
-// now.
+// ElsewhereError reports that the objects of a chain are in a different cluster than its revisions
+// now name.
 type ElsewhereError struct {
 	// Recorded and Named are uids of clusters; empty is the default target.
 	Recorded, Named string

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Layer compiles a revision, by install level or not. An error means that the revision can never be rolled
-// out as it is; validation keeps such revisions out of the store.
+// Layer compiles a revision; byLevels makes it roll out by install level. An error means that the
+// revision can never be rolled out unchanged. Validation keeps such revisions out of the store.
 func Layer(revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
 	probes, err := probes(revision.Spec.ProgressionProbes)
 	if err != nil {
@@ -52,7 +52,7 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 	return out
 }
 
-// yield are the fields of an object that rules leave to others.
+// yield returns the fields of an object that the rules leave to other managers.
 func yield(rules []olmv1alpha1.YieldRule, object olmv1alpha1.RevisionObject) []manifest.FieldPath {
 	var out []manifest.FieldPath
 	id := references.To(object).ID

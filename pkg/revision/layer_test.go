@@ -103,8 +103,7 @@ func TestProbesOfARevision(t *testing.T) {
 }
 
 // TestB8OptionsDoNotReplaceEachOther: an option of an object overrides the same option of its phase
-// and revision, and leaves other options unchanged. The number is from
-// docs/reference/conformance.md.
+// and revision. Other options stay unchanged. The number is from docs/reference/conformance.md.
 func TestB8OptionsDoNotReplaceEachOther(t *testing.T) {
 	r := numbered(1, listing("v1 ConfigMap a sha256:1", "v1 ConfigMap b sha256:2"))
 	r.Spec.CollisionProtection = olmv1alpha1.CollisionProtectionNone

@@ -7,7 +7,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Names returns the marks of the objects of chains.
+// Names returns the marks that chains put on their objects.
 func Names() observe.Names {
 	return observe.Names{
 		ChainLabel:         olmv1alpha1.ChainLabel,
@@ -19,11 +19,11 @@ func Names() observe.Names {
 	}
 }
 
-// PreviewWork returns the engine's work for a preview of a revision, as if it were the only wanted
-// one of its chain, whatever its state. all are the revisions of the chain. The work has neither
-// Bodies nor Save.
+// PreviewWork returns the engine's work for a preview of a revision. The preview treats it as the
+// only active revision of its chain, in any lifecycle state. all are the revisions of the chain.
+// The work has neither Bodies nor Save.
 func PreviewWork(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
-	compiled, err := Layer(revision, false) // the order is nothing to a preview
+	compiled, err := Layer(revision, false) // a preview ignores the order
 	if err != nil {
 		return rollout.Work{}, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// IsLayer reports whether the objects of a revision should be in the cluster.
+// IsLayer reports whether the objects of a revision must be in the cluster.
 func IsLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && !IsHanded(revision)
 }
@@ -19,8 +19,8 @@ func IsHanded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[olmv1alpha1.HandedToHelmAnnotation] != ""
 }
 
-// LeavesObjects reports whether the objects of a former layer stay: it is being deleted with policy
-// Orphan, or was handed to Helm.
+// LeavesObjects reports whether the objects of a former layer stay in the cluster. They stay if the
+// revision was handed to Helm, or is being deleted with policy Orphan.
 func LeavesObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return IsHanded(revision) || !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 }
@@ -30,12 +30,12 @@ func PackRoot(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return pack.Root(references.Of(revision))
 }
 
-// Mark returns the rollout instructions of an object, from its entry in a revision.
+// Mark returns the rollout instructions of an object from its entry in a revision.
 func Mark(entry olmv1alpha1.RevisionObject) release.Mark {
 	return release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}
 }
 
-// HasLevels is true for a revision with an object that is not of the first level.
+// HasLevels reports whether a revision has an object above the first install level.
 func HasLevels(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool {
 		return slices.ContainsFunc(phase.Objects, func(object olmv1alpha1.RevisionObject) bool { return object.InstallLevel > 0 })

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
-// Removed lists the objects of one revision that a later one does not list.
+// Removed returns the objects of one revision that a later revision does not list.
 func Removed(from, to []manifest.Ref) []manifest.ID {
 	listed := make(map[manifest.ID]bool, len(to))
 	for _, ref := range to {
@@ -22,8 +22,9 @@ func Removed(from, to []manifest.Ref) []manifest.ID {
 	return removed
 }
 
-// RemovedDigest identifies the objects that a revision, by its uid, removes. A user who has read
-// them in a diff can acknowledge the digest before the rollout. It is empty if nothing is removed.
+// RemovedDigest identifies the objects that the revision with the uid by removes. A user who has
+// read them in a diff can acknowledge the digest before the rollout. It is empty if nothing is
+// removed.
 func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	if len(removed) == 0 {
 		return ""
@@ -31,13 +32,13 @@ func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	return budget.Token(removed, func(manifest.ID) string { return "removed by " + string(by) })
 }
 
-// AsksForRemoved reports whether the complete rollout of a revision will need an acknowledgement
-// for the objects of an earlier revision that it removes.
+// AsksForRemoved reports whether the complete rollout of a revision needs an acknowledgement,
+// because it removes objects of an earlier revision.
 func AsksForRemoved(from, to []manifest.Ref) bool {
 	return budget.WouldAsk(IDs(from), IDs(to))
 }
 
-// IDs are the objects that references name.
+// IDs returns the IDs of the references.
 func IDs(refs []manifest.Ref) []manifest.ID {
 	out := make([]manifest.ID, 0, len(refs))
 	for _, ref := range refs {

@@ -11,7 +11,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Row returns the history's row of a revision whose pack is root, without Counts.
+// Row returns the history row of a revision whose pack is root, without Counts.
 func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row {
 	row := store.Row{
 		PackRoot:  root,
@@ -31,7 +31,7 @@ func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row 
 	if first := revision.Annotations[olmv1alpha1.RequestedByAnnotation]; first != "" {
 		row.RequestedBy = first
 	}
-	// A proposal was made in nobody's name.
+	// A proposal has no requester; its approver counts as the requester.
 	if approver := revision.Annotations[olmv1alpha1.ApprovedByAnnotation]; approver != "" {
 		row.RequestedBy = approver
 	}
@@ -41,8 +41,8 @@ func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row 
 	return row
 }
 
-// Result returns the state of a revision by its conditions, or "" if they do not say. The
-// conditions of a revision that is no longer rolled out say only that it succeeded; its history
+// Result returns the state of a revision according to its conditions, or "" if they do not show it.
+// The conditions of a revision that is no longer rolled out show only success; its history row
 // keeps other results.
 func Result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	for _, candidate := range []struct{ condition, result string }{
@@ -61,7 +61,7 @@ func Result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// Counts returns the object counts of the first revision against the second.
+// Counts returns the object counts of the first revision compared with the second.
 func Counts(revisions []olmv1alpha1.ClusterExtensionRevision) *store.Counts {
 	own, others := references.Of(&revisions[0]), []manifest.Ref(nil)
 	if len(revisions) > 1 {

@@ -11,23 +11,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Teardown has the effects of a revision's deletion on its objects.
+// Teardown holds the effects of a revision's deletion on its objects.
 type Teardown struct {
-	// Deleted are the objects to delete. Objects that contain other objects or data are first.
+	// Deleted are the objects to delete. Objects that contain other objects or data come first.
 	Deleted []manifest.ID
 	// Adopted stay because they existed before the extension. Orphaned stay by the policy of their
 	// revision.
 	Adopted, Orphaned []manifest.ID
-	// Listed stay because another revision lists them, By its name; of several the newest.
+	// Listed stay because another revision lists them. By is the name of that revision, or of the
+	// newest if several revisions list them.
 	Listed []manifest.ID
 	By     string
 	// Paused is a paused revision that blocks deletions, or empty.
 	Paused string
 }
 
-// TeardownOf returns the effect of deleting a revision now on its objects. orphans is true if the
-// deletion asks to keep the objects. all are the revisions of its extension. It does not know the
-// cluster's answers, or whether a confirmation is needed.
+// TeardownOf returns the effect on its objects of deleting a revision now. orphans is true if the
+// deletion request keeps the objects. all are the revisions of its extension. TeardownOf does not
+// know the cluster's answers, or whether a confirmation is needed.
 func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, all []olmv1alpha1.ClusterExtensionRevision, inventory rollout.Inventory) Teardown {
 	var found Teardown
 	listing, policies := map[manifest.ID]*olmv1alpha1.ClusterExtensionRevision{}, map[int64]*olmv1alpha1.ClusterExtensionRevision{}
@@ -86,7 +87,7 @@ func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, al
 	return found
 }
 
-// heaviestFirst orders what others and data go with before all else.
+// heaviestFirst orders first the objects whose deletion also deletes other objects or data.
 func heaviestFirst(a, b manifest.ID) int {
 	return cmp.Or(cmp.Compare(weight(a), weight(b)), strings.Compare(a.String(), b.String()))
 }

@@ -45,7 +45,7 @@ func TestTeardownOf(t *testing.T) {
 	type entries = map[string]rollout.Entry
 	for name, tc := range map[string]struct {
 		reason string
-		// all are the revisions, of which the first one is deleted.
+		// all are the revisions; the test deletes the first.
 		all     revisions
 		orphans bool
 		has     entries

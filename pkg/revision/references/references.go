@@ -1,4 +1,4 @@
-// Package references reads the packs that revisions refer to. It needs neither the engine nor the
+// Package references reads the objects that revisions refer to. It needs neither the engine nor the
 // store, so programs without them can use it.
 package references
 
@@ -20,10 +20,10 @@ func Of(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 	return out
 }
 
-// To is the reference that an entry of a revision makes.
+// To returns the reference of an entry of a revision.
 func To(object olmv1alpha1.RevisionObject) manifest.Ref {
-	// The API accepts only well-formed versions; what does not parse has no
-	// group, and no kind will be found for it.
+	// The API accepts only well-formed versions. An unparsable version has no group, and no kind is
+	// found for it.
 	version, _ := schema.ParseGroupVersion(object.APIVersion)
 	return manifest.Ref{
 		ID:      manifest.ID{Group: version.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name},
