@@ -39,11 +39,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// api is the served groups: their endpoints, and the filter in front of them.
+// api holds the served groups: their endpoints, and the filter in front of them.
 type api struct {
 	*Server
-	// revisions are the endpoints, once they are installed. The filter and the plugins,
-	// which are built before them, look for them when requests come.
+	// revisions is set by install. The filter and the admission plugins are created before it, so
+	// they read this field during requests.
 	revisions *clusterextensionrevision.Storage
 	plans     rest.Lister
 }
@@ -155,7 +155,7 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer, reads 
 	return nil
 }
 
-// statements says what the catalogs say of an installed bundle.
+// statements returns the statements of the catalogs about an installed bundle.
 func (a *api) statements(pkg, bundle, version string) (readiness.Statement, error) {
 	if a.options.Catalogs == nil {
 		return readiness.Statement{Package: pkg}, nil
@@ -163,7 +163,8 @@ func (a *api) statements(pkg, bundle, version string) (readiness.Statement, erro
 	return readiness.StatedBy(a.options.Catalogs.Snapshot().ForResolver(pkg), pkg, bundle, version)
 }
 
-// extensionsOf lists the ClusterExtensions of a cluster; one that does not have the kind has none.
+// extensionsOf lists the ClusterExtensions of a cluster. The list is empty if the cluster lacks the
+// kind.
 func extensionsOf(host dynamic.Interface) catalog.Extensions {
 	return func(ctx context.Context) ([]extension.Extension, error) {
 		listed, err := host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
@@ -218,7 +219,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 
 var _ privilege.Chains = &api{}
 
-// errNotInstalled is for requests that come before there can be any.
+// errNotInstalled is the error of requests that arrive before the endpoints exist.
 var errNotInstalled = errors.New("the server is not installed yet")
 
 // Revisions implements privilege.Chains.

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// The example is a policy that the library takes, and keeps bodies out of the log.
+// TestAuditPolicyExample: the library accepts the example, and the example keeps bodies out of the
+// log.
 func TestAuditPolicyExample(t *testing.T) {
 	loaded, err := policy.LoadPolicyFromFile(filepath.Join("..", "..", "artifacts", "examples", "audit-policy.yaml"))
 	if err != nil {

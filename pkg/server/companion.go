@@ -16,8 +16,8 @@ import (
 
 // Companion runs beside the API on every replica, whether or not it leads.
 type Companion interface {
-	// Listen opens its port, nil when it needs none. It is called before this process writes
-	// anything to the host.
+	// Listen opens the port of the companion; it returns nil if the companion needs no port. It is
+	// called before this process writes to the host.
 	Listen() (net.Listener, error)
 	// Prepare returns a function that serves on the listener until its context ends.
 	Prepare(ctx context.Context, with Surroundings, listener net.Listener) (run func(context.Context), err error)
@@ -30,19 +30,19 @@ type Surroundings struct {
 	Host func(component string) *rest.Config
 	// Namespace is the namespace of this process's objects in the host.
 	Namespace string
-	// ReachedAt is the name by which clients in the cluster reach this process. The certificate is
-	// for this name.
+	// ReachedAt is the name of this process for clients in the cluster. The certificate is for this
+	// name.
 	ReachedAt string
-	// Certificate returns the serving certificate of the API, PEM. It changes.
+	// Certificate returns the serving certificate of the API as PEM. The certificate changes over
+	// time.
 	Certificate func() (certificate, key []byte)
-	// TLS has the versions, cipher suites and curves that the API is served with, and no
-	// certificate.
+	// TLS has the versions, cipher suites and curves of the API, and no certificate.
 	TLS *tls.Config
-	// Metrics takes metrics of this replica.
+	// Metrics registers metrics of this replica.
 	Metrics prometheus.Registerer
 }
 
-// prepareCompanions makes what runs beside the API.
+// prepareCompanions prepares the companions of the API.
 func (s *Server) prepareCompanions(ctx context.Context) error {
 	o, serving := s.options, s.generic.SecureServingInfo
 	with := Surroundings{
@@ -63,7 +63,7 @@ func (s *Server) prepareCompanions(ctx context.Context) error {
 	return nil
 }
 
-// listen opens all ports: that of the API, and those of companions.
+// listen opens the ports of the API and of the companions.
 func (s *Server) listen() error {
 	if err := listen(s.options); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// closeListeners closes the ports of a run that does not begin, so that the next one finds
-// them free. Serving closes them, too.
+// closeListeners closes the ports of a run that does not begin, so that the next run can open them.
+// Serving closes them, too.
 func (s *Server) closeListeners() {
 	for _, listener := range append(s.listeners, s.options.Recommended.SecureServing.Listener) {
 		if listener == nil {

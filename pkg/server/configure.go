@@ -25,8 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
-// configure makes the configuration of the generic API server, and of what a request goes
-// through before it reaches an endpoint.
+// configure creates the configuration of the generic API server, including the chain of handlers.
 func (s *Server) configure() error {
 	o := s.options
 	s.config = genericapiserver.NewRecommendedConfig(s.codecs)
@@ -45,22 +44,22 @@ func (s *Server) configure() error {
 	reason := s.decision.Degraded
 	etcd := o.Recommended.Etcd
 	if reason != "" {
-		// No record is served, so none is read, and nothing connects to an etcd
-		// that might not even answer: health and readiness would wait for it.
+		// A degraded server reads no records. Without this line, health and readiness would wait
+		// for an etcd that might not answer.
 		o.Recommended.Etcd = nil
 	}
 	if err := o.Recommended.ApplyTo(s.config); err != nil {
 		return fmt.Errorf("applying the recommended options: %w", err)
 	}
-	// The library's metric of the store's size asks etcd in each scrape, which would wait for an etcd
-	// that is away: 20 s for a connection of its own. etcd's own metrics have the size.
+	// The library's metric of the store's size asks etcd in each scrape. A scrape would wait up to
+	// 20 s for an etcd that does not answer. etcd's own metrics have the size.
 	storagemetrics.SetStorageMonitorGetter(func() ([]storagemetrics.Monitor, error) { return nil, nil })
 	if reason != "" {
 		s.config.RESTOptionsGetter = storeguard.NewClosedStorage(etcd, reason)
 	} else {
 		s.config.RESTOptionsGetter = s.health.Limited(guardedstorage.Resources(s.config.RESTOptionsGetter))
 	}
-	// We serve metrics of more than one registry, under the same path.
+	// Penstock serves metrics of several registries under the same path.
 	s.config.EnableMetrics = false
 	if s.config.BuildHandlerChainFunc, err = s.handlerChain(); err != nil {
 		return err
@@ -94,12 +93,12 @@ func (s *Server) handlerChain() (func(http.Handler, *genericapiserver.Config) ht
 		handler = withWebhooks(handler, fromHost)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
-		// Webhooks have a time of their own for a body as a whole.
+		// Webhooks have their own time limit for a whole body.
 		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), strangers)
 	}, nil
 }
 
-// addAdmission gives our admission plugins what they need.
+// addAdmission gives our admission plugins their dependencies.
 func (s *Server) addAdmission() error {
 	ours, err := initializers.Checks{Host: s.host, Chains: s.api, Target: s.target.Name(), Metrics: s.metrics}.Initializer()
 	if err != nil {
@@ -114,8 +113,7 @@ func (s *Server) addAdmission() error {
 	return nil
 }
 
-// addHost points everything that asks the host at the same kubeconfig, each
-// with a name of its own.
+// addHost gives all clients of the host the same kubeconfig, each with its own user agent.
 func (s *Server) addHost() error {
 	o, h := s.options, s.host
 	s.config.ClientConfig = h.ConfigFor("admission")
@@ -123,7 +121,7 @@ func (s *Server) addHost() error {
 	if err != nil {
 		return fmt.Errorf("making a client for the host cluster: %w", err)
 	}
-	// Nothing here depends on being told the same again.
+	// No handler here needs a resync.
 	s.config.SharedInformerFactory = informers.NewSharedInformerFactory(client, 0)
 
 	authentication, authorization := o.Recommended.Authentication, o.Recommended.Authorization
@@ -138,10 +136,10 @@ func (s *Server) addHost() error {
 	return nil
 }
 
-// withoutStore leaves out the checks of etcd that the library adds. A process that is
-// restarted because of its liveness finds the same etcd, and takes discovery away. It
-// is ready while the embedded one does not run, for the same reason; of one elsewhere
-// readiness tells which replica is cut off.
+// withoutStore removes the library's checks of etcd. If liveness failed, a restarted process would
+// find the same etcd, and discovery would be unavailable meanwhile. For the same reason, this
+// process stays ready while the embedded etcd does not run. For an external etcd, another readiness
+// check reports a replica that is cut off.
 func withoutStore(checks []healthz.HealthChecker) []healthz.HealthChecker {
 	return slices.DeleteFunc(slices.Clone(checks), func(check healthz.HealthChecker) bool {
 		return check.Name() == "etcd" || check.Name() == "etcd-readiness"

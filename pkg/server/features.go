@@ -10,10 +10,10 @@ import (
 )
 
 // BoxcutterRuntime makes the engine roll out ClusterExtensions as revisions. Without it, Helm
-// applies them. OLM v1's operator-controller has a feature of this name.
+// applies them. OLM v1's operator-controller has a feature with this name.
 const BoxcutterRuntime featuregate.Feature = "BoxcutterRuntime"
 
-// addFeatures makes our features known to a gate, once.
+// addFeatures adds our features to a gate, once.
 func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
 	if _, known := gate.GetAll()[BoxcutterRuntime]; known {
 		return nil
@@ -25,7 +25,7 @@ func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
 	return nil
 }
 
-// setFeatures sets the gates that the flag names. A gate of a former version may be gone.
+// setFeatures sets the gates of the flag. An earlier version may have had other gates.
 func (o *Options) setFeatures() error {
 	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
 		return fmt.Errorf("--feature-gates: %w; this version takes those that `penstock serve --help` lists: remove the others", err)
@@ -38,9 +38,9 @@ func (o *Options) Enabled(feature featuregate.Feature) bool {
 	return o.Run.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent).Enabled(feature)
 }
 
-// measureFeatures shows our features in the metrics of this replica, so that replicas with
-// different gates are seen. Those of the API server's library are left out: nobody has a use
-// for a hundred series that never change.
+// measureFeatures exposes our features in the metrics of this replica, so that replicas with
+// different gates are visible. It omits the features of the API server's library: hundreds of
+// series that never change.
 func (o *Options) measureFeatures(ctx context.Context) {
 	featuremetrics.RecordFeatureInfo(ctx, string(BoxcutterRuntime), string(featuregate.Beta), o.Enabled(BoxcutterRuntime))
 }

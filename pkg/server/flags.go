@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// Flags returns the options as flags, our own in the first set.
+// Flags returns the options as flags. The first set has Penstock's own flags.
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	fs := sets.FlagSet("penstock")
@@ -55,7 +55,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.SecureServing.AddFlags(fs)
 	fs.Lookup("secure-port").Usage = "The port on which to serve HTTPS; 0 takes any free port."
 	fs.Lookup("tls-cert-file").Usage = "Certificate to serve with. Without it one is made, signed by an authority in a Secret, and renewed."
-	// There is nothing to put there.
+	// This process writes nothing to that directory.
 	_ = fs.MarkHidden("cert-dir")
 
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))

@@ -26,8 +26,8 @@ func Allowed(ctx context.Context, client kubernetes.Interface, asked authz.Right
 	return review.Status.Allowed, nil
 }
 
-// May asks the host whether a user has a right. After an error the answer is unknown, and callers
-// must not allow anything.
+// May asks the host whether a user has a right. After an error the answer is unknown: callers must
+// then deny.
 func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked authz.Right) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range who.GetExtra() {

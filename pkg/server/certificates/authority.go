@@ -1,6 +1,6 @@
-// Package certificates makes the serving certificates of the server: a certificate authority that
-// all replicas share through a Secret, and a leaf for each replica, which is in memory and is
-// replaced long before it expires.
+// Package certificates creates the serving certificates of the server. All replicas share one
+// certificate authority through a Secret. Each replica has a leaf in memory, which it replaces long
+// before the leaf expires.
 package certificates
 
 import (
@@ -26,15 +26,14 @@ import (
 )
 
 const (
-	// bundleKey of the Secret has all that is to be trusted: the authority itself,
-	// and the one before it for as long as leaves of that one are around. It is
-	// where cert-manager's injector looks, too.
+	// bundleKey is the key of the Secret for all trusted certificates: the authority, and the
+	// former authority while leaves of it may exist. cert-manager's injector reads the same key.
 	bundleKey = "ca.crt"
-	// authorityBackdate makes an authority valid for replicas and hosts whose
-	// clock is behind that of the replica that made it.
+	// authorityBackdate makes an authority valid on machines whose clock is behind the clock of the
+	// replica that created it.
 	authorityBackdate = 24 * time.Hour
-	// overlap is for how long a former authority stays in the bundle: twice the
-	// life of what it may have signed last.
+	// overlap is the time for which a former authority stays in the bundle: twice the life of its
+	// last leaf.
 	overlap = 2 * validity
 )
 
@@ -48,12 +47,11 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// loadOrCreate returns the authority that a Secret holds, with the Secret, and makes both when
-// there is none. Replicas that start together end with the same one: the Secret
-// is created only if absent, and the replica that comes second reads it. A Secret that
-// does not hold a usable authority is an error, never overwritten: somebody may
-// have put it there, and others trust what it held. Former is what was trusted so
-// far, PEM: a new authority does not make anybody distrust the present certificates.
+// loadOrCreate returns the authority in a Secret, and the Secret. It creates both if the Secret is
+// missing. Replicas that start together get the same authority: Create fails for all replicas but
+// one, and these read the Secret. An invalid authority is an error. It is never overwritten,
+// because another user may have put it there, and clients trust the old content. former holds the
+// trusted certificates so far, as PEM: the new authority's bundle includes them.
 func loadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time, former []byte) (*Authority, *corev1.Secret, error) {
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -69,7 +67,7 @@ func loadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		// The Secret was to be made: what is not there is its namespace.
+		// A Secret that is not found after Create means that the namespace is missing.
 		return nil, nil, fmt.Errorf("creating the certificate authority in secret %s: the namespace does not exist; create it, or start with --register, which creates it: %w", name, err)
 	}
 	if err != nil {
@@ -83,7 +81,7 @@ func loadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name
 	return authority, secret, nil
 }
 
-// newAuthority makes the data of a Secret.
+// newAuthority returns the data of a Secret with a new authority.
 func newAuthority(name string, now time.Time, former []byte) (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -108,8 +106,8 @@ func newAuthority(name string, now time.Time, former []byte) (map[string][]byte,
 	return map[string][]byte{corev1.TLSCertKey: certPEM, corev1.TLSPrivateKeyKey: keyPEM, bundleKey: bundle}, nil
 }
 
-// selfSigned makes the certificate of an authority. It signs servers' certificates
-// and nothing below them.
+// selfSigned creates the certificate of an authority. It can sign server certificates, but no
+// further authorities.
 func selfSigned(name string, key crypto.Signer, now time.Time) (*x509.Certificate, error) {
 	serial, err := newSerial()
 	if err != nil {
@@ -132,8 +130,8 @@ func selfSigned(name string, key crypto.Signer, now time.Time) (*x509.Certificat
 	return x509.ParseCertificate(der)
 }
 
-// bundleOf returns the certificates to trust, PEM: cert, and of the former authorities those that
-// have not expired, while leaves of them may be around.
+// bundleOf returns the trusted certificates as PEM: cert, and the former authorities that have not
+// expired.
 func bundleOf(cert *x509.Certificate, former []byte, now time.Time) ([]byte, error) {
 	trusted := []*x509.Certificate{cert}
 	if len(bytes.TrimSpace(former)) > 0 && now.Before(cert.NotBefore.Add(authorityBackdate+overlap)) {

@@ -29,7 +29,7 @@ const (
 	name      = "penstock-ca"
 )
 
-// Replicas that start at the same time must trust each other's leaves.
+// TestReplicasConverge: replicas that start at the same time trust each other's leaves.
 func TestReplicasConverge(t *testing.T) {
 	secrets := fake.NewClientset().CoreV1().Secrets(namespace)
 	found := make([]string, 8)

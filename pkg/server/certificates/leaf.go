@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// validity of a leaf, unless its authority ends before. It is renewed when a
+	// validity is the life of a leaf, unless its authority ends earlier. A leaf is renewed when a
 	// third of its life is left.
 	validity = 7 * 24 * time.Hour
 	// backdate makes a leaf valid for peers whose clock is behind ours.
 	backdate = time.Hour
 	// retry is the pause after a failed renewal, and the shortest pause between two renewals. A
-	// leaf cannot outlive its authority, so without it renewals near the authority's end would be
-	// ever more frequent.
+	// leaf cannot outlive its authority. Without this pause, renewals near the authority's end
+	// would become ever more frequent.
 	retry = time.Minute
 )
 
@@ -38,7 +38,7 @@ type Leaf struct {
 	names []string
 	ips   []net.IP
 	clock clock.WithTicker
-	// changed has an element when the authority is another.
+	// changed has an element after the authority has changed.
 	changed chan struct{}
 
 	mu        sync.RWMutex
@@ -93,7 +93,7 @@ func (l *Leaf) Use(authority *Authority) {
 	l.authority = authority
 	select {
 	case l.changed <- struct{}{}:
-	default: // It is being told.
+	default: // The listener has a notification already.
 	}
 }
 
@@ -104,14 +104,13 @@ func (l *Leaf) SignedBy(authority *Authority) bool {
 	return l.authority.cert.Equal(authority.cert)
 }
 
-// RunOnce implements dynamiccertificates.ControllerRunner. A leaf is there from
-// the beginning.
+// RunOnce implements dynamiccertificates.ControllerRunner. It does nothing: NewLeaf has signed a
+// leaf.
 func (l *Leaf) RunOnce(context.Context) error {
 	return nil
 }
 
-// Run implements dynamiccertificates.ControllerRunner: it renews the leaf in
-// time, until ctx ends.
+// Run implements dynamiccertificates.ControllerRunner. It renews the leaf in time, until ctx ends.
 func (l *Leaf) Run(ctx context.Context, _ int) {
 	log := klog.FromContext(ctx).WithName("certificates")
 	for {
@@ -169,8 +168,8 @@ func (l *Leaf) renew() error {
 	return nil
 }
 
-// sign makes a new key and a server certificate for it, followed by the
-// authority's own.
+// sign creates a key and a server certificate for it. The authority's certificate follows in
+// certPEM.
 func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) (certPEM, keyPEM []byte, err error) {
 	if now.After(a.cert.NotAfter) {
 		return nil, nil, fmt.Errorf("the authority expired at %s: delete its secret and restart Penstock, which creates a new one", a.cert.NotAfter.UTC().Format(time.RFC3339))
@@ -210,7 +209,7 @@ func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) 
 	return certPEM, keyPEM, nil
 }
 
-// newSerial is unique without anybody keeping count.
+// newSerial returns a random serial number, which is unique without a counter.
 func newSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 }

@@ -46,7 +46,7 @@ type Shared struct {
 	listeners []dynamiccertificates.Listener
 }
 
-// Share reads or makes the authority. See LoadOrCreate.
+// Share reads or creates the authority. See loadOrCreate.
 func Share(ctx context.Context, client kubernetes.Interface, namespace, name string, clock clock.WithTicker) (*Shared, error) {
 	s := &Shared{client: client, namespace: namespace, name: name, clock: clock}
 	if err := s.Refresh(ctx); err != nil {
@@ -57,7 +57,7 @@ func Share(ctx context.Context, client kubernetes.Interface, namespace, name str
 
 func (s *Shared) secrets() typedcorev1.SecretInterface { return s.client.CoreV1().Secrets(s.namespace) }
 
-// Authority is the present one. It is never changed.
+// Authority returns the current authority. It is never changed.
 func (s *Shared) Authority() *Authority {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -91,8 +91,8 @@ func (s *Shared) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// succeed replaces the authority in its Secret. Of several replicas one does; the
-// others are told that they lost and read again.
+// succeed replaces the authority in its Secret. If several replicas try, one succeeds; the others
+// get a conflict and read the Secret again.
 func (s *Shared) succeed(ctx context.Context, old *Authority, secret *corev1.Secret, now time.Time) (*Authority, error) {
 	data, err := newAuthority(s.name, now, old.PEM)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Shared) Run(ctx context.Context) {
 	}
 }
 
-// watch says when the Secret was touched.
+// watch sends to touched when the Secret may have changed.
 func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
 	notify := func() {
 		select {
@@ -163,7 +163,7 @@ func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
 	}
 	objectwatch.New(s.client, s.secrets(), &corev1.Secret{}, objectwatch.Options{
 		Name: s.name, Changed: notify,
-		// The Secret is read when it is needed, and not kept here.
+		// The watch keeps nothing: refresh reads the Secret when it is needed.
 		Keep: func(object any) (any, error) {
 			if secret, ok := object.(*corev1.Secret); ok {
 				return &corev1.Secret{ObjectMeta: secret.ObjectMeta}, nil

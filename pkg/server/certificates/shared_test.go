@@ -15,7 +15,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// trusted are the authorities of a bundle.
+// trusted returns the authorities of a bundle.
 func trusted(t *testing.T, bundle []byte) []*x509.Certificate {
 	t.Helper()
 	certs, err := certutil.ParseCertsPEM(bundle)
@@ -33,8 +33,8 @@ func verifies(t *testing.T, bundle []byte, leaf *Leaf, now time.Time) error {
 	return err
 }
 
-// A year before its end the authority has a successor, made by one replica and
-// used by all; leaves of both are trusted until no leaf of the first is left.
+// TestSuccession: a year before the authority ends, one replica creates its successor, and all
+// replicas use it. Leaves of both are trusted until no leaf of the first remains.
 func TestSuccession(t *testing.T) {
 	later := testingclock.NewFakeClock(time.Now())
 	client := fake.NewClientset()
@@ -89,7 +89,7 @@ func TestSuccession(t *testing.T) {
 	}
 }
 
-// refreshAll lets replicas look, one after the other: the fake does not know
+// refreshAll refreshes the replicas one after the other, because the fake client reports no
 // conflicts.
 func refreshAll(t *testing.T, replicas []*Shared) {
 	t.Helper()
@@ -160,7 +160,7 @@ func TestChangedSecret(t *testing.T) {
 	}
 }
 
-// running is an authority that is being kept.
+// running starts an authority and its Run.
 func running(t *testing.T, client kubernetes.Interface) (*Shared, func()) {
 	t.Helper()
 	shared, err := Share(t.Context(), client, namespace, name, clock.RealClock{})

@@ -23,22 +23,21 @@ import (
 )
 
 const (
-	// typesAge is for how long types of a cluster are taken without asking whether they
-	// are still so. A refusal by old types is asked again at once; the preflight of the
-	// rollout refuses what old types let pass.
+	// typesAge is the time for which types of a cluster are used without a check for newer types. A
+	// refusal by old types is repeated with new types at once. If old types let an object pass, the
+	// preflight of the rollout refuses it.
 	typesAge = 5 * time.Minute
-	// maxDocuments bounds the documents of all clusters that are kept, and
-	// maxDocumentBytes each of them: larger ones are not read. Types take about as much
-	// memory as their document.
+	// maxDocuments bounds the kept documents of all clusters, and maxDocumentBytes the size of
+	// each. Larger documents are not read. Types take about as much memory as their document.
 	maxDocuments     = 16
 	maxDocumentBytes = 4 << 20
 )
 
-// applyChecks says what server-side apply would refuse of manifests, with the types of the
-// cluster into which they go.
+// applyChecks finds the manifests that server-side apply would refuse, by the types of their target
+// cluster.
 type applyChecks struct {
 	builtin *applycheck.BuiltinTypes
-	// here is the cluster of revisions that name none.
+	// here is the default target cluster.
 	here    *rest.Config
 	targets *TargetClients
 
@@ -51,7 +50,7 @@ type documentKey struct {
 	version schema.GroupVersion
 }
 
-// document is the types of one group version.
+// document holds the types of one group version.
 type document struct {
 	types *applycheck.OpenAPI // nil when the cluster does not have the group version
 	hash  string
@@ -80,12 +79,12 @@ func (a *applyChecks) Foresee(ctx context.Context, secret string, objects []mani
 	return applycheck.Foresee(ctx, a.builtin, &surroundings{checks: a, secret: secret}, objects)
 }
 
-// surroundings has the facts of one cluster, for one request.
+// surroundings holds the facts of one cluster, for one request.
 type surroundings struct {
 	checks *applyChecks
 	secret string
 	client discovery.DiscoveryInterfaceWithContext
-	// core is of the same cluster.
+	// core is a client for the same cluster.
 	core   corev1client.CoreV1Interface
 	groups *metav1.APIGroupList
 }
@@ -153,7 +152,8 @@ func (s *surroundings) HasNamespace(ctx context.Context, name string) (bool, err
 	return err == nil, err
 }
 
-// config leads to the cluster of a Secret, or to the usual cluster without one.
+// config returns the configuration for the cluster of a Secret, or for the default target without a
+// Secret.
 func (a *applyChecks) config(ctx context.Context, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return a.here, nil
@@ -165,19 +165,19 @@ func (a *applyChecks) config(ctx context.Context, secret string) (*rest.Config, 
 	return client.config, nil
 }
 
-// clusterTypes are the types of one cluster, for one request.
+// clusterTypes holds the types of one cluster, for one request.
 type clusterTypes struct {
 	checks *applyChecks
 	secret string
 	client rest.Interface
-	// index has where each document is; nil while nobody had to know.
+	// index maps each group version to the address of its document; nil until it is needed.
 	index map[string]string
 }
 
 var _ applycheck.Cluster = &clusterTypes{}
 
-// TypeOf implements applycheck.Cluster. A document is read again only when the cluster
-// has another one.
+// TypeOf implements applycheck.Cluster. It reads a document again only if the cluster has a new
+// version of it.
 func (c *clusterTypes) TypeOf(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (*applycheck.Type, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
 	defer cancel()
@@ -221,8 +221,8 @@ func (c *clusterTypes) refresh(ctx context.Context, key documentKey, known *docu
 	return read, nil
 }
 
-// readIndex reads which documents the cluster has, once for a request. Their addresses have
-// a digest of their content.
+// readIndex reads the list of the cluster's documents, once per request. A document's address
+// contains a digest of its content.
 func (c *clusterTypes) readIndex(ctx context.Context) error {
 	if c.index != nil {
 		return nil
@@ -269,7 +269,7 @@ func (a *applyChecks) known(key documentKey) *document {
 	return a.documents[key]
 }
 
-// keep keeps a document, in place of the oldest one when there are too many.
+// keep stores a document. It replaces the oldest document when there are too many.
 func (a *applyChecks) keep(key documentKey, read *document) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 )
 
-// kinds serves things of x.io, or answers with an error.
+// kinds serves objects of x.io, or answers with an error.
 type kinds struct{ err error }
 
 func (k kinds) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {

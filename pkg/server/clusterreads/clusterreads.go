@@ -1,6 +1,6 @@
-// Package clusterreads has the reads of endpoints in clusters: owners and definitions for
-// rollbacks, the present effect of a rollout or a plan, and the state of profiles. Each caller sees
-// the part that their own rights allow.
+// Package clusterreads reads clusters for the endpoints: owners and definitions for rollbacks, the
+// present effect of a rollout or a plan, and the state of profiles. Each caller sees the part that
+// their own rights allow.
 package clusterreads
 
 import (
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Host *host.Host
 	// Target is nil when revisions are rolled out into the host. TargetClients are for revisions
-	// that name a cluster themselves.
+	// that name a cluster.
 	Target        *targetcluster.Cluster
 	TargetClients *TargetClients
 	Authorizer    authorizer.UnconditionalAuthorizer
@@ -43,7 +43,7 @@ type Options struct {
 	Types diffschema.Schema
 }
 
-// Reads are all of these.
+// Reads holds the readers of clusters.
 type Reads struct {
 	Options
 	// Rollbacks reads owners, and the stored versions of definitions.
@@ -52,7 +52,7 @@ type Reads struct {
 	Live revisiondiff.Live
 	// Objects reads the state of a revision's objects in their target cluster.
 	Objects revisionobjects.Live
-	// Upgrade has the state of that cluster for an upgrade.
+	// Upgrade reads the target cluster's state for an upgrade.
 	Upgrade upgradereadiness.Live
 	// ApplyCheck finds what the target cluster would refuse of a revision.
 	ApplyCheck clusterextensionrevision.ApplyCheck

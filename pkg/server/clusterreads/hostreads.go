@@ -18,15 +18,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 )
 
-// hostReadTimeout bounds one question to the host.
+// hostReadTimeout bounds one request to the host.
 const hostReadTimeout = 5 * time.Second
 
-// hostReads has the reads of endpoints in the host, in this process's own name: it needs the right
-// to get clusterextensions and customresourcedefinitions. The latter are read in the target cluster
-// where that is another one.
+// hostReads reads the host in the name of this process, which needs the right to get
+// clusterextensions and customresourcedefinitions. It reads the definitions in the target cluster
+// if that is not the host.
 type hostReads struct {
 	client, target dynamic.Interface
-	// targets are those of revisions that name one.
+	// targets holds the clients for revisions that name a cluster.
 	targets *TargetClients
 }
 
@@ -67,8 +67,8 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 	return found.GetGeneration(), nil
 }
 
-// StoredVersions returns the versions in which custom resources of a kind may be stored; none if
-// the kind does not exist.
+// StoredVersions returns the versions in which custom resources of a kind may be stored. It returns
+// none if the kind does not exist.
 func (r *hostReads) StoredVersions(ctx context.Context, secret, name string) ([]string, error) {
 	client := r.target
 	if secret != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/host"
 )
 
-// serving answers GETs of paths with objects; others are not found, or forbidden
-// when there are no objects at all.
+// serving answers GETs of paths with objects. Other paths are not found. Without any objects, all
+// paths are forbidden.
 func serving(t *testing.T, objects map[string]string) *hostReads {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// newLive makes what compares revisions with the cluster.
+// newLive returns the comparer of revisions with their clusters.
 func (r *Reads) newLive() (liveAnywhere, error) {
 	here := cluster{
 		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
@@ -54,15 +54,15 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 // cluster holds the access to one cluster.
 type cluster struct {
 	config *rest.Config
-	// rights says what users may see there; who looks for them, and role is what gives
-	// them the rights to, for people.
+	// rights decides which objects users may see there. who is the user that reads the cluster.
+	// role is the role, for messages, that gives who its rights.
 	rights authorizer.UnconditionalAuthorizer
 	who    user.Info
 	role   string
 	work   live.Work
 }
 
-// newLiveIn makes what compares revisions with one cluster.
+// newLiveIn returns the comparer of revisions with one cluster.
 func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 	targetClient, err := targetclient.New(targetclient.Options{Config: c.config, Redactor: r.Redactor})
 	if err != nil {
@@ -81,12 +81,11 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 	}), nil
 }
 
-// previewsAtOnce bounds the requests of one live diff that are in flight.
+// previewsAtOnce bounds the concurrent requests of one live diff.
 const previewsAtOnce = 16
 
-// previewWork returns the engine's work of a rollout of one revision into a cluster, and the
-// version of the inventory that it was made from. The cluster is empty for the one of revisions
-// that name none.
+// previewWork returns the engine's work for rolling out one revision into a cluster, and the
+// version of the inventory that it used. An empty cluster is the default target.
 func (r *Reads) previewWork(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
 	name, _, ok := hub.ChainOf(revision.Name)
 	if !ok {
@@ -115,7 +114,7 @@ func (r *Reads) previewWork(ctx context.Context, revision *hub.ClusterExtensionR
 	return work, version, err
 }
 
-// liveAnywhere compares revisions with the cluster that they are rolled out into.
+// liveAnywhere compares revisions with their target cluster.
 type liveAnywhere struct {
 	*Reads
 	here *live.Live
@@ -155,7 +154,7 @@ func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensio
 	return there.Objects(ctx, revision)
 }
 
-// in returns the reader of a revision's cluster; nil when the caller cannot use it.
+// in returns the reader of a revision's cluster, or nil when the caller cannot use it.
 func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevision, what string) (*live.Live, error) {
 	secret := revision.Target()
 	if secret == "" {
@@ -183,7 +182,7 @@ func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevi
 	return client.live, nil
 }
 
-// into makes what compares with the cluster of a Secret.
+// into returns the comparer with the cluster of a Secret.
 func (l liveAnywhere) into(client *targetClient, secret string) (*live.Live, error) {
 	rights, err := newTargetRights(l.Authorizer, secret, client.config)
 	if err != nil {

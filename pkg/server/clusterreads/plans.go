@@ -20,8 +20,8 @@ import (
 )
 
 // Plans returns three parts: the differ that compares plans with the cluster, the check of
-// approvers' rights, and the survey of profiles. They send dry-runs as the reader. Of a plan,
-// callers see what their own rights allow. Of a profile, users who may read it see everything: its
+// approvers' rights, and the survey of profiles. They send dry-runs as the reader. Callers see the
+// parts of a plan that their own rights allow. Users who may read a profile see all of it: its
 // status has counts of nodes and no content of objects.
 func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error) {
 	accounts := r.Accounts
@@ -29,7 +29,7 @@ func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for diffs of plans: %w", err)
 	}
-	// It may list what profiles name, which the reader cannot.
+	// The executor may list the objects of profiles, which the reader cannot.
 	facts, err := dynamic.NewForConfig(accounts.ConfigFor(serviceaccounts.Executor()))
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)
@@ -40,7 +40,7 @@ func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error)
 		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer, ClientOf: r.clientsOf()}, nil
 }
 
-// clientsOf returns clients in the names of profiles that users define, one for each.
+// clientsOf returns a function that returns one client for each user-defined profile, in its name.
 func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 	var mu sync.Mutex
 	profiles, known := r.Accounts.Profiles(), map[string]dynamic.Interface{}
@@ -62,11 +62,11 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 	}
 }
 
-// maxClients bounds those that are kept.
+// maxClients bounds the kept clients.
 const maxClients = 100
 
-// Schemas reads the definitions to which a profile's definition refers. They are public: any user
-// of the API may read them in its OpenAPI.
+// Schemas reads the definitions that a profile's definition refers to. They are public: any user of
+// the API may read them in its OpenAPI.
 func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 	client, err := dynamic.NewForConfig(r.Accounts.ConfigFor(serviceaccounts.Executor()))
 	if err != nil {
@@ -84,5 +84,5 @@ func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 	}, nil
 }
 
-// schemasTimeout bounds how long a write waits for its warnings.
+// schemasTimeout bounds the wait of a write for its warnings.
 const schemasTimeout = 3 * time.Second

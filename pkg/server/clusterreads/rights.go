@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// targetRights answers what users of the host may see of another cluster. Users with the
-// right to use the target see all its objects, and others see none. The cluster itself
-// answers for the user of the kubeconfig.
+// targetRights decides which objects of another cluster a user of the host may see. Users with the
+// right to use the target see all its objects; other users see none. For the user of the
+// kubeconfig, the cluster itself decides.
 type targetRights struct {
 	host   authorizer.UnconditionalAuthorizer
 	target kubernetes.Interface
-	// name of the cluster in rules of RBAC.
+	// name is the name of the cluster in RBAC rules.
 	name string
-	// self stands for the user of the kubeconfig.
+	// self is the user of the kubeconfig.
 	self user.Info
 }
 

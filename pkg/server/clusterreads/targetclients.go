@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// maxTargetClients bounds the clusters of which TargetClients keeps the client.
+// maxTargetClients bounds the clusters for which TargetClients keeps a client.
 const maxTargetClients = 16
 
 // TargetClients holds the clients of Secrets' clusters, for requests. Any replica answers requests,
@@ -35,12 +35,12 @@ type TargetClients struct {
 // targetClient is the client of one state of a Secret.
 type targetClient struct {
 	version string
-	// cluster is which one it is (see target.Visitor).
+	// cluster identifies the cluster (see target.Visitor).
 	cluster string
 	config  *rest.Config
 	link    *kubeconfig.Link
 
-	// live compares with the cluster; it is made when it is asked for first.
+	// live compares revisions with the cluster. The first use creates it.
 	once sync.Once
 	live *live.Live
 	err  error
@@ -55,8 +55,8 @@ func NewTargetClients(h *host.Host, namespace string, visitor target.Visitor) (*
 	return &TargetClients{client: client, namespace: namespace, visitor: visitor, known: map[string]*targetClient{}}, nil
 }
 
-// to returns the client of the cluster of a Secret. The cluster is looked at when the Secret is another
-// one than before; it is not made ours by reading.
+// to returns the client of the cluster of a Secret. If the Secret has changed, it identifies the
+// cluster again. It does not claim the cluster.
 func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, error) {
 	refuse := func(err error) error {
 		return &target.UnavailableError{Secret: r.namespace + "/" + name, Why: err}
@@ -95,7 +95,7 @@ func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, err
 // errReplaced is the error of requests that still use the previous client of a Secret.
 var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
 
-// keep keeps a client in place of the one before.
+// keep stores a client in place of the previous client.
 func (r *TargetClients) keep(name string, next *targetClient) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,14 +21,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/readiness"
 )
 
-// mostServices bounds the Services of webhooks that one answer looks at.
+// mostServices bounds the Services of webhooks that one answer checks.
 const mostServices = 100
 
 // pageOfObjects bounds the objects of one list: a CustomResourceDefinition may have 1 MiB.
 const pageOfObjects = 50
 
-// upgrades looks at the cluster for what an upgrade of it depends on. It lists as the reader does, what a
-// caller may list.
+// upgrades reads the objects that an upgrade of the cluster depends on. It lists as the reader, and
+// only objects that the caller may list.
 type upgrades struct {
 	cluster
 	client rest.Interface
@@ -42,13 +42,13 @@ func newUpgrades(here cluster) (*upgrades, error) {
 	return &upgrades{here, client.RESTClient()}, nil
 }
 
-// state is one answer.
+// state collects one answer.
 type state struct {
 	*upgrades
 	caller user.Info
 	wanted map[manifest.ID]bool
 	now    readiness.Live
-	// waiting are the webhooks that refuse requests while their Service does not answer.
+	// waiting holds the webhooks that refuse requests while their Service does not answer.
 	waiting map[types.NamespacedName][]waiting
 }
 
@@ -76,7 +76,7 @@ func (u *upgrades) Upgrade(ctx context.Context, caller user.Info, wanted map[man
 	return s.now
 }
 
-// may says why the caller does not see something.
+// may returns the reason why the caller must not see an object, or nil.
 func (s *state) may(ctx context.Context, asked authz.Right) error {
 	allowed, err := asked.Has(ctx, s.rights, s.caller)
 	switch {
@@ -98,7 +98,7 @@ type named struct {
 
 func (n named) key() types.NamespacedName { return types.NamespacedName(n.Metadata) }
 
-// list passes the wanted objects of a kind on.
+// list passes on the wanted objects of a kind.
 func list[T interface{ key() types.NamespacedName }](ctx context.Context, s *state, kind string, resource schema.GroupVersionResource, look func(id manifest.ID, object T)) error {
 	some := false
 	for id := range s.wanted {
@@ -177,7 +177,7 @@ type webhooks struct {
 	} `json:"webhooks"`
 }
 
-// webhooks notes the Services that have to answer.
+// webhooks collects the Services that must answer.
 func (s *state) webhooks(id manifest.ID, object webhooks) {
 	for _, hook := range object.Webhooks {
 		if service := hook.ClientConfig.Service; service != nil && hook.FailurePolicy == admissionregistrationv1.Fail {

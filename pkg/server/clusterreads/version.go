@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// versionTimeout bounds the question for the version of a cluster.
+// versionTimeout bounds the request for the version of a cluster.
 const versionTimeout = 5 * time.Second
 
 // Version returns the version of a Secret's cluster, for callers who may use that cluster. For an
@@ -37,7 +37,7 @@ func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (c
 	return clusterversion.ParseKubernetes(clusterversion.Effective(answer))
 }
 
-// wayTo returns the client configuration by which a caller may reach a cluster.
+// wayTo returns the client configuration for a cluster that a caller may use.
 func (r *Reads) wayTo(ctx context.Context, caller user.Info, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), nil

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestVersionOfTarget: without the right to use a target, nothing of it is read, not even its
-// Secret.
+// TestVersionOfTarget: without the right to use a target, nothing of the target is read, not even
+// its Secret.
 func TestVersionOfTarget(t *testing.T) {
 	var asked []string
 	by := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

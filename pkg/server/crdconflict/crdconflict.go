@@ -1,7 +1,7 @@
-// Package crdconflict finds CustomResourceDefinitions of the host with the name of a resource of
-// ours. OLM v1 has a clusterextensionrevisions.olm.operatorframework.io in version v1. Kubernetes
-// serves each version of a group from its own place, so both work side by side. But without a
-// version, kubectl takes the preferred one: it shows the other resource, and none of ours.
+// Package crdconflict finds CustomResourceDefinitions of the host with the name of one of our
+// resources. OLM v1 has clusterextensionrevisions.olm.operatorframework.io in version v1.
+// Kubernetes routes each version of a group separately, so both work side by side. But without a
+// version, kubectl takes the preferred version: it shows the other resource instead of ours.
 package crdconflict
 
 import (
@@ -25,7 +25,7 @@ import (
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// Definition is the name of the definition that would have the name of a resource.
+// Definition returns the name of the definition that would conflict with a resource.
 func Definition(resource schema.GroupResource) string { return resource.String() }
 
 // Watch watches the CustomResourceDefinition that has the name of one of our resources.
@@ -95,7 +95,7 @@ func (w *Watch) found(ctx context.Context, object *unstructured.Unstructured) {
 	}
 	var others []string
 	for _, version := range definition.Spec.Versions {
-		// A request for our own version comes to us whatever the definition says.
+		// Kubernetes routes requests for our own version to us, whatever the definition contains.
 		if version.Served && version.Name != w.ours.Version {
 			others = append(others, version.Name)
 		}
@@ -103,7 +103,7 @@ func (w *Watch) found(ctx context.Context, object *unstructured.Unstructured) {
 	w.set(ctx, others)
 }
 
-// set notes in which versions others serve the resource, and says when that changed.
+// set stores the versions in which the other resource is served, and logs a change.
 func (w *Watch) set(ctx context.Context, versions []string) {
 	w.mu.Lock()
 	changed := strings.Join(w.versions, " ") != strings.Join(versions, " ")

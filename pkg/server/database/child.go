@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// childArgument has this program run the embedded etcd, for another process of it.
-	// It is a flag, so that a program that does not know it ends.
+	// childArgument makes this program run the embedded etcd for another process of it. It has the
+	// form of a flag, so that a program that does not know it exits with an error.
 	childArgument = "--embedded-etcd"
-	// longOutage is after how long without the embedded etcd clients wait too long
-	// before they look for it again: then everything is begun anew.
+	// longOutage is the length of an outage of the embedded etcd after which the caller starts
+	// over. After a longer outage, etcd clients wait too long between their retries.
 	longOutage = 10 * time.Second
 	// outageLook is the interval of checks whether etcd runs.
 	outageLook = 2 * time.Second
@@ -31,14 +31,14 @@ const (
 	// the 30 s that a Pod has.
 	hangPatience = 5 * time.Second
 	hangLook     = 500 * time.Millisecond
-	// livenessKey is no key of ours.
+	// livenessKey is a key that Penstock never writes.
 	livenessKey = "health"
 )
 
 // childCommand runs the embedded etcd with the program that this process runs.
 func childCommand() ([]string, error) {
 	if runtime.GOOS == "linux" {
-		// Also when the file was replaced.
+		// This path works even if the program's file was replaced.
 		return []string{"/proc/self/exe", childArgument}, nil
 	}
 	program, err := os.Executable()
@@ -48,15 +48,15 @@ func childCommand() ([]string, error) {
 	return []string{program, childArgument}, nil
 }
 
-// IsStoreProcess reports whether a program with these arguments is to be the embedded etcd of
-// another process: then its main does nothing but RunStoreProcess.
+// IsStoreProcess reports whether these arguments start the embedded etcd of another process. main
+// must then call RunStoreProcess and nothing else.
 func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == childArgument }
 
-// RunStoreProcess is the embedded etcd of the process at the other end of standard
-// input and output. It returns the code to exit with.
+// RunStoreProcess runs the embedded etcd for the parent process at the other end of standard input
+// and output. It returns the exit code.
 //
-// Signals to the group of processes are for the parent, which still has to write, and
-// then ends this process.
+// It ignores signals to the process group: the parent still has to write, and ends this process
+// afterwards.
 func RunStoreProcess() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return etcd.ServeChild(os.Stdin, os.Stdout, memory.New().GiveBack)
@@ -75,7 +75,7 @@ func (d *Database) Down() error {
 	return &storeguard.DownError{Reason: reason}
 }
 
-// AfterOutage calls again when the embedded etcd is back after a long outage, and returns. The
+// AfterOutage calls again when the embedded etcd runs again after a long outage, and returns. The
 // caller must start over: clients of etcd retry ever more rarely, up to every two minutes, and
 // Penstock does not control all of them.
 func (d *Database) AfterOutage(ctx context.Context, again func()) {
@@ -113,8 +113,8 @@ func (d *Database) EndHung(ctx context.Context) bool {
 	}
 	for deadline := time.Now().Add(hangPatience); ; {
 		asked, cancel := context.WithDeadline(ctx, deadline)
-		// A read that the member has to agree to, and not one that it answers from memory
-		// while its disk hangs.
+		// This read needs the agreement of the member's raft log. The member could answer a
+		// serializable read from memory while its disk hangs.
 		_, err := d.Client.Get(asked, livenessKey, clientv3.WithCountOnly())
 		cancel()
 		switch {

@@ -1,4 +1,4 @@
-// Package database is the etcd of the store: embedded, as a second process, or external.
+// Package database provides the etcd of the store: embedded, as a second process, or external.
 package database
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// DefaultQuota is at which size of its database the embedded etcd takes no more writes.
+// DefaultQuota is the database size at which the embedded etcd takes no more writes.
 const DefaultQuota = "4Gi"
 
-// maxMessage bounds what etcd may answer with in one message, in bytes: a listing of many
-// records is larger than gRPC's default of 4 MiB.
+// maxMessage bounds one message of etcd, in bytes. A listing of many records exceeds gRPC's default
+// of 4 MiB.
 const maxMessage = 64 << 20
 
-// Database is the etcd behind everything: embedded or elsewhere.
+// Database is the etcd of the store: embedded or external.
 type Database struct {
 	Client *clientv3.Client
-	// Embedded is nil for an etcd elsewhere.
+	// Embedded is nil for an external etcd.
 	Embedded *etcd.Process
 }
 
@@ -32,8 +32,8 @@ const Prefix = "/penstock"
 
 // Config selects the etcd.
 type Config struct {
-	// DataDir and QuotaBytes are of the embedded etcd, which runs when there is a directory;
-	// see etcd.Config.
+	// DataDir and QuotaBytes configure the embedded etcd. It runs if DataDir is set; see
+	// etcd.Config.
 	DataDir    string
 	QuotaBytes int64
 	// Transport is the connection to an external etcd. For the embedded etcd, Open sets its address
@@ -69,10 +69,10 @@ func Open(ctx context.Context, c Config) (*Database, error) {
 	return db, nil
 }
 
-// Close ends the embedded etcd, and the connection.
+// Close ends the embedded etcd, and closes the connection.
 func (d *Database) Close() {
 	if d.Client != nil {
-		// The connection is gone either way.
+		// An error does not matter: the connection is closed either way.
 		_ = d.Client.Close()
 	}
 	if d.Embedded != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// Fsck is a check of a whole store.
+// Fsck checks a whole store.
 type Fsck struct {
 	// DataDir is the directory of an embedded store. The check uses the running etcd of a server,
 	// or starts etcd for the check.
@@ -47,7 +47,8 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	var damaged *store.DamagedError
 	switch {
 	case errors.As(err, &damaged):
-		// The check says so. Digests of Secrets cannot be compared.
+		// The check reports the damage. Without the identity, digests of Secrets cannot be
+		// compared.
 	case err != nil:
 		return fsck.Report{}, gc.Result{}, fmt.Errorf("reading the identity of the store: %w", err)
 	case !found:
@@ -57,8 +58,8 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	var collected gc.Result
 	if f.Repair {
 		if damaged == nil && present.Format < identity.Format {
-			// A process that serves it may be about to refer to what nothing refers to yet, and
-			// compares nothing when they do.
+			// An earlier Penstock may be about to refer to a record that has no reference yet. It
+			// does not detect that the record was deleted meanwhile.
 			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: the store has format %d, so an earlier Penstock may be serving it, and nothing may be deleted meanwhile: "+
 				"start this Penstock on it, which raises the format to %d, or check without --repair", present.Format, identity.Format)
 		}
@@ -70,7 +71,7 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 		if err == nil {
 			collected, err = collector.Collect(ctx)
 		}
-		// An unreadable record keeps everything else, and the check names it.
+		// With an unreadable record the collector deletes nothing. The check names the record.
 		if held := (*gc.HeldError)(nil); err != nil && !errors.As(err, &held) {
 			return fsck.Report{}, collected, fmt.Errorf("repairing: %w", err)
 		}
@@ -79,8 +80,8 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	return report, collected, err
 }
 
-// embedded returns where the etcd of the data directory answers, and what ends it if it was
-// started here.
+// embedded returns the address of the etcd of the data directory, and a function that stops it if
+// it was started here.
 func (f Fsck) embedded(ctx context.Context) (endpoint string, stop func(), err error) {
 	server, err := startStopped(ctx, f.DataDir)
 	if err == nil {

@@ -28,10 +28,10 @@ type Records struct {
 	Inventories *chain.Inventories
 	// ChainVersions detect concurrent changes of chains.
 	ChainVersions *chainversion.ChainVersions
-	// Claims has the holders of profiles, and Runs the executions of plans.
+	// Claims holds the holders of profiles, and Runs the executions of plans.
 	Claims *claim.Claims
 	Runs   *run.Runs
-	// Outbox has the notifications for receivers.
+	// Outbox holds the notifications for receivers.
 	Outbox *outbox.Outbox
 	// Digester computes the digests of this store. It keys digests of Secrets with the store's key.
 	Digester manifest.Digester
@@ -41,8 +41,8 @@ type Records struct {
 
 // Upkeep collects unreferenced records of a store, and checks the store.
 type Upkeep struct {
-	// Raised is true if an earlier Penstock, which does not know of the collector, may serve the
-	// store still.
+	// Raised is true if an earlier Penstock, which does not know the collector, may still serve the
+	// store.
 	Raised bool
 
 	kv       clientv3.KV
@@ -51,16 +51,16 @@ type Upkeep struct {
 	digester manifest.Digester
 }
 
-// Collector returns a new collector, which has not begun.
+// Collector returns a new collector, which has not started yet.
 func (u Upkeep) Collector() *gc.Collector { return gc.New(u.kv, u.source, u.packs) }
 
-// Check checks the store. Pace may wait after some bytes were read; nil does not.
+// Check checks the store. pace may wait after some bytes were read; nil does not wait.
 func (u Upkeep) Check(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error) {
 	return fsck.Check(ctx, fsck.Options{Source: u.source, KV: u.kv, Prefix: Prefix, Digester: u.digester, Pace: pace})
 }
 
 // Records returns the records of this database that are not objects of the API, for a store with
-// this identity. unreadable notes records that cannot be read.
+// this identity. unreadable collects the records that cannot be read.
 func (d *Database) Records(present identity.Identity, unreadable *store.Unreadable) Records {
 	digester := manifest.Digester{}
 	if present.ID != "" {

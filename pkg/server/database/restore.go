@@ -14,18 +14,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// quotaFor is a quota in which there is room for something to be written to a database that
-// is as large as a file: which --data-quota it was served with is not known here.
+// quotaFor returns a quota that leaves room for writes to a database of the size of a file. The
+// --data-quota of the former server is unknown here.
 func quotaFor(file string) int64 {
 	quota := resource.MustParse(DefaultQuota)
 	found, err := os.Stat(file)
 	if err != nil {
-		return quota.Value() // the process that opens it says so
+		return quota.Value() // the process that opens the file reports the error
 	}
 	return max(quota.Value(), 2*found.Size())
 }
 
-// Restore makes the store of a data directory of a snapshot, see storeguard.Restore.
+// Restore creates the store of a data directory from a snapshot, see storeguard.Restore.
 func Restore(ctx context.Context, snapshot, dataDir string) (storeguard.Restored, error) {
 	config := etcd.Config{DataDir: dataDir, QuotaBytes: quotaFor(snapshot), Log: klog.FromContext(ctx).WithName("etcd")}
 	return storeguard.Restore(ctx, snapshot, config, Prefix, func(endpoint string) (*clientv3.Client, error) {

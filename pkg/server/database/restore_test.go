@@ -22,7 +22,7 @@ func TestQuotaFor(t *testing.T) {
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(file, tc.size); err != nil { // takes no room
+			if err := os.Truncate(file, tc.size); err != nil { // a sparse file takes no room
 				t.Fatal(err)
 			}
 			if got := quotaFor(file); got != tc.want {

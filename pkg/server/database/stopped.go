@@ -14,14 +14,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// Stopped is the store of a data directory that no process serves. Nobody can serve it until
+// Stopped is the store of a data directory that no process serves. No process can serve it until
 // Close.
 type Stopped struct {
 	Client *clientv3.Client
 	server *etcd.Server
 }
 
-// OpenStopped starts the etcd of a data directory. A directory that a process serves is an error.
+// OpenStopped starts the etcd of a data directory. It returns an error if another process serves
+// the directory.
 func OpenStopped(ctx context.Context, dataDir string) (*Stopped, error) {
 	server, err := startStopped(ctx, dataDir)
 	if etcd.InUse(err) {
@@ -38,12 +39,12 @@ func OpenStopped(ctx context.Context, dataDir string) (*Stopped, error) {
 	return &Stopped{Client: client, server: server}, nil
 }
 
-// Save writes the store to a file that is complete when it appears.
+// Save writes the store to a file, which appears only when it is complete.
 func (s *Stopped) Save(ctx context.Context, path string) error { return s.server.Save(ctx, path) }
 
-// Close gives the data directory free.
+// Close releases the data directory.
 func (s *Stopped) Close() {
-	// The connection is gone either way.
+	// An error does not matter: the connection is closed either way.
 	_ = s.Client.Close()
 	s.server.Close()
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 )
 
-// reasonedRule is a rule with what it is for.
+// reasonedRule is a rule with its purpose.
 type reasonedRule struct {
 	why  string
 	rule rbacv1.PolicyRule
@@ -88,12 +88,12 @@ func clusterRights() []reasonedRule {
 	)
 }
 
-// setOwner is asked for by the admission plugin OwnerReferencesPermissionEnforcement, which
-// OpenShift has on.
+// setOwner is needed where the admission plugin OwnerReferencesPermissionEnforcement runs, as on
+// OpenShift.
 const setOwner = "--register: an owner for them, where the cluster asks for this right before it lets anybody set one"
 
-// registrationRights returns the further rights for --register. A user who grants rights must have
-// them, or escalate and bind.
+// registrationRights returns the additional rights for --register. A user who grants rights must
+// have them, or have escalate and bind.
 func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 	apiServices := make([]string, 0, len(versions))
 	for _, version := range versions {
@@ -163,7 +163,7 @@ func WriteServerRights(w io.Writer, namespace string, versions []schema.GroupVer
 	y.bind(registration.ServerRole, "", "ClusterRole", registration.ServerRole, own)
 	y.role("", registration.ServerRole, namespace, namespaceRights())
 	y.bind(registration.ServerRole, namespace, "Role", registration.ServerRole, own)
-	// The callers, and their rights.
+	// The users that call Penstock, and their rights.
 	y.bind("penstock-delegation", "", "ClusterRole", "system:auth-delegator", own)
 	y.bind("penstock-authentication", metav1.NamespaceSystem, "Role", "extension-apiserver-authentication-reader", own)
 	return y.err
@@ -190,7 +190,7 @@ func WriteJobRights(w io.Writer, namespace string) error {
 	return y.err
 }
 
-// manifests writes YAML documents, rules with comments.
+// manifests writes YAML documents, with comments on rules.
 type manifests struct {
 	w   io.Writer
 	err error
@@ -202,7 +202,7 @@ func (m *manifests) text(text string) {
 	}
 }
 
-// apply writes an object that is one already.
+// apply writes a typed object.
 func (m *manifests) apply(comment string, object any) {
 	out, err := yaml.Marshal(object)
 	if err != nil && m.err == nil {
@@ -248,7 +248,7 @@ func (m *manifests) role(comment, name, namespace string, rights []reasonedRule)
 	}
 }
 
-// flow is a list in one line.
+// flow returns a list as YAML in one line.
 func flow(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

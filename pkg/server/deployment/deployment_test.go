@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write artifacts/deploy anew")
 
-// TestDeploy: the published manifests match the code. The suites that run under them show that the
-// rights suffice, and that nothing is refused.
+// TestDeploy: the published manifests match the code. The suites that run with these manifests show
+// that the rights suffice.
 func TestDeploy(t *testing.T) {
 	options, err := server.NewOptions()
 	if err != nil {

@@ -13,20 +13,19 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
-// segmentBytes is the size of the files of the write-ahead log in a process of its
-// own. etcd allocates one segment in use and one ahead, and ends when the volume
-// has no room for the next. Its default of 64 MB would be a large part of a small
-// volume.
+// segmentBytes is the size of the files of the write-ahead log in a child process. etcd allocates
+// one segment in use and one ahead, and ends when the volume has no room for the next. Its default
+// of 64 MB would be a large part of a small volume.
 const segmentBytes = 16 << 20
 
-// order is the parent's message on the standard input of a child, once. When the input ends, the
-// parent has ended.
+// order is the parent's first and only JSON message on the child's standard input. The end of the
+// input means that the parent has ended.
 type order struct {
 	DataDir    string
 	QuotaBytes int64
 }
 
-// stopOrder is the line after which a child ends in good order.
+// stopOrder is the line that makes a child stop in good order.
 const stopOrder = "stop"
 
 // line is a child's message on its standard output.
@@ -39,8 +38,8 @@ type line struct {
 // ServeChild runs an etcd for the parent process at the other ends of in and out (see Process), and
 // returns the exit code. It calls running when etcd answers, with a context that ends with etcd.
 //
-// etcd ends its process when a disk refuses a write. bbolt panics, or the kernel kills it, when its
-// file is damaged or missing. In a process of its own, etcd takes nothing else down.
+// etcd ends its process when a disk refuses a write. With a damaged or missing file, bbolt panics
+// or the kernel kills the process. A child process confines these failures.
 func ServeChild(in io.Reader, out io.Writer, running func(context.Context)) int {
 	input := bufio.NewReader(in)
 	text, err := input.ReadBytes('\n')
@@ -52,15 +51,14 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context)) int 
 		fmt.Fprintf(os.Stderr, "reading what to serve: %s\n", err)
 		return 2
 	}
-	// Nobody but this function runs in this process yet.
+	// No other goroutine runs in this process yet.
 	wal.SegmentSizeBytes = segmentBytes
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
 		if text, err := input.ReadString('\n'); err != nil || text != stopOrder+"\n" {
-			// There is nobody any more whom it would serve, and perhaps another
-			// parent, who waits for the files.
+			// The parent has ended. A new parent may be waiting for the files.
 			os.Exit(1)
 		}
 		cancel()
@@ -95,9 +93,9 @@ func sender(out io.Writer) func(line) {
 		err := encoder.Encode(l)
 		var unsupported *json.UnsupportedTypeError
 		if errors.As(err, &unsupported) && l.Entry != nil {
-			// A field that is no JSON.
+			// The fields are not valid JSON.
 			l.Entry.Fields = map[string]any{"fields": fmt.Sprint(l.Entry.Fields)}
-			// Nobody can be told that the parent does not listen.
+			// An error cannot be reported: this pipe is the only way to the parent.
 			_ = encoder.Encode(l)
 		}
 	}

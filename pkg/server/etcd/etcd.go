@@ -1,6 +1,6 @@
-// Package etcd runs an etcd, in a child process (Process) or inside this one (Server), for a single
-// replica without another database. Only this process' user can reach it: clients use a unix socket
-// in a private directory, and there is no peer listener.
+// Package etcd runs an etcd for a single replica, in a child process (Process) or inside this
+// process (Server). Only the user of this process can reach it: clients use a unix socket in a
+// private directory, and there is no peer listener.
 package etcd
 
 import (
@@ -23,10 +23,9 @@ const (
 	// its final NUL.
 	maxSocketPath = 107
 
-	// snapshotCount and catchUpEntries bound the raft log. etcd keeps the
-	// entries since the last snapshot, and those a slow follower may ask for,
-	// in memory: with its defaults that is tens of MB, for followers that a
-	// single member does not have.
+	// snapshotCount and catchUpEntries bound the raft log. etcd keeps in memory the entries since
+	// the last snapshot, and entries for slow followers. With its defaults that is tens of MB, for
+	// followers that a single member does not have.
 	snapshotCount  = 1000
 	catchUpEntries = 200
 
@@ -34,8 +33,8 @@ const (
 	// WatchList wait for the next progress notification.
 	progressNotify = 5 * time.Second
 
-	// keptFiles is the number of obsolete files of the write-ahead log that etcd keeps, and the
-	// number of its raft snapshots. The log files are the largest files on a small volume.
+	// keptFiles is the number of obsolete write-ahead log files that etcd keeps, and of its raft
+	// snapshots. The log files are the largest files on a small volume.
 	keptFiles = 2
 
 	readyTimeout = time.Minute
@@ -45,11 +44,11 @@ const (
 	filesPatience = 5 * time.Second
 	filesLook     = 20 * time.Millisecond
 
-	// memberName is in the data: a member finds itself by it.
+	// memberName is stored in the data: a member finds itself by its name.
 	memberName = "penstock"
 )
 
-// Config of an embedded etcd.
+// Config configures an embedded etcd.
 type Config struct {
 	// DataDir is the directory of the data, created when absent. One process
 	// at a time may use it.
@@ -59,12 +58,11 @@ type Config struct {
 	QuotaBytes int64
 	// Log receives etcd's warnings and errors.
 	Log logr.Logger
-	// Fleeting is for data that need not outlive this process, as in tests: nothing is
-	// synced to the disk, and the member elects itself in 100 ms instead of a second, for
-	// which it wakes up more often.
+	// Fleeting is for data that need not outlive this process, as in tests. Nothing is synced to
+	// the disk. The member elects itself in 100 ms instead of a second, but wakes up more often.
 	Fleeting bool
-	// write receives them in place of Log, and locked is true when the caller has
-	// locked the data directory: in a process of its own.
+	// write receives etcd's entries instead of Log. locked is true if the caller has locked the
+	// data directory. Both are for a child process.
 	write  func(entry)
 	locked bool
 }
@@ -76,12 +74,12 @@ type Server struct {
 	etcd     *embed.Etcd
 	core     *logCore
 	close    sync.Once
-	// files is the lock of those who have the files open (see lockFiles).
+	// files is the lock on etcd's open files (see lockFiles).
 	files *fileutil.LockedFile
 }
 
-// Start runs an etcd on a data directory and returns when it answers. A data
-// directory that another process uses is an error, at once.
+// Start runs an etcd on a data directory and returns when it answers. If another process uses the
+// directory, it returns an error at once.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	dir, err := filepath.Abs(config.DataDir)
 	if err != nil {
@@ -142,10 +140,9 @@ func (s *Server) embedConfig(dir string, config Config) *embed.Config {
 	socket, _ := url.Parse(s.endpoint)
 	c.ListenClientUrls = []url.URL{*socket}
 	c.AdvertiseClientUrls = c.ListenClientUrls
-	// A single member has no peers to listen for. (A unix:// peer URL would
-	// not help: embed takes the host part of the URL only, which is empty, and
-	// listens on an abstract socket that knows no file permissions.) The
-	// advertised peer URL merely names the member.
+	// A single member has no peers to listen for. A unix:// peer URL would not help: embed uses
+	// only the host part of the URL. That part is empty, so embed would listen on an abstract
+	// socket, which has no file permissions. The advertised peer URL only names the member.
 	c.ListenPeerUrls = nil
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.EnableGRPCGateway = false
@@ -174,8 +171,8 @@ func (s *Server) Failed() <-chan error {
 	return s.etcd.Err()
 }
 
-// Close stops etcd and gives the data directory free. Clients should be closed
-// before. It may be called more than once.
+// Close stops etcd and releases the data directory. Close clients first. It may be called more than
+// once.
 func (s *Server) Close() {
 	s.close.Do(func() {
 		s.core.closing.Store(true)
@@ -184,14 +181,14 @@ func (s *Server) Close() {
 		}
 		for _, lock := range []*fileutil.LockedFile{s.files, s.lock} {
 			if lock != nil {
-				// The kernel drops the lock with the file; an error changes nothing.
+				// The kernel releases the lock with the file, so an error changes nothing.
 				_ = lock.Close()
 			}
 		}
 	})
 }
 
-// socketPath returns where the client socket of a data directory is.
+// socketPath returns the path of the client socket of a data directory.
 func socketPath(dir string) (string, error) {
 	socket := filepath.Join(dir, "run", "etcd.sock")
 	if n := len(socket) - maxSocketPath; n > 0 {
@@ -201,8 +198,8 @@ func socketPath(dir string) (string, error) {
 	return socket, nil
 }
 
-// privateDir makes a directory that only this user can enter. The mode is set
-// also when the directory is there: volumes come with modes of their own.
+// privateDir creates a directory that only this user can enter. It also sets the mode of an
+// existing directory, because volumes have their own modes.
 func privateDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("creating directory %s: %w", path, err)
@@ -218,8 +215,8 @@ func privateDir(path string) error {
 	return nil
 }
 
-// lockDir makes sure that no other process uses the data directory. etcd itself
-// would wait for the other one in silence.
+// lockDir locks the data directory against other processes. etcd itself would wait for the lock
+// silently.
 func lockDir(dir string) (*fileutil.LockedFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating data directory %s: %w", dir, err)
@@ -234,9 +231,9 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 	return lock, nil
 }
 
-// lockFiles makes sure that no other etcd has the files open. The lock on the data
-// directory ends with a killed process, and the etcd of that process a little later. A new
-// etcd would take its socket, and wait for the files without a word.
+// lockFiles checks that no other etcd has the files open. When a process is killed, its lock on the
+// data directory ends before its etcd ends. A new etcd would take over the socket, and wait for the
+// files silently.
 func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 	for deadline := time.Now().Add(filesPatience); ; {
 		lock, err := lockDir(dir)
@@ -275,7 +272,7 @@ func EndpointOf(dataDir string) (string, error) {
 	return "unix://" + socket, nil
 }
 
-// inUseError says that another process has locked a data directory.
+// inUseError reports that another process has locked a data directory.
 type inUseError struct{ dir string }
 
 func (e *inUseError) Error() string {

@@ -98,14 +98,14 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if took := time.Since(begin); took > time.Second {
 		t.Errorf("the refusal took %s", took)
 	}
-	// The refused one must not have touched the socket of the first.
+	// The refused server must leave the socket of the first server intact.
 	if _, err := newClient(t, first).Get(ctx, "k"); err != nil {
 		t.Errorf("the first etcd no longer answers: %v", err)
 	}
 }
 
-// Nothing but the socket in the private directory may accept connections: an
-// abstract socket or a port would be open to every process of the machine.
+// TestNothingElseListens: only the socket in the private directory accepts connections. An abstract
+// socket or a port would be open to every process of the machine.
 func TestNothingElseListens(t *testing.T) {
 	before := listening(t, "self")
 	log, ctx := ktesting.NewTestContext(t)
@@ -191,7 +191,7 @@ func newClient(t *testing.T, s *Server) *clientv3.Client {
 	return client
 }
 
-// The scan itself must see an abstract socket, or the test above proves nothing.
+// TestListeningSeesAbstractSockets: the scan of TestNothingElseListens finds abstract sockets.
 func TestListeningSeesAbstractSockets(t *testing.T) {
 	l, err := net.Listen("unix", "@penstock-test")
 	if err != nil {

@@ -18,7 +18,7 @@ type entry struct {
 	Fields  map[string]any `json:"fields,omitempty"`
 }
 
-// to passes an entry on to our log.
+// to logs an entry in our log.
 func (e entry) to(log logr.Logger) {
 	var keysAndValues []any
 	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
@@ -31,19 +31,19 @@ func (e entry) to(log logr.Logger) {
 	log.Info("etcd warns: "+e.Message, keysAndValues...)
 }
 
-// logCore passes etcd's warnings and errors on.
+// logCore passes on etcd's warnings and errors.
 type logCore struct {
 	write  func(entry)
 	fields []zapcore.Field
-	// closing is true from the moment we stop etcd: from then on it reports
-	// every listener that we close as an error.
+	// closing is true after Penstock has begun to stop etcd: etcd then reports each listener that
+	// Penstock closes as an error.
 	closing *atomic.Bool
 }
 
 var _ zapcore.Core = &logCore{}
 
-// harmless are warnings about what we chose: one socket for gRPC and HTTP, and
-// no etcd users (the directory's mode is the access control).
+// harmless lists warnings about Penstock's own settings: one socket for gRPC and HTTP, and no etcd
+// users (the directory's mode is the access control).
 var harmless = []string{
 	"Running http and grpc server on single port. This is not recommended for production.",
 	"simple token is not cryptographically signed",
@@ -53,7 +53,7 @@ func newLogCore(write func(entry)) *logCore {
 	return &logCore{write: write, closing: &atomic.Bool{}}
 }
 
-// logTo writes entries to our log.
+// logTo returns a function that writes entries to our log.
 func logTo(log logr.Logger) func(entry) {
 	return func(e entry) { e.to(log) }
 }

@@ -18,15 +18,15 @@ import (
 // metricsTimeout bounds how long a scrape waits for an etcd that may hang.
 const metricsTimeout = 2 * time.Second
 
-// Measures reports whether a metric of this name is of an etcd, and not of its process or of Go.
+// Measures reports whether a metric is about etcd, and not about its process or Go.
 func Measures(name string) bool {
 	return strings.HasPrefix(name, "etcd_") || strings.HasPrefix(name, "grpc_server_")
 }
 
 var _ prometheus.Gatherer = &Process{}
 
-// Gather implements prometheus.Gatherer. It returns etcd's own metrics, and none while etcd does
-// not run.
+// Gather implements prometheus.Gatherer. It returns etcd's own metrics, and no metrics while etcd
+// does not run.
 func (p *Process) Gather() ([]*dto.MetricFamily, error) {
 	if _, reason := p.Down(); reason != nil {
 		return nil, nil
@@ -52,7 +52,7 @@ func (p *Process) Gather() ([]*dto.MetricFamily, error) {
 	}
 	var families []*dto.MetricFamily
 	for name, family := range found {
-		// Its metrics of its process and of Go would look like those of the server.
+		// etcd's metrics of its process and of Go would look like the server's.
 		if Measures(name) {
 			families = append(families, family)
 		}

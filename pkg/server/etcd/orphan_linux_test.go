@@ -17,8 +17,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// parentArgument has the program of these tests be the parent of an etcd, on the
-// directory that follows, until somebody kills it. It prints the id of the child.
+// parentArgument makes the test program the parent of an etcd, on the directory that follows, until
+// it is killed. The parent prints the child's process id.
 const parentArgument = "--parent-of-embedded-etcd"
 
 // runParent returns the code to exit with.
@@ -37,7 +37,7 @@ func runParent(dir string) int {
 	return 1
 }
 
-// family is a process and the one that runs its etcd.
+// family is an etcd process and its parent.
 type family struct {
 	parent *exec.Cmd
 	child  int
@@ -66,16 +66,16 @@ func startFamily(t *testing.T, dir string) family {
 	return family{cmd, child}
 }
 
-// orphan kills the parent and returns when it is gone.
+// orphan kills the parent and waits for its end.
 func (f family) orphan(t *testing.T) {
 	t.Helper()
 	if err := f.parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = f.parent.Wait() // it was killed
+	_ = f.parent.Wait() // the error says that it was killed
 }
 
-// running tells whether a process is there, and not only its exit code.
+// running reports whether a process runs. A zombie does not count.
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -115,8 +115,7 @@ func TestHungOrphan(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel ends a stopped process without a parent, so this test is the one that
-	// hangs.
+	// The kernel ends a stopped process without a parent, so this test holds the lock itself.
 	orphan, err := lockFiles(t.Context(), filepath.Join(dir, "run"))
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +158,7 @@ func TestNobodyElse(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "run"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// Not what umask left of it.
+	// Set the mode again, because umask has reduced it.
 	if err := os.Chmod(filepath.Join(dir, "run"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +179,7 @@ func TestNobodyElse(t *testing.T) {
 	}
 }
 
-// TestInUse: another parent is refused at once, and disturbs nothing.
+// TestInUse: a second parent is refused at once, and does not disturb the first.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -194,7 +193,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestPrinting: the parent ignores output of a child that is no message.
+// TestPrinting: the parent ignores output of a child that is not a message.
 func TestPrinting(t *testing.T) {
 	p := &Process{config: Config{Log: logr.Discard()}, tried: make(chan struct{})}
 	last := p.listen(strings.NewReader("a library\n" + `{"entry":{"level":"error","message":"it burns"}}` + "\n"))

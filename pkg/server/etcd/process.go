@@ -20,16 +20,16 @@ import (
 
 const (
 	// retryLeast and retryMost bound the pause before etcd is restarted. The pause doubles each
-	// time, and is retryLeast again after etcd has run for retrySettled.
+	// time. It is retryLeast again after etcd has run for retrySettled.
 	retryLeast   = time.Second
 	retryMost    = 8 * time.Second
 	retrySettled = time.Minute
 	// stopTimeout bounds the orderly end of etcd. A killed etcd loses nothing, and a Pod has 30 s
 	// in all to end.
 	stopTimeout = 5 * time.Second
-	// startPatience is the time that a start waits for etcd before it continues without.
+	// startPatience is the time that a start waits for etcd before it continues without etcd.
 	startPatience = 15 * time.Second
-	// tailBytes bounds the kept output of a process that ends.
+	// tailBytes bounds the kept output of a process.
 	tailBytes = 8 << 10
 )
 
@@ -42,7 +42,7 @@ type Process struct {
 	command []string
 	cancel  context.CancelFunc
 	ended   chan struct{}
-	// tried is closed when it answers, or has failed, for the first time.
+	// tried is closed when etcd first answers or fails.
 	tried chan struct{}
 
 	mu   sync.Mutex
@@ -51,15 +51,15 @@ type Process struct {
 	down error
 	// since is the time at which etcd last started or ended.
 	since time.Time
-	// store is the directory that it had when it answered first.
+	// store is the etcd directory, recorded when etcd first answered.
 	store os.FileInfo
-	// pid of the process that runs, or ran last.
+	// pid is the id of the process that runs, or ran last.
 	pid int
 }
 
-// StartProcess runs an etcd on a data directory, by a command that calls ServeChild. It
-// returns when etcd answers, has failed for the first time, or takes its time. A data
-// directory that another process uses is an error, at once.
+// StartProcess runs an etcd on a data directory, by a command that calls ServeChild. It returns
+// when etcd answers, when etcd fails for the first time, or after startPatience. If another process
+// uses the directory, it returns an error at once.
 func StartProcess(ctx context.Context, config Config, command ...string) (*Process, error) {
 	dir, err := filepath.Abs(config.DataDir)
 	if err != nil {
@@ -77,7 +77,7 @@ func StartProcess(ctx context.Context, config Config, command ...string) (*Proce
 	if err := p.acquire(); errors.As(err, &used) {
 		return nil, err
 	}
-	// It runs until it is closed: those who stop because ctx ends still need it.
+	// etcd outlives ctx: other parts need it while they stop. Close ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	go p.run(running)
@@ -103,15 +103,15 @@ func (p *Process) Down() (since time.Time, reason error) {
 	return p.since, p.down
 }
 
-// Close ends etcd and gives the data directory free. Clients should be closed before.
-// It may be called more than once.
+// Close ends etcd and releases the data directory. Close clients first. It may be called more than
+// once.
 func (p *Process) Close() {
 	p.cancel()
 	<-p.ended
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lock != nil {
-		// The kernel drops the lock with the file; an error changes nothing.
+		// The kernel releases the lock with the file, so an error changes nothing.
 		_ = p.lock.Close()
 		p.lock = nil
 	}
@@ -151,7 +151,7 @@ func (p *Process) run(ctx context.Context) {
 	}
 }
 
-// set notes how it is.
+// set stores the state of etcd.
 func (p *Process) set(down error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Process) set(down error) {
 	}
 }
 
-// serve runs one etcd and returns why it has ended.
+// serve runs one etcd process and returns the reason of its end.
 func (p *Process) serve(ctx context.Context) error {
 	if err := p.acquire(); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (p *Process) serve(ctx context.Context) error {
 	p.mu.Unlock()
 	stopped := p.stopWith(ctx, cmd, in)
 	text, _ := json.Marshal(order{DataDir: p.dir, QuotaBytes: p.config.QuotaBytes})
-	// A process that does not read has ended, and says why.
+	// A write fails only if the process has ended. listen then returns the reason.
 	_, _ = in.Write(append(text, '\n'))
 	last := p.listen(out)
 	err = cmd.Wait()
@@ -202,7 +202,7 @@ func (p *Process) serve(ctx context.Context) error {
 	return p.reason(err, last, tail.String())
 }
 
-// stopWith ends a process when ctx does: in good order, if it can.
+// stopWith ends a process when ctx ends, in good order if possible.
 func (p *Process) stopWith(ctx context.Context, cmd *exec.Cmd, in io.WriteCloser) (done func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -211,7 +211,7 @@ func (p *Process) stopWith(ctx context.Context, cmd *exec.Cmd, in io.WriteCloser
 			return
 		case <-ctx.Done():
 		}
-		// One that has ended does not listen.
+		// A write fails only if the process has ended.
 		_, _ = io.WriteString(in, stopOrder+"\n")
 		select {
 		case <-ended:
@@ -222,7 +222,7 @@ func (p *Process) stopWith(ctx context.Context, cmd *exec.Cmd, in io.WriteCloser
 	return func() { close(ended) }
 }
 
-// listen passes on what an etcd says until it ends, and returns its last error.
+// listen logs the messages of an etcd until it ends, and returns its last error.
 func (p *Process) listen(out io.Reader) *entry {
 	var last *entry
 	lines := bufio.NewReader(out)
@@ -233,7 +233,7 @@ func (p *Process) listen(out io.Reader) *entry {
 		}
 		var said line
 		if json.Unmarshal(text, &said) != nil {
-			// Some library has printed it. A writer without a reader would wait for ever.
+			// A library has printed this line. It must be read, or its writer would block for ever.
 			p.config.Log.Info("The embedded etcd has printed something", "printed", string(bytes.TrimSpace(text)))
 			continue
 		}
@@ -250,7 +250,7 @@ func (p *Process) listen(out io.Reader) *entry {
 	}
 }
 
-// remember notes which store this is.
+// remember records which store this is.
 func (p *Process) remember() {
 	info, err := os.Stat(filepath.Join(dataDir(p.dir), "member"))
 	if err != nil {
@@ -263,8 +263,8 @@ func (p *Process) remember() {
 	}
 }
 
-// checkStore refuses another store than the one that was served before. A client that watches it
-// would take what the other one lacks for deleted.
+// checkStore refuses a store that differs from the store served before. A client that watches etcd
+// would see missing records as deleted.
 func (p *Process) checkStore() error {
 	p.mu.Lock()
 	known := p.store
@@ -283,7 +283,7 @@ func (p *Process) checkStore() error {
 	return nil
 }
 
-// reason says why an etcd has ended: by its last error, or the last that was printed.
+// reason returns the reason of the end of an etcd: its last error, or else its last printed line.
 func (p *Process) reason(exit error, last *entry, printed string) error {
 	if exit == nil {
 		exit = errors.New("it ended by itself")
@@ -315,7 +315,7 @@ type tail struct {
 func (t *tail) Write(text []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// The cause of a panic comes first; stacks follow.
+	// The start of the output names the cause of a panic; stacks follow.
 	t.text = append(t.text, text[:min(len(text), tailBytes-len(t.text))]...)
 	return len(text), nil
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// childArgument has the program of these tests be the child of one of them. It is a flag,
-// so that a program that does not know it ends.
+// childArgument makes the test program the child of a test. It has the form of a flag, so that a
+// program that does not know it exits with an error.
 const childArgument = "--embedded-etcd"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // patience bounds every wait.
 const patience = time.Minute
 
-// shortDir is a directory whose path is short enough for a unix socket.
+// shortDir returns a directory whose path is short enough for a unix socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "etcd-")
@@ -72,7 +72,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// puts writes a key, or says why not.
+// puts writes a key, and returns the error.
 func puts(t *testing.T, p *Process, key, value string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -86,7 +86,7 @@ func puts(t *testing.T, p *Process, key, value string) error {
 	return err
 }
 
-// has tells whether a key that was written is still there.
+// has checks that a written key still exists.
 func has(t *testing.T, p *Process, key string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -108,7 +108,7 @@ func (p *Process) kill(t *testing.T) {
 	p.mu.Lock()
 	pid := p.pid
 	p.mu.Unlock()
-	// The test's damage to its files may have ended it already.
+	// The damage to its files may have ended the process already.
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
 	}
@@ -121,8 +121,7 @@ func moves(t *testing.T, from, to string) {
 	}
 }
 
-// damage changes a byte in every 64 of what is used of files, and returns what puts them
-// back.
+// damage changes one byte in every 64 of the used part of files. mend restores the files.
 func damage(t *testing.T, pattern string) (mend func()) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -158,9 +157,9 @@ func damage(t *testing.T, pattern string) (mend func()) {
 func TestConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		// atStart is for what a running etcd does not see.
+		// atStart marks a condition that a running etcd does not notice.
 		atStart bool
-		// begin makes trouble, and returns what ends it.
+		// begin causes the condition, and returns a function that ends it.
 		begin func(t *testing.T, dir string) (over func())
 		says  string
 	}{
@@ -278,7 +277,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestKilled: an etcd that ends for no reason of the disk is there again.
+// TestKilled: a killed etcd is restarted.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	p := startProcess(t, shortDir(t))
@@ -298,7 +297,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestChildEndsWithParent: an etcd whose parent is gone releases its files at once.
+// TestChildEndsWithParent: an etcd releases its files at once when its parent ends.
 func TestChildEndsWithParent(t *testing.T) {
 	dir := shortDir(t)
 	in, parent := io.Pipe()

@@ -14,10 +14,9 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// revisionBump is by how much a restored database is ahead of its snapshot: more
-// than was ever written after it. A client that watches from a revision which the
-// restored database does not have would otherwise wait for it, or take new events
-// for old ones. The number is the one of etcd's documentation on disaster
+// revisionBump is added to the etcd revision of a restored database. It must exceed the writes
+// after the snapshot. Otherwise a client that watches from a later revision would wait for that
+// revision, or take new events for old events. The number is from etcd's documentation on disaster
 // recovery.
 const revisionBump = 1_000_000_000
 
@@ -45,7 +44,7 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 	if err != nil {
 		return err
 	}
-	// The kernel drops the lock with the file; an error changes nothing.
+	// The kernel releases the lock with the file, so an error changes nothing.
 	defer func() { _ = lock.Close() }()
 	switch _, err := os.Lstat(dataDir(dir)); {
 	case err == nil:
@@ -54,12 +53,12 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 		return err
 	}
 	staging := filepath.Join(dir, stagingDir)
-	// One that crashed may have left something.
+	// A crashed restore may have left files.
 	if err := os.RemoveAll(staging); err != nil {
 		return err
 	}
 	defer func() {
-		// The rest is removed the next time.
+		// The next restore removes the rest.
 		_ = os.RemoveAll(staging)
 	}()
 	if err := checkSum(file); err != nil {
@@ -78,11 +77,12 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 	return syncDir(dir)
 }
 
-// blockBytes divides the size of any database; a snapshot has its checksum behind it.
+// blockBytes divides the size of any database. A snapshot ends with its checksum, so its size is
+// not a multiple.
 const blockBytes = 512
 
-// checkSum says what is wrong with a file that is not a whole snapshot. The library says
-// it in its own words, which name a flag of its tool.
+// checkSum returns an error for a file that is not a complete snapshot. The library's own message
+// names a flag of its tool.
 func checkSum(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -111,7 +111,7 @@ func checkSum(file string) error {
 	return nil
 }
 
-// restoreFiles makes the files of a database.
+// restoreFiles creates the files of a database.
 func restoreFiles(file, dir string, config Config) error {
 	if err := privateDir(dir); err != nil {
 		return err
@@ -129,7 +129,7 @@ func restoreFiles(file, dir string, config Config) error {
 	})
 }
 
-// prepared runs a database while something is done to it.
+// prepared runs the restored database while prepare changes it.
 func prepared(ctx context.Context, config Config, prepare func(ctx context.Context, endpoint string) error) error {
 	running, err := Start(ctx, config)
 	if err != nil {
@@ -139,7 +139,7 @@ func prepared(ctx context.Context, config Config, prepare func(ctx context.Conte
 	return prepare(ctx, running.Endpoint())
 }
 
-// syncDir makes what was renamed in a directory outlive a power cut.
+// syncDir makes renames in a directory survive a power cut.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

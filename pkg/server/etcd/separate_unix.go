@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// separate keeps what a terminal sends to this process, such as an interrupt, from
-// another one: it is ended when everybody who uses it has.
+// separate keeps signals of the terminal, such as an interrupt, from the child process. The parent
+// ends it when nothing uses it any more.
 func separate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -13,8 +13,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// saved starts an etcd, writes to it, and returns a snapshot of it, its revision,
-// and what it held.
+// saved starts an etcd, writes to it, and returns a snapshot and the revision of the snapshot.
 func saved(t *testing.T) (file string, revision int64) {
 	t.Helper()
 	log, ctx := ktesting.NewTestContext(t)
@@ -54,7 +53,7 @@ func TestRestore(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	config := Config{DataDir: dir, QuotaBytes: 64 << 20, Log: log}
-	// One that does not come to its end leaves nothing that could be started.
+	// A failed restore leaves no database that could be started.
 	broken := errors.New("broken")
 	if err := Restore(ctx, file, config, func(context.Context, string) error { return broken }); !errors.Is(err, broken) {
 		t.Fatalf("error %v, want %v", err, broken)
@@ -62,7 +61,7 @@ func TestRestore(t *testing.T) {
 	if _, err := os.Stat(dataDir(dir)); !os.IsNotExist(err) {
 		t.Fatalf("a restore that failed left a database (error %v)", err)
 	}
-	// A crash leaves more than that.
+	// A crash leaves more files behind.
 	if err := os.MkdirAll(filepath.Join(dir, stagingDir, "etcd", "member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestRestore(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, stagingDir)); !os.IsNotExist(err) {
 		t.Errorf("%s is left (error %v)", stagingDir, err)
 	}
-	// It is a data directory like any other, also for a second start.
+	// The data directory works like any other, also at a second start.
 	for range 2 {
 		s, err := Start(ctx, config)
 		if err != nil {

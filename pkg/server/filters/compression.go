@@ -9,16 +9,16 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// leastCompressed is the size of an answer, in bytes, from which it is compressed: that of
-// the API server's library.
+// leastCompressed is the smallest size, in bytes, of a compressed answer. It is the value of the
+// API server's library.
 const leastCompressed = 128 << 10
 
 // Compression returns a handler wrapper that compresses large answers to reads for clients that
 // accept gzip: kubectl and the aggregator. With on false, the wrapper does nothing.
 //
-// The library's own encoder takes four times as long for the same size, which is a sixth of the
-// processor time of a large table. So the library does not see that the client accepts gzip. It
-// still compresses watches that begin with initial events.
+// The library's own encoder needs four times as long for the same size. That is a sixth of the
+// processor time of a large table. So the wrapper hides from the library that the client accepts
+// gzip. The library still compresses watches that begin with initial events.
 //
 // The context of a request must have its RequestInfo.
 func Compression(on bool) (func(http.Handler) http.Handler, error) {
@@ -42,7 +42,7 @@ func Compression(on bool) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// withoutEncoding does not tell a handler what encodings the client accepts.
+// withoutEncoding hides from a handler which encodings the client accepts.
 func withoutEncoding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		plain := *r

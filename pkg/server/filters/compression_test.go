@@ -42,7 +42,7 @@ func TestCompression(t *testing.T) {
 					t.Errorf("the library is asked for %q: it would compress with its own encoder", r.Header.Get("Accept-Encoding"))
 				}
 				w.Header().Set("Content-Type", "application/json")
-				// As the library writes what is streamed: the first byte apart.
+				// The library writes the first byte of a stream separately.
 				_, _ = io.WriteString(w, tc.body[:1])
 				_, _ = io.WriteString(w, tc.body[1:])
 			}))

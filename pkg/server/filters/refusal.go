@@ -1,4 +1,4 @@
-// Package filters has the shared parts of the handler chains of store and registration.
+// Package filters has shared handlers for requests.
 package filters
 
 import (
@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// WithRefusal calls refuse for each request for a resource of the groups, and answers with its
-// error, if any, before anything else is done. Other requests, such as discovery and health checks,
-// pass.
+// WithRefusal calls refuse for each request for a resource of the groups, before any other handler.
+// If refuse returns an error, it is the answer. Other requests, such as discovery and health
+// checks, pass.
 func WithRefusal(next http.Handler, groups sets.Set[string], codecs runtime.NegotiatedSerializer,
 	refuse func(info *request.RequestInfo, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 
 // WithVersion adds a header with the program's version to every answer below the paths of the
 // groups, including discovery and errors. Clients see only the host's /version, but kube-apiserver
-// passes headers on. The filter must be behind authentication and authorization, so that only
+// forwards headers. The filter must be behind authentication and authorization, so that only
 // authorized users see the version.
 func WithVersion(next http.Handler, groups sets.Set[string], version string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
