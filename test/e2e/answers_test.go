@@ -16,26 +16,28 @@ import (
 	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
-// answerCase is an extension for which why gives a reason, and what the command of the reference does then.
+// answerCase is an extension for which why returns a reason, and the effect of the reference's
+// command for that reason.
 type answerCase struct {
-	// have brings the extension into the case.
+	// have sets up the extension.
 	have func(a *answers)
-	// example replaces the names of the example in the command.
+	// example replaces the example names in the command.
 	example []string
-	// says is a part of the output of a command that changes nothing.
+	// says is part of the output of a command that only reads.
 	says string
-	// solved waits until the case is over. Nil: the command shows it, and a person decides.
+	// solved waits until the problem is solved. It is nil if the command only shows the problem,
+	// and a user decides.
 	solved func(a *answers)
 }
 
-// answers is one case.
+// answers is a running case.
 type answers struct {
 	sharedPlane
-	// name is that of the extension and of its namespace.
+	// name is the name of the extension and its namespace.
 	name string
-	// revision is the one that why is about.
+	// revision is the revision that why explains.
 	revision string
-	// folder has manifests that the cluster accepts.
+	// folder contains valid manifests.
 	folder string
 }
 
@@ -49,19 +51,19 @@ func (a *answers) rev(number int) draft { return revision(a.name, number) }
 
 func (a *answers) settings(data ...string) object { return configMap(a.name, "settings", data...) }
 
-// homeless is a Deployment that no node suits.
+// homeless returns a Deployment that fits on no node.
 func (a *answers) homeless() object {
 	server := deployment(a.name, "server", "example.com/server:v2")
 	server["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"nowhere": "yes"}
 	return server
 }
 
-// deployed waits for a revision.
+// deployed returns a function that waits until a revision has succeeded.
 func deployed(number int) func(*answers) {
 	return func(a *answers) { a.succeeded(fmt.Sprintf("%s-%d", a.name, number)) }
 }
 
-// deletes deletes the revision of a case.
+// deletes starts the deletion of the case's revision.
 func (a *answers) deletes() { a.MustKubectl("delete", "cer", a.revision, "--wait=false") }
 
 func (a *answers) isGone() { a.gone("cer/" + a.revision) }
@@ -190,8 +192,8 @@ func answerCases() map[string]answerCase {
 	}
 }
 
-// answerScenarios are the reasons of the reference that are cheap to have: the command that it prints is
-// run against the case, as it stands there, and helps.
+// answerScenarios tests the reasons of the reference that are cheap to cause. Each scenario runs
+// the printed command of the reference, which must help.
 func answerScenarios() map[string]scenario {
 	scenarios := map[string]scenario{}
 	for reason, one := range answerCases() {
@@ -210,7 +212,7 @@ func (w sharedPlane) answer(reason string, one answerCase) {
 	documented := strings.NewReplacer(append(one.example, "argocd-2", a.revision, "argocd", a.name, "./manifests", a.folder)...).Replace(reference.Commands(w.t, "reasons.md", "Of revisions", reason)[0])
 	w.says(a.line(documented), one.says)
 	if given.Command != "" && given.Command != documented {
-		a.line(given.Command) // of the message
+		a.line(given.Command) // the command in the message
 	}
 	if one.solved != nil {
 		one.solved(a)
@@ -220,7 +222,7 @@ func (w sharedPlane) answer(reason string, one answerCase) {
 	}
 }
 
-// why waits until the plugin gives a reason.
+// why waits until the plugin returns a reason.
 func (a *answers) why(reason string) advice.Advice {
 	a.t.Helper()
 	var found advice.Advice
@@ -246,15 +248,15 @@ func (a *answers) why(reason string) advice.Advice {
 	return found
 }
 
-// documented runs the command that the reference has for a reason of a plan, as it stands there with
-// the name of the plan, and returns what it printed.
+// documented runs the reference's command for a reason of a plan, with the name of the plan. It
+// returns the output.
 func (w sharedPlane) documented(heading, reason, plan string) string {
 	w.t.Helper()
 	out := w.types(0, strings.ReplaceAll(reference.Commands(w.t, "reasons.md", heading, reason)[0], "rebalance", plan))
 	return out.Stdout + out.Stderr
 }
 
-// line runs a line that is printed for people, and returns what it printed.
+// line runs a printed command and returns its output.
 func (a *answers) line(line string) string {
 	a.t.Helper()
 	if strings.HasPrefix(line, "kubectl penstock ") {

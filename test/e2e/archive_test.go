@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// storeLost: all there is left of the store is an archive. The cluster still has
-// what was rolled out, and keeps it.
+// storeLost: only an archive of the store is left. The cluster keeps the rolled-out objects.
 func storeLost(w sharedPlane) {
 	server := w.program.Serve(w.t, w, w.dataDir)
 	ns := w.namespace("lost")
@@ -29,7 +28,7 @@ func storeLost(w sharedPlane) {
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-1")
 	w.MustKubectl("delete", "cer", "lost-1", poll.TimeoutFlag)
 	w.MustKubectlInput(third.With("lifecycleState", "Paused").String(), "create", "-f", "-")
-	// One that was given up, and one whose objects will not be there.
+	// givenup-1 is archived. The object of moved-1 will be missing at the import.
 	w.roll(revision("givenup", 1).Phase("all", configMap(ns, "given-up", "x=1")))
 	w.MustKubectl("patch", "cer", "givenup-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.acknowledge("givenup-1", "nothing would be left of the extension")
@@ -43,8 +42,7 @@ func storeLost(w sharedPlane) {
 		return map[string]string{
 			"configmap":  w.read(".metadata.uid} {.metadata.resourceVersion", "configmap/a", "--namespace="+ns),
 			"deployment": w.read(".metadata.uid} {.metadata.generation", "deployment/d", "--namespace="+ns),
-			// The store's key is another one, and with it the digest that the
-			// annotation has.
+			// The new store has another key, so the digest in the Secret's annotation changes.
 			"secret": w.read(".metadata.uid} {.data", "secret/s", "--namespace="+ns),
 		}
 	}
@@ -82,11 +80,11 @@ func storeLost(w sharedPlane) {
 		w.t.Errorf("touched (-want +got):\n%s", diff)
 	}
 
-	// History is the same as before.
+	// The history is the same as before.
 	if diff := cmp.Diff(w.rows(history), w.rows(w.MustKubectl("get", "revisionhistory", "lost"))); diff != "" {
 		w.t.Errorf("history (-before +after):\n%s", diff)
 	}
-	// Numbers that were used are used, the newest and those of deleted revisions.
+	// Numbers of existing and of deleted revisions cannot be used again.
 	for _, taken := range []draft{third, first} {
 		if out := w.KubectlInput(taken.String(), "create", "-f", "-"); out.ExitCode == 0 {
 			w.t.Errorf("%s was created again", taken.Name)
@@ -99,7 +97,7 @@ func storeLost(w sharedPlane) {
 		w.t.Errorf("an extension that is there: %s", out)
 	}
 
-	// And it goes on from there.
+	// The extension continues from there.
 	digest := w.read(".summary.removedDigest", "revisiondiff", "lost-2..lost-3")
 	w.says(digest, "1-")
 	w.MustKubectl("patch", "cer", "lost-3", "--type=merge", "-p",
@@ -107,15 +105,15 @@ func storeLost(w sharedPlane) {
 	w.succeeded("lost-3")
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-2")
 	w.MustKubectl("get", "configmap", "b", "--namespace="+ns)
-	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
+	w.gone("deployment/d", "--namespace="+ns) // Penstock rolled it out, so Penstock deletes it
 	w.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)
-	// The next store need not wait until the lease of this one has run out.
+	// Stop releases the lease, so the next store need not wait for it to expire.
 	server.Stop(w.t)
 }
 
-// accepted serves a data directory that the cluster does not know, in spite of what
-// the refusal says of it.
+// accepted serves a data directory that the cluster does not know, with --accept-identity. The
+// refusal before must contain the text.
 func (w sharedPlane) accepted(dataDir, says string) *penstock.Server {
 	w.t.Helper()
 	refused := w.program.Launch(w.t, w, dataDir)
@@ -134,7 +132,7 @@ func (w sharedPlane) accepted(dataDir, says string) *penstock.Server {
 	return server
 }
 
-// exported exports twice and returns the file.
+// exported exports twice, compares the files, and returns a path.
 func (w sharedPlane) exported(flags ...string) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -174,7 +172,7 @@ func (w sharedPlane) imported(path string, flags ...string) penstock.Output {
 	return out
 }
 
-// rows are the cells of a table without those that tell ages.
+// rows returns the cells of a table, without ages.
 func (w sharedPlane) rows(table string) []string {
 	w.t.Helper()
 	encoded, err := json.Marshal(strings.Fields(table))
@@ -184,7 +182,7 @@ func (w sharedPlane) rows(table string) []string {
 	return strings.Split(string(encoded), ",")
 }
 
-// exportRights: a user who cannot read a Secret gets no archive, not even a part of one.
+// exportRights: a user who cannot read a Secret gets no archive, and no part of an archive.
 func exportRights(w sharedPlane) {
 	ns := w.namespace("export-rights")
 	w.roll(revision("export-rights", 1).Phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))
@@ -205,7 +203,7 @@ func exportRights(w sharedPlane) {
 	}
 	w.MustKubectl("create", "role", "exporter", "--verb=get", "--resource=secrets", "--namespace="+ns)
 	w.MustKubectl("create", "rolebinding", "exporter", "--role=exporter", "--group=exporters", "--namespace="+ns)
-	// Rights are given a moment after they are written.
+	// kube-apiserver learns of RBAC changes from a watch, with a delay.
 	w.eventually(func() (string, string) {
 		out := export()
 		return strconv.Itoa(out.ExitCode), out.Stderr

@@ -20,9 +20,9 @@ import (
 // metricsGroup is the API group of external metrics for HorizontalPodAutoscalers.
 const metricsGroup = "external.metrics.k8s.io"
 
-// autoscaled: the replicas of a Deployment belong to Kubernetes' own
-// HorizontalPodAutoscaler once it has set them, through an upgrade too, although the
-// manifest has its own idea of them. Nothing of that is drift.
+// autoscaled: once the HorizontalPodAutoscaler has set the replicas of a Deployment, they belong to
+// it. An upgrade with other replicas in its manifest does not change that. Penstock reports no
+// drift.
 func autoscaled(w sharedPlane) {
 	ns := w.namespace("autoscaled")
 	queue := w.measured("queue", 3)
@@ -61,7 +61,7 @@ func autoscaled(w sharedPlane) {
 	queue.Store(2)
 	scaled("web:2", 2)
 
-	// Only our fields are repaired: earlier changes have been looked at by then.
+	// Penstock repairs only its own fields. It has seen the earlier changes by then.
 	w.MustKubectl("label", "deployment", "web", "--namespace="+ns, "part-")
 	w.event("autoscaled-2", "Repaired", ".metadata.labels.part was removed")
 	scaled("web:2", 2)
@@ -69,11 +69,11 @@ func autoscaled(w sharedPlane) {
 	if events := w.MustKubectl("events", "--for=clusterextensionrevision/autoscaled-2"); containsAll(events, []string{"replicas"}) {
 		w.t.Errorf("what an autoscaler did was undone:\n%s", events)
 	}
-	// It would go on asking for a metric that is gone, and say so again and again.
+	// The autoscaler would keep requesting a metric that does not exist any more, and write events.
 	w.MustKubectl("delete", "cer", "autoscaled-1", "autoscaled-2", poll.TimeoutFlag)
 }
 
-// measured serves an external metric, whose value can be changed, until the test ends.
+// measured serves an external metric until the test ends. The test can change its value.
 func (w sharedPlane) measured(metric string, value int64) *atomic.Int64 {
 	w.t.Helper()
 	var current atomic.Int64
@@ -108,12 +108,13 @@ func (w sharedPlane) measured(metric string, value int64) *atomic.Int64 {
 	for _, o := range []object{service, api} {
 		w.MustKubectlInput(o.String(), "create", "-f", "-")
 	}
-	// Before the server goes: a group that nobody answers for would disturb others.
+	// Delete the APIService before the server stops. A group without a server would disturb other
+	// tests.
 	w.t.Cleanup(func() { w.MustKubectl("delete", "apiservice", "v1beta1."+metricsGroup) })
 	return &current
 }
 
 func respond(out http.ResponseWriter, content any) {
 	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(content) // a client that has gone
+	_ = json.NewEncoder(out).Encode(content) // the client may have disconnected
 }

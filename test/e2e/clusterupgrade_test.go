@@ -17,7 +17,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// minors are the programs of control planes of each minor that the machine has, in order.
+// minors returns the Kubernetes minor versions whose control plane programs are installed, with
+// their folders, in order.
 func minors(t *testing.T) (names, folders []string) {
 	t.Helper()
 	current, err := plane.Tools(t.Context(), os.Stderr)
@@ -42,9 +43,9 @@ func minors(t *testing.T) (names, folders []string) {
 	return names, folders
 }
 
-// TestClusterUpgrade upgrades a control plane through several minors under a running Penstock. An
-// earlier revision has an API version that 1.37 does not serve: readiness reports it, the rollback
-// fails, and teardown works.
+// TestClusterUpgrade upgrades a control plane through several minor versions while Penstock runs.
+// An earlier revision uses an API version that 1.37 does not serve. Readiness reports it, the
+// rollback fails, and the teardown works.
 func TestClusterUpgrade(t *testing.T) {
 	if os.Getenv("UPGRADE") == "" {
 		t.Skip("UPGRADE=1 restarts kube-apiserver of one minor after the other, some minutes")
@@ -79,7 +80,7 @@ func TestClusterUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Penstock goes on: what it said of the minor is true, and it rolls out.
+		// Penstock keeps working: it knows the new minor version, and rolls out.
 		w.eventually(func() (string, string) {
 			out := w.Kubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1/upgradereadinesses/next")
 			return out.Stdout, out.Stderr
@@ -89,13 +90,13 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	w.says(ready("next"), `"severity":"Look"`, removed, "already now")
 
-	// The rollback fails as readiness said. It takes nothing away.
+	// The rollback fails, as readiness predicted. It deletes nothing.
 	w.MustKubectlInput(`{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"RevisionRollback"}`,
 		"create", "--raw", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/ranges-1/rollback", "-f", "-")
 	w.condition("ranges-3", "Progressing", "True", "networking.k8s.io/v1beta1", "ServiceCIDR")
 	w.says(w.MustKubectl("get", "servicecidr", "ranges", "-o", "jsonpath={.spec.cidrs}"), "10.112.0.0/24")
 
-	// Teardown reads the objects in the version that is served.
+	// The teardown reads the objects in a served version.
 	w.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=ranges", poll.TimeoutFlag)
 	w.absent("servicecidr", "ranges")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// additions: fields that a user adds beside ours stay theirs, over upgrades too.
+// additions: fields that a user adds stay, also through upgrades.
 func additions(w sharedPlane) {
 	ns := w.namespace("additions")
 	draft := func(number int) draft {
@@ -36,7 +36,7 @@ func additions(w sharedPlane) {
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v2")
 	kept()
 
-	// Our own fields beside them are repaired.
+	// Penstock repairs its own fields next to them.
 	w.MustKubectl("set", "image", "deployment/server", in, "main=example.com/server:hacked")
 	w.event("additions-2", "Repaired", "Deployment.apps additions/server", "image", "was changed by kubectl-set")
 	w.until(deployments(), ns, "server", func(o *unstructured.Unstructured) error {
@@ -48,8 +48,7 @@ func additions(w sharedPlane) {
 	kept()
 }
 
-// replaced: another object under the same name is somebody else's, whatever it
-// was copied from.
+// replaced: a new object of the same name belongs to another owner, even if it is a copy.
 func replaced(w sharedPlane) {
 	ns := w.namespace("replaced")
 	w.roll(revision("replaced", 1).Phase("all", configMap(ns, "a", "x=1")))
@@ -63,12 +62,13 @@ func replaced(w sharedPlane) {
 	if x := w.read(".data.x", "configmap", "a", in); x != "theirs" {
 		w.t.Errorf("somebody's object was overwritten: x is %s", x)
 	}
-	// A delete leaves it alone.
+	// Deleting the revision leaves the object.
 	w.MustKubectl("delete", "cer", "replaced-1", poll.TimeoutFlag)
 	w.MustKubectl("get", "configmap", "a", in)
 }
 
-// namespaceDeleted: a namespace that takes everything along is made again, with everything.
+// namespaceDeleted: a user deletes a namespace and all objects in it. Penstock creates all of them
+// again.
 func namespaceDeleted(w sharedPlane) {
 	const ns = "namespacedeleted"
 	in := "--namespace=" + ns
@@ -84,7 +84,8 @@ func namespaceDeleted(w sharedPlane) {
 		}
 		return nil
 	})
-	// Attempts that failed while it was going are repeated at growing intervals.
+	// Writes failed while the namespace was being deleted. Penstock retries them at growing
+	// intervals.
 	for _, name := range []string{"deployment/server", "configmap/settings", "secret/password"} {
 		w.MustKubectl("wait", "--for=create", name, in, poll.TimeoutFlag)
 	}
@@ -93,7 +94,7 @@ func namespaceDeleted(w sharedPlane) {
 	w.event("namespacedeleted-1", "Recreated", "Namespace "+ns)
 }
 
-// kindDeleted: so are a definition and its instances.
+// kindDeleted: a user deletes a definition and its instances. Penstock creates them again.
 func kindDeleted(w sharedPlane) {
 	ns := w.namespace("kinddeleted")
 	w.roll(revision("kinddeleted", 1).Phase("crds", definition("Pier")).Phase("piers", instance("Pier", ns, "mine")).Phase("last", configMap(ns, "last", "x=1")))

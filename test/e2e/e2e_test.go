@@ -1,11 +1,11 @@
 //go:build integration
 
-// Package e2e_test tests the program as a user runs it: with plain kubectl, through the real
-// aggregator. It writes and reads revisions, rolls them out on a control plane whose Deployments
-// become Available, changes the rolled out objects, and cleans up.
+// Package e2e_test tests the program as a user runs it, with plain kubectl and through
+// kube-apiserver's aggregator. It writes and reads revisions, rolls them out on a control plane
+// whose Deployments become Available, changes the rolled-out objects, and cleans up.
 //
-// All scenarios of a test share one control plane and one server. Each has extension names, a
-// namespace and kinds of its own, so that they do not disturb each other:
+// All scenarios of a test share one control plane and one server. Each scenario has its own
+// extension names, namespace and kinds:
 //
 //	go test ./test/e2e -run 'TestPenstock/Rollout/Drift'
 package e2e_test
@@ -21,25 +21,25 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// sharedPlane is the shared control plane with Penstock on it, as a test sees it.
+// sharedPlane is the shared control plane with Penstock, for one test.
 type sharedPlane struct {
 	*cluster.Cluster
 	t       *testing.T
 	program *penstock.Program
 	server  *penstock.Server
 	dataDir string
-	// client watches what kubectl cannot wait for.
+	// client watches for states that kubectl cannot wait for.
 	client dynamic.Interface
 }
 
-// scenario is a test in the shared sharedPlane.
+// scenario is a test that uses the shared control plane.
 type scenario func(w sharedPlane)
 
 func TestPenstock(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var all sync.WaitGroup
-	// One scenario after the other, the longest of all: they begin at once.
+	// The scenarios of Plans run in sequence and take longest, so they start at once.
 	all.Go(func() { w.run("Plans", plans) })
 	all.Go(func() { w.run("OwnProfile", ownProfile) })
 	all.Go(func() { w.group("Kubectl", kubectlScenarios()) })
@@ -47,24 +47,24 @@ func TestPenstock(t *testing.T) {
 	all.Go(func() { w.group("Answers", answerScenarios()) })
 	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })
 	all.Wait()
-	// Alone, after all that makes requests.
+	// These scenarios run alone, after all scenarios that send requests.
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
 	w.run("OwnRights", ownRights)
 }
 
-// TestStores: stores are lost, restored and replaced in a cluster that had other stores. Each
-// scenario runs servers of its own, one after the other.
+// TestStores loses, restores and replaces stores in a cluster that had other stores. The scenarios
+// run in sequence, each with its own servers.
 func TestStores(t *testing.T) {
 	t.Parallel()
 	w := host(t)
 	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
 	t.Run("Restore", func(t *testing.T) { restore(w.in(t)) })
-	// The last one: nothing is left of Penstock.
+	// Unregister runs last: it removes Penstock.
 	t.Run("Unregister", func(t *testing.T) { unregister(w.in(t)) })
 }
 
-// kubectlScenarios are about reading and writing revisions.
+// kubectlScenarios read and write revisions.
 func kubectlScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Create":           create,
@@ -92,7 +92,7 @@ func kubectlScenarios() map[string]scenario {
 	}
 }
 
-// rolloutScenarios are about what becomes of revisions in the cluster.
+// rolloutScenarios test the effect of revisions in the cluster.
 func rolloutScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Lighthouse":       lighthouse,
@@ -130,7 +130,7 @@ func rolloutScenarios() map[string]scenario {
 	}
 }
 
-// host is a control plane on which no server runs yet.
+// host returns a control plane without a running server.
 func host(t *testing.T) sharedPlane {
 	t.Helper()
 	c := cluster.Start(t, cluster.Workloads())
@@ -156,14 +156,13 @@ func start(t *testing.T) sharedPlane {
 	return w
 }
 
-// in returns the sharedPlane for a subtest: what fails, fails there.
+// in returns the sharedPlane for a subtest.
 func (w sharedPlane) in(t *testing.T) sharedPlane {
 	w.Cluster, w.t = w.Cluster.In(t), t
 	return w
 }
 
-// group runs scenarios, as many at a time as go test allows, and returns when all
-// have ended.
+// group runs scenarios in parallel and returns when all have ended.
 func (w sharedPlane) group(name string, scenarios map[string]scenario) {
 	w.t.Run(name, func(t *testing.T) {
 		for name, do := range scenarios {
@@ -175,7 +174,6 @@ func (w sharedPlane) group(name string, scenarios map[string]scenario) {
 	})
 }
 
-// run runs one scenario.
 func (w sharedPlane) run(name string, do scenario) {
 	w.t.Run(name, func(t *testing.T) { w.in(t).do(do) })
 }

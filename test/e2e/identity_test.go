@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// engineUser is in whose name objects of extensions are written.
+// engineUser is the user who writes objects of extensions.
 const engineUser = "system:serviceaccount:penstock-system:penstock-engine"
 
-// ownRights: in all that was done so far Penstock has lacked no right in its own
-// name, and has written objects of extensions in the engine's name only.
+// ownRights: in all scenarios so far, Penstock's own user lacked no right. Only the engine's user
+// wrote objects of extensions.
 func ownRights(w sharedPlane) {
 	own := w.Audit().Since(0, plane.ByUser(penstock.Username))
 	if denied := own.Where(func(r plane.Request) bool { return r.Code == 403 && !isGranted(r) }); len(denied) > 0 {
@@ -41,9 +41,8 @@ func ownRights(w sharedPlane) {
 	}
 }
 
-// isGranted reports whether a request is for the token of a profile's identity, and its right was
-// granted a moment before. The authorizer of kube-apiserver sees a new role by a watch, so Penstock
-// asks again.
+// isGranted reports whether a request gets a token of a profile's ServiceAccount. Its right was
+// granted just before. kube-apiserver learns of the new role from a watch, so Penstock retries.
 func isGranted(r plane.Request) bool {
 	return strings.Contains(r.URI, "/serviceaccounts/penstock-profile-") && strings.HasSuffix(r.URI, "/token")
 }

@@ -23,25 +23,24 @@ const (
 	installLevel = "release.openshift.io/install-level"
 )
 
-// fallback is a create-only ConfigMap of an install level.
+// fallback returns a create-only ConfigMap of an install level.
 func fallback(namespace, name, level string) object {
 	return configMap(namespace, name, "from=revision").Annotated(createOnly, "true", installLevel, level)
 }
 
-// opens lets a rollout through a gate.
+// opens opens a gate.
 func (w sharedPlane) opens(namespace, name string) {
 	w.t.Helper()
 	w.MustKubectl("patch", "configmap", name, "--namespace="+namespace, "--type=merge", "-p", drafts.OpenGate)
 }
 
-// whole is all of an object: fields, managers, version.
+// whole returns an object with managedFields and resourceVersion.
 func (w sharedPlane) whole(namespace, name string) string {
 	w.t.Helper()
 	return w.MustKubectl("get", "configmap", name, "--namespace="+namespace, "-o", "json", "--show-managed-fields")
 }
 
-// users makes a ConfigMap of the user's, and returns a check that nobody has
-// touched it since.
+// users creates a user's ConfigMap. The returned check fails if the object has changed since.
 func (w sharedPlane) users(namespace, name string) (untouched func()) {
 	w.t.Helper()
 	w.MustKubectlInput(configMap(namespace, name, "from=user").String(), "create", "-f", "-")
@@ -54,7 +53,7 @@ func (w sharedPlane) users(namespace, name string) (untouched func()) {
 	}
 }
 
-// levels: the defaults come last, and whatever a user has made by then stays theirs.
+// levels: Penstock creates the defaults last. Objects that a user has created by then stay.
 func levels(w sharedPlane) {
 	ns := w.namespace("levels")
 	in := "--namespace=" + ns
@@ -64,7 +63,7 @@ func levels(w sharedPlane) {
 		Phase("deploy", drafts.Gate(ns, "gate"), configMap(ns, "sibling", "x=1"))
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 
-	// Objects of level 0 are there, and status says what holds the rest up.
+	// The objects of level 0 exist. The status names what the next level waits for.
 	w.condition("levels-1", "Progressing", "True", "install level 0: 1 of 3 objects not ready (ConfigMap levels/gate: the gate is closed); 3 objects of later levels wait")
 	w.says(w.read(`.status.conditions[?(@.type=="Progressing")].reason`, "cer", "levels-1"), "WaitingForLevel")
 	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/early", "configmap/gate", "configmap/sibling")
@@ -78,23 +77,22 @@ func levels(w sharedPlane) {
 	before()
 	during()
 
-	// A created object belongs to nobody: it has no mark of ours, edits stay, and when it
-	// is deleted it comes back as it was written.
+	// A created default belongs to no owner. It has no mark of Penstock, and edits stay. After a
+	// deletion Penstock creates it again.
 	made := w.whole(ns, "after")
 	if strings.Contains(made, "penstock.dev/") || strings.Contains(made, "ownerReferences") {
 		w.t.Errorf("a create-only object is marked:\n%s", made)
 	}
 	w.MustKubectl("patch", "configmap", "after", in, "--type=merge", "-p", `{"data":{"from":"edit"}}`)
 	w.MustKubectl("patch", "configmap", "sibling", in, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
-	w.value("1", ".data.x", "configmap/sibling", in) // which was repaired in a pass that saw both
+	w.value("1", ".data.x", "configmap/sibling", in) // one pass saw both changes and repaired only this one
 	w.says(w.read(".data.from", "configmap", "after", in), "edit")
 	w.MustKubectl("delete", "configmap", "after", in)
 	w.until(configMaps(), ns, "after", func(*unstructured.Unstructured) error { return nil })
 	w.says(w.read(".data.from", "configmap", "after", in), "revision")
 	w.event("levels-1", "Recreated", "ConfigMap levels/after")
 
-	// An update orders nothing by level: one more default is there while the rest
-	// waits.
+	// An upgrade ignores install levels: it creates the new default while a gate is still closed.
 	next := revision("levels", 2).Gated().Phase("defaults", fallback(ns, "late", "1")).Phase("deploy", drafts.Gate(ns, "gate"), drafts.Gate(ns, "stuck"))
 	w.MustKubectlInput(next.String(), "create", "-f", "-")
 	w.condition("levels-2", "Progressing", "True", "ConfigMap levels/stuck: the gate is closed")
@@ -102,7 +100,7 @@ func levels(w sharedPlane) {
 	w.opens(ns, "stuck")
 	w.succeeded("levels-2")
 
-	// Nothing of it is pruned or torn down.
+	// Penstock neither prunes defaults nor deletes them in a teardown.
 	w.value("Archived", ".spec.lifecycleState", "cer/levels-1")
 	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=levels", poll.TimeoutFlag)
 	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/after", "configmap/before", "configmap/during", "configmap/early", "configmap/late")
@@ -111,8 +109,8 @@ func levels(w sharedPlane) {
 	during()
 }
 
-// levelRace has the user's object made when our own create is on its way: behind
-// our look, and in the API server before what it stores.
+// levelRace creates the user's object during Penstock's own create: after Penstock has looked, and
+// before kube-apiserver stores Penstock's object.
 func levelRace(w sharedPlane) {
 	ns := w.namespace("levelrace")
 	var asked, raced atomic.Bool
@@ -123,13 +121,13 @@ func levelRace(w sharedPlane) {
 		case review.Name == "probe":
 			asked.Store(true)
 		case review.Name == "contested" && !dryRun && raced.CompareAndSwap(false, true):
-			// The user's create comes here too, while this one waits.
+			// The user's create also calls this webhook, while Penstock's create waits.
 			w.MustKubectlInput(configMap(ns, "contested", "from=user").String(), "create", "-f", "-")
 			made = w.whole(ns, "contested")
 		}
 	})
 	for deadline := time.Now().Add(poll.Patience); !asked.Load(); {
-		// The API server learns of webhooks through a watch, and tells nobody.
+		// kube-apiserver learns of webhooks from a watch, with a delay.
 		w.MustKubectlInput(configMap(ns, "probe").String(), "create", "--dry-run=server", "-f", "-")
 		if time.Now().After(deadline) {
 			w.t.Fatal("the API server does not ask the webhook")
@@ -144,8 +142,7 @@ func levelRace(w sharedPlane) {
 	}
 }
 
-// webhook has every create of a ConfigMap in a namespace looked at before it is
-// stored.
+// webhook registers a webhook that calls look for every create of a ConfigMap in a namespace.
 func (w sharedPlane) webhook(namespace string, look func(*admissionv1.AdmissionRequest)) {
 	w.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -174,8 +171,8 @@ func (w sharedPlane) webhook(namespace string, look func(*admissionv1.AdmissionR
 	w.t.Cleanup(func() { w.MustKubectl("delete", "validatingwebhookconfiguration", namespace, "--ignore-not-found") })
 }
 
-// levelRefusals: manifests that cannot be rolled out as written are refused on every way in, all of
-// them at once.
+// levelRefusals: Penstock refuses manifests with invalid install levels in every kind of write, and
+// reports all errors at once.
 func levelRefusals(w sharedPlane) {
 	create := []string{"create", "-f", "-"}
 	ns := "default"
@@ -195,15 +192,15 @@ func levelRefusals(w sharedPlane) {
 	w.absent("cer", "levelbad-1")
 	w.succeeded("levelgood-1")
 
-	// A value without quotes is no string, and hides nothing.
+	// A value without quotes is not a string. It must not hide the annotation.
 	unquoted := strings.ReplaceAll(revision("levelbad", 1).Phase("all", fallback(ns, "levelbad-a", "1")).String(), `"`+installLevel+`": "1"`, `"`+installLevel+`": 1`)
 	w.refused(unquoted, create, "metadata.annotations[release.openshift.io/install-level]", "is a number, want a string: put it in quotes")
 	w.refused(strings.Replace(unquoted, `"`+createOnly+`"`, `"`+installLevel+`": "1", "`+createOnly+`"`, 1), create, installLevel)
 
-	// Content never changes: an annotation cannot come later either.
+	// Content is immutable: an annotation cannot be added later either.
 	w.refused(small("levelgood", 1).Phase("more", fallback(ns, "levelbad-a", "7")).String(), []string{"replace", "-f", "-"}, "the phase was added")
 
-	// A warning tells of values that are valid and hardly meant.
+	// A warning names valid values that are probably a mistake.
 	needy := deployment(ns, "levelneedy", "example.com/image:v1")
 	spec := needy["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	spec["volumes"] = []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "levelbad-c"}}}

@@ -16,7 +16,6 @@ import (
 )
 
 // TestNotifications: receivers get all events, despite failures of receivers and of the process.
-// Nobody else gets any.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	const key, rotated = "0123456789abcdef", "fedcba9876543210"
@@ -29,7 +28,8 @@ func TestNotifications(t *testing.T) {
 		return revision(name, 1).Phase("all", configMap(ns, name, "x=hush-content"))
 	}
 
-	// A fact that ended before there is a receiver is nobody's news. One that still waits is told.
+	// An event that ended before the receiver existed is not sent. A condition that still lasts is
+	// sent.
 	w.roll(revision("before", 1).Phase("all", configMap(ns, "before", "x=hush-content")))
 	w.MustKubectlInput(halted("collides").String(), "create", "-f", "-")
 	w.condition("collides-1", "Stalled", "True")
@@ -44,7 +44,7 @@ func TestNotifications(t *testing.T) {
 	w.roll(revision("after", 1).Phase("all", configMap(ns, "after", "x=hush-content")))
 	to.Await(t, "a rollout that is complete", receiver.Of("Completed", "after-1", true))
 
-	// A receiver that is down loses nothing, and the key may change meanwhile.
+	// A receiver that was down gets the event later. The key may change meanwhile.
 	to.Answer(http.StatusServiceUnavailable)
 	w.roll(revision("down", 1).Phase("all", configMap(ns, "down", "x=hush-content")))
 	refused := to.Await(t, "an attempt", receiver.Of("Completed", "down-1", false))
@@ -57,7 +57,8 @@ func TestNotifications(t *testing.T) {
 		t.Errorf("it is %s signed with %q, and was %s", taken.ID, taken.Key, refused.ID)
 	}
 
-	// The process is killed between the request and its answer: the same event comes once more.
+	// The process is killed between a request and its answer. The next process sends the same event
+	// again.
 	to.Answer(0)
 	w.roll(revision("killed", 1).Phase("all", configMap(ns, "killed", "x=hush-content")))
 	unanswered := to.Await(t, "an attempt", receiver.Of("Completed", "killed-1", false))
@@ -69,7 +70,7 @@ func TestNotifications(t *testing.T) {
 		t.Errorf("its id is %s, and was %s", again.ID, unanswered.ID)
 	}
 
-	// Addresses that Penstock does not connect to, and Secrets that it cannot use.
+	// Penstock refuses some addresses and invalid Secrets.
 	inside, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestNotifications(t *testing.T) {
 	w.warned(namespace, "plain", "NotificationFailed", "https://")
 	w.MustKubectl("delete", "secret", "inside", "plain", "--namespace="+namespace)
 
-	// Many at once are one event.
+	// Many events at once become one summary event.
 	to.Answer(http.StatusServiceUnavailable)
 	var burst strings.Builder
 	for i := range 30 {
@@ -139,7 +140,7 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// warned returns when the Secret of a receiver has a warning.
+// warned waits until the Secret of a receiver has a warning event.
 func (w sharedPlane) warned(namespace, name, reason, says string) {
 	w.t.Helper()
 	found := ""

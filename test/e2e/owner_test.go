@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// owned makes a ConfigMap whose controller is another one, and returns it.
+// owned creates a ConfigMap with another ConfigMap as its controller.
 func (w sharedPlane) owned(ns, name string) {
 	w.t.Helper()
 	w.MustKubectlInput(configMap(ns, name+"-owner").String(), "create", "-f", "-")
@@ -23,7 +23,7 @@ func (w sharedPlane) owned(ns, name string) {
 	w.MustKubectlInput(o.String(), "create", "-f", "-")
 }
 
-// adoption: a user who asks for it gets objects that exist already.
+// adoption: a revision that asks for adoption takes over existing objects.
 func adoption(w sharedPlane) {
 	ns := w.namespace("adoption")
 	in := "--namespace=" + ns
@@ -41,14 +41,14 @@ func adoption(w sharedPlane) {
 	w.value("1", ".data.x", "configmap/bare", "configmap/controlled", in)
 	w.value("adoption", `.metadata.labels.penstock\.dev/chain`, "configmap/bare", in)
 
-	// None takes it from anyone.
+	// collisionProtection None takes an object over from any owner.
 	w.owned(ns, "held")
 	w.MustKubectlInput(configMap(ns, "plain", "x=theirs").String(), "create", "-f", "-")
 	w.roll(revision("adoption-all", 1).Phase("all", configMap(ns, "held", "x=1"), configMap(ns, "plain", "x=1")).With("collisionProtection", "None"))
 	w.event("adoption-all-1", "Adopted", "ConfigMap adoption/held")
 	w.value("1", ".data.x", "configmap/held", in)
 
-	// Objects from before stay, and created ones go.
+	// The teardown leaves adopted objects and deletes created objects.
 	w.MustKubectl("delete", "cer", "adoption-1", poll.TimeoutFlag)
 	w.absent("configmap", "controlled", in)
 	if left := w.MustKubectl("get", "configmap", "bare", in, "-o", "yaml", "--show-managed-fields"); strings.Contains(left, "penstock") {
@@ -57,11 +57,11 @@ func adoption(w sharedPlane) {
 	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
 	w.MustKubectl("delete", "cer", "adoption-all-1", poll.TimeoutFlag)
 	w.absent("configmap", "plain", in)
-	// Objects that somebody else controls are not ours to delete.
+	// Penstock does not delete an object that has another controller.
 	w.MustKubectl("get", "configmap", "held", in)
 }
 
-// sharing: of two extensions with the same object the first has it.
+// sharing: if two extensions list the same object, it belongs to the first.
 func sharing(w sharedPlane) {
 	ns := w.namespace("sharing")
 	in := "--namespace=" + ns
@@ -79,8 +79,8 @@ func sharing(w sharedPlane) {
 	w.value("sharing-b", `.metadata.labels.penstock\.dev/chain`, "configmap/shared", in)
 }
 
-// controlled: the object that becomes the controller of our object has it when we
-// leave.
+// controlled: our object gets another object as its controller. When the revision is deleted, the
+// object stays with its controller.
 func controlled(w sharedPlane) {
 	ns := w.namespace("controlled")
 	in := "--namespace=" + ns
@@ -91,8 +91,8 @@ func controlled(w sharedPlane) {
 		w.MustKubectl("patch", "configmap", name, in, "--type=merge", "-p", fmt.Sprintf(
 			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","controller":true,"uid":%q}]}}`, uid))
 	}
-	// One that does not exist: garbage collection deletes the object, and we make
-	// it again.
+	// The controller does not exist, so Kubernetes' garbage collector deletes the object. Penstock
+	// creates it again.
 	uid := w.read(".metadata.uid", "configmap", "b", in)
 	own("b", "00000000-0000-0000-0000-000000000000")
 	w.until(configMaps(), ns, "b", func(o *unstructured.Unstructured) error {

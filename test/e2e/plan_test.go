@@ -22,7 +22,7 @@ const crdsDir = "../../../shared/data/crds"
 
 const deschedulerNamespace = "openshift-kube-descheduler-operator"
 
-// plan is one in a file as a user writes it.
+// planFile returns the manifest of a plan as a user writes it.
 func planFile(name string, spec ...string) string {
 	return fmt.Sprintf("apiVersion: hco.kubevirt.io/v1alpha1\nkind: ConfigurationPlan\nmetadata: {name: %s}\nspec:\n  profile: LoadAwareRebalancing\n%s",
 		name, "  "+strings.Join(append(spec, ""), "\n  "))
@@ -68,7 +68,7 @@ func (w sharedPlane) action(name, action string) {
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":%q}}`, action))
 }
 
-// approveAsSaid approves the plan that waits by the command that its message has.
+// approveAsSaid approves the waiting plan with the command in its message.
 func (w sharedPlane) approveAsSaid(name string) {
 	w.t.Helper()
 	message := w.read(".status.message", "configplan", name)
@@ -80,15 +80,15 @@ func (w sharedPlane) approveAsSaid(name string) {
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", patch)
 }
 
-// approveAsRead approves the plan in the state that is there now, and no other.
+// approveAsRead approves the plan in its current state only, by its resourceVersion.
 func (w sharedPlane) approveAsRead(name string) {
 	w.t.Helper()
 	version := w.read(".metadata.resourceVersion", "configplan", name)
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"action":"Apply"}}`, version))
 }
 
-// refusesBlindApproval fails unless Apply without a word about what was reviewed is
-// refused, with what to do instead.
+// refusesBlindApproval checks that Penstock refuses action Apply without the hash of the reviewed
+// plan. The error contains the right command.
 func (w sharedPlane) refusesBlindApproval(name string) {
 	w.t.Helper()
 	out := w.Kubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"action":"Apply"}}`)
@@ -97,13 +97,13 @@ func (w sharedPlane) refusesBlindApproval(name string) {
 	}
 }
 
-// descheduler is the KubeDescheduler of the cluster.
+// descheduler returns kubectl arguments for the cluster's KubeDescheduler.
 func descheduler() []string {
 	return []string{"kubedescheduler", "cluster", "--namespace=" + deschedulerNamespace}
 }
 
-// plans has the tasks of an administrator with ConfigurationPlans, on the real definitions. One
-// profile has one plan at a time, so the scenarios run one after the other.
+// plans does an administrator's tasks with ConfigurationPlans, on the real definitions. A profile
+// has one plan at a time, so the scenarios run in sequence.
 func plans(w sharedPlane) {
 	if _, err := os.Stat(crdsDir); err != nil {
 		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)
@@ -111,7 +111,7 @@ func plans(w sharedPlane) {
 	run := func(name string, do scenario) {
 		w.t.Run(name, func(t *testing.T) { do(w.in(t)) })
 		if w.t.Failed() {
-			w.t.FailNow() // what follows builds on it
+			w.t.FailNow() // later scenarios build on this one
 		}
 	}
 	run("Prerequisites", prerequisites)
@@ -131,7 +131,8 @@ func plans(w sharedPlane) {
 	run("Apply", standingApproval)
 }
 
-// prerequisites come after the plan, without a restart.
+// prerequisites: the definitions are installed after the plan is created. The plan continues
+// without a restart.
 func prerequisites(w sharedPlane) {
 	w.MustKubectlInput(planFile("rebalance"), "create", "-f", "-")
 	w.phase("rebalance", "PrerequisiteFailed")
@@ -148,8 +149,8 @@ func prerequisites(w sharedPlane) {
 	for _, crd := range []string{"kubedeschedulers.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io"} {
 		w.MustKubectl("wait", "--for=condition=Established", "crd/"+crd, poll.TimeoutFlag)
 	}
-	// The namespace is the operator's; without it the cluster refuses the plan, and
-	// that is the plan's failure.
+	// The namespace belongs to the operator. Without it kube-apiserver refuses the plan's write,
+	// and the plan fails.
 	w.phase("rebalance", "Failed")
 	w.planSays("rebalance", ".status.message", "the cluster refuses the plan", deschedulerNamespace)
 	w.namespace(deschedulerNamespace)
@@ -174,20 +175,18 @@ spec: {managementState: Managed, deschedulingIntervalSeconds: 3600, profiles: [A
 `, "apply", "-f", "-")
 }
 
-// ofTargets passes what the loop of plans asks about targets, but for watches.
+// ofTargets selects the plan controller's requests for targets, without watches.
 func ofTargets(r plane.Request) bool {
 	return strings.HasPrefix(r.UserAgent, "penstock/") && strings.HasSuffix(r.UserAgent, " plans") && r.Verb != "watch" &&
 		(r.Resource == "kubedeschedulers" || r.Resource == "machineconfigs")
 }
 
-// reviewPlan shows what would change, whose fields would be taken, and changes
-// nothing.
+// reviewPlan: the plan shows its changes and the fields that it takes over. It changes nothing.
 func reviewPlan(w sharedPlane) {
 	w.value("4", ".status.updatedMachineCount", "mcp/worker")
 	mark := w.Audit().Mark()
 	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
-	// kubectl applied the descheduler: its fields are kubectl's. The plan can be read, and
-	// not be approved.
+	// kubectl applied the descheduler and owns its fields. The plan can be read, but not approved.
 	w.untilPlan("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "FieldConflict")
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.message", "kubectl-client-side-apply", ".spec.deschedulingIntervalSeconds", "onConflict")
@@ -196,7 +195,7 @@ func reviewPlan(w sharedPlane) {
 	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-client-side-apply") {
 		w.t.Errorf("approving a plan that takes what it must not: %v", err)
 	}
-	// A dry-run for each target, and nothing else; the same again costs nothing.
+	// Penstock sends one dry-run per target. Computing the same plan again sends no request.
 	if requests := w.Audit().Since(mark, ofTargets); len(requests) > 2 {
 		w.t.Errorf("%d requests for a plan of two targets:\n%s", len(requests), requests)
 	}
@@ -219,8 +218,8 @@ func reviewPlan(w sharedPlane) {
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/manifests"), `"kind":"MachineConfig"`, `"psi=1"`, `"kind":"KubeDescheduler"`)
 	shown := w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff")
 	w.says(shown, "enable-psi-metrics", "psi=1", "-  deschedulingIntervalSeconds: 3600", "-  - LongLifecycle")
-	// Values that only the target has are shown by the target's own rights; kubectl's
-	// annotation in it is no change.
+	// Values of the target are shown only to users who can read the target. kubectl's last-applied
+	// annotation is not shown as a change.
 	for _, text := range []string{"3600", "LongLifecycle", "AffinityAndTaints"} {
 		if status := w.read(".status", "configplan", "rebalance"); strings.Contains(status, text) {
 			w.t.Errorf("status shows %s, which is the target's: %s", text, status)
@@ -239,8 +238,8 @@ func reviewPlan(w sharedPlane) {
 	reviewByPlugin(w)
 }
 
-// profile fails unless the row of the profile says all of these. A slow machine may need
-// more time for its dry-runs than a read has, which says Unknown then.
+// profile checks that the row of the profile contains all texts. It waits while the dry-runs exceed
+// the time of a read and the row says Unknown.
 func (w sharedPlane) profile(texts ...string) {
 	w.t.Helper()
 	read := func() (string, string) { return w.MustKubectl("get", "configurationprofiles", "-o", "wide"), "" }
@@ -250,7 +249,7 @@ func (w sharedPlane) profile(texts ...string) {
 	w.says(row, append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
 }
 
-// profileAPI reads profiles by kubectl in other ways than a list.
+// profileAPI reads profiles with other kubectl commands than a list.
 func (w sharedPlane) profileAPI() {
 	w.says(w.MustKubectl("get", "configprofile", "LoadAwareRebalancing", "-o", "yaml"), "kind: ConfigurationProfile\n", "state: Inactive", "plan: rebalance",
 		"definition: kubedeschedulers.operator.openshift.io", "name: enable-psi-metrics", "action: Create", "reboot: true", "mode Automatic starts real evictions")
@@ -261,7 +260,7 @@ func (w sharedPlane) profileAPI() {
 	w.says(out.Stderr, "NotFound", "there are ", "LoadAwareRebalancing")
 }
 
-// lockedProfile is held by one plan at a time.
+// lockedProfile: a profile is held by one plan at a time.
 func lockedProfile(w sharedPlane) {
 	out := w.KubectlInput(planFile("second"), "create", "-f", "-")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, `plan "rebalance" holds profile LoadAwareRebalancing`) {
@@ -272,7 +271,7 @@ func lockedProfile(w sharedPlane) {
 	w.MustKubectl("delete", "configplan", "second")
 }
 
-// executePlan goes item by item, and waits for the pool as it really is.
+// executePlan: the plan runs its items in sequence, and waits for the real state of the pool.
 func executePlan(w sharedPlane, operator *pools.Operator) {
 	operator.Held.Store(true)
 	approveByPlugin(w)
@@ -321,7 +320,7 @@ func (w sharedPlane) untilPlan(name, path, text string) {
 	}, func(got string) bool { return strings.Contains(got, text) })
 }
 
-// planDrift is told and not undone; enforcing it is another approval.
+// planDrift: a plan reports drift and does not undo it. Enforcing the plan needs another approval.
 func planDrift(w sharedPlane) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
@@ -331,7 +330,7 @@ func planDrift(w sharedPlane) {
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "False")
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Automatic"}}`)
 	w.phase("rebalance", "Completed")
-	// A field that the plan does not set is none of its business.
+	// A field that the plan does not set is no drift.
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--type=merge", "-p", `{"spec":{"logLevel":"Debug"}}`)
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
@@ -346,7 +345,7 @@ func planDrift(w sharedPlane) {
 	}
 }
 
-// stalePlan is not executed: what was reviewed is not there any more.
+// stalePlan: a plan does not run if its target has changed since the review.
 func stalePlan(w sharedPlane) {
 	w.MustKubectl("patch", "configplan", "rebalance", "--type=merge", "-p",
 		`{"spec":{"action":"DryRun","options":{"loadAwareRebalancing":{"deschedulingIntervalSeconds":600}}}}`)
@@ -367,7 +366,7 @@ func stalePlan(w sharedPlane) {
 	}
 }
 
-// rollbackPlan is another plan, to be reviewed.
+// rollbackPlan: an undo is another plan, and needs a review.
 func rollbackPlan(w sharedPlane) {
 	w.typesAs(plugin.User{}, 0, `kubectl penstock plan undo rebalance --run 1 --timeout 5m`)
 	w.planSays("rebalance", ".status.phase", "ReviewRequired")
@@ -385,7 +384,7 @@ func rollbackPlan(w sharedPlane) {
 	w.MustKubectl("delete", "configplan", "rebalance")
 }
 
-// standingApproval executes the first plan, and no other.
+// standingApproval: action Apply runs the first computed plan, and no later plan.
 func standingApproval(w sharedPlane) {
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m"), "apply", "--server-side", "-f", "-")
 	w.phase("gitops", "Completed")
@@ -398,7 +397,7 @@ func standingApproval(w sharedPlane) {
 	hash := w.read(".status.planHash", "configplan", "gitops")
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}", "approvedPlanHash: "+hash), "apply", "--server-side", "-f", "-")
 	w.phase("gitops", "Completed")
-	// Drift is accepted on the record, and stays.
+	// The user accepts the drift. The change stays.
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":777}}`)
 	w.phase("gitops", "Drifted")
 	w.action("gitops", "Ignore")
@@ -407,8 +406,7 @@ func standingApproval(w sharedPlane) {
 		w.t.Errorf("accepted drift was undone: interval %s", got)
 	}
 	w.profile("Inactive", "<none>")
-	// All is as it should be again: the plan is in effect, and stays so for the test
-	// of silence.
+	// The target matches the plan again. The plan is in effect, and stays so for the scenario Idle.
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":60}}`)
 	w.action("gitops", "DryRun")
 	w.phase("gitops", "Completed")

@@ -11,16 +11,16 @@ import (
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
-// evaluation asks what a plan of the profile would do.
+// evaluation returns a request for the changes that a plan of the profile would make.
 func evaluation(options string) string {
 	return `{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"ProfileEvaluation","spec":{"options":` + options + `}}`
 }
 
 const evaluatePath = "/apis/hco.kubevirt.io/v1alpha1/configurationprofiledefinitions/large-widgets/evaluate"
 
-// ownProfile is a profile that a user defines, from its definition to its end: who may write
-// it, what it would do, a plan of it that an edit of the definition does not change, its
-// identity, a drift, and the way back.
+// ownProfile tests a user's profile from its definition to its deletion: rights of the author,
+// evaluation, a plan that ignores later edits of the definition, the profile's identity, drift, and
+// undo.
 func ownProfile(w sharedPlane) {
 	w.namespace("own-profile")
 	w.MustKubectlInput(widgets.Definition, "create", "-f", "-")
@@ -29,7 +29,8 @@ func ownProfile(w sharedPlane) {
 	author := ownAuthor(w)
 	refusedDefinitions(w)
 
-	// 1. Its author needs what it declares, and gets an identity for it that has no more.
+	// 1. The author needs the rights that the definition declares. Penstock creates an identity
+	// with exactly these rights.
 	out := author.KubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "you cannot") || !strings.Contains(out.Stderr, "delete widgets.own.example.com") || strings.Contains(out.Stderr, "you cannot get") {
 		w.t.Fatalf("an author without the rights: %s", out)
@@ -41,7 +42,7 @@ func ownProfile(w sharedPlane) {
 		w.t.Errorf("an edit without the rights: %s", out)
 	}
 
-	// 2. The profile's changes without a plan, judged as the caller.
+	// 2. Evaluation shows the profile's changes without a plan, with the rights of the caller.
 	answer := w.MustKubectlInput(evaluation(`{"size": 5}`), "create", "--raw", evaluatePath, "-f", "-")
 	w.says(answer, `+  size: 5`, `"impactSeverity":"Medium"`, "it grows to 5", `"options":{"size":5}`, "the widget grows")
 	if out := w.KubectlInput(evaluation(`{"size": 0}`), "create", "--raw", evaluatePath, "-f", "-"); !strings.Contains(out.Stderr, "spec.options.size") {
@@ -55,7 +56,8 @@ func ownProfile(w sharedPlane) {
 
 	ownPlan(w)
 
-	// 5. The definition stays as long as a plan of it is in effect, and its identity as long as it.
+	// 5. The definition stays as long as a plan of it is in effect. The identity stays as long as
+	// the definition.
 	if out := w.Kubectl("delete", "configprofiledef", "large-widgets"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "ConfigurationPlan widgets is active") {
 		w.t.Errorf("a definition that is in use is deleted: %s", out)
 	}
@@ -67,7 +69,7 @@ func ownProfile(w sharedPlane) {
 	w.MustKubectl("wait", "--for=delete", "clusterrole/penstock-profile-large-widgets", poll.TimeoutFlag)
 }
 
-// ownAuthor may write definitions, and read widgets one by one.
+// ownAuthor returns a user who can write definitions, and get widgets but not list them.
 func ownAuthor(w sharedPlane) *cluster.Access {
 	w.MustKubectlInput(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -92,7 +94,7 @@ rules:
 	return author
 }
 
-// refusedDefinitions are told where they are wrong.
+// refusedDefinitions: the error of an invalid definition names the field.
 func refusedDefinitions(w sharedPlane) {
 	for _, c := range []struct{ from, to, says string }{
 		{"widgets.own.example.com", "secrets.", "plural.group"},
@@ -106,14 +108,14 @@ func refusedDefinitions(w sharedPlane) {
 			w.t.Errorf("%s is not refused with %q: %s", c.to, c.says, out)
 		}
 	}
-	// A misfit with the schemas of the cluster is a warning: they may be others tomorrow.
+	// A mismatch with the cluster's schema is only a warning, because the schema may change.
 	out := w.KubectlInput(strings.ReplaceAll(widgets.Profile("own-profile"), "live.?spec.?size.orValue(0) == options.size", "live.spec.weight == 1"), "create", "--dry-run=server", "-f", "-")
 	if out.ExitCode != 0 || !strings.Contains(out.Stderr, "undefined field 'weight'") {
 		w.t.Errorf("a field that the cluster does not know: %s", out)
 	}
 }
 
-// ownIdentity has exactly the verbs on the kinds that are declared.
+// ownIdentity: the identity has exactly the verbs on the declared kinds.
 func ownIdentity(w sharedPlane) {
 	var role struct {
 		Rules []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
@@ -144,7 +146,7 @@ func ownIdentity(w sharedPlane) {
 	}
 }
 
-// ownPlan is a plan of the profile.
+// ownPlan tests a plan of the profile.
 func ownPlan(w sharedPlane) {
 	const file = "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: widgets}, spec: {profile: large-widgets, onConflict: Take, options: {values: {size: 5}}}}"
 	if out := w.KubectlInput(strings.ReplaceAll(file, "size: 5", "size: 0"), "create", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.options.values.size") {
@@ -166,7 +168,7 @@ func ownPlan(w sharedPlane) {
 		w.t.Errorf("managers %s", managers)
 	}
 
-	// 3. An edit is another logic: of the plan nothing changes, its waits included.
+	// 3. Editing the definition does not change an approved plan or its wait conditions.
 	w.MustKubectlInput(strings.NewReplacer("live.status.ready == options.size", "live.status.ready == 100", `{"size": options.size}`, `{"size": options.size + 1}`).Replace(widgets.Profile("own-profile")), "replace", "-f", "-")
 	w.untilPlan("widgets", ".status.phase", "InProgress")
 	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":2}}`)
@@ -178,7 +180,7 @@ func ownPlan(w sharedPlane) {
 		w.t.Errorf("the plan has digest %s, and was approved with %s", now, digest)
 	}
 
-	// 4. A drift is told, and a rollback goes back.
+	// 4. The plan reports drift, and a rollback restores the old value.
 	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--type=merge", "-p", `{"spec":{"size":9}}`)
 	w.phase("widgets", "Drifted")
 	w.mustPost("widgets", "rollback", "PlanRollbackRequest", "{}")

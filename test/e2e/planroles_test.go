@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// planRoles checks the rights on plans of the roles of artifacts/deploy.
+// planRoles tests the rights to plans of the roles in artifacts/deploy.
 func planRoles(w sharedPlane) {
 	w.MustKubectl("apply", "--server-side", "--force-conflicts", "-f", "../../artifacts/deploy/base/rbac-users.yaml")
 	as := func(user string, roles ...string) *cluster.Access {
@@ -32,7 +32,7 @@ func planRoles(w sharedPlane) {
 			w.t.Errorf("want Forbidden because of %q: %s", text, out)
 		}
 	}
-	// The first two have the roles of every cluster, which ours are part of.
+	// The first two users have Kubernetes' own roles, which aggregate ours.
 	viewer, planner := as("plan-viewer", "view"), as("plan-planner", "edit")
 	approver, breaker := as("plan-approver", "penstock-plan-approver"), as("plan-breaker", "penstock-plan-planner", "penstock-plan-override")
 	may(viewer, "list", "configurationprofiles", "")
@@ -46,8 +46,8 @@ func planRoles(w sharedPlane) {
 	planner.MustKubectlInput(planFile("roles", "onConflict: Take"), "create", "-f", "-")
 	w.phase("roles", "ReviewRequired")
 	w.says(viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"), "+  - psi=1")
-	// They cannot read the targets, and see nothing of them: neither in what is computed
-	// for them nor in what is kept.
+	// These users cannot read the targets. Neither computed nor stored answers show them content of
+	// the targets.
 	kept := planner.Kubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/manifests")
 	if kept.ExitCode != 0 || strings.Contains(kept.Stdout, "psi=1") || !strings.Contains(kept.Stderr, "you cannot get machineconfigs") {
 		w.t.Errorf("manifests of targets that one cannot read: %s", kept)
@@ -67,12 +67,13 @@ func planRoles(w sharedPlane) {
 	at := "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/approve"
 	forbidden(planner, "cannot create", approval, "create", "--raw", at, "-f", "-")
 
-	// Nobody approves a plan who lacks the rights to what it does; without a dry-run, too.
+	// An approver needs the rights to all changes of the plan, also for a dry-run.
 	lacks := "you cannot create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"
 	forbidden(approver, lacks, approval, "create", "--raw", at+"?dryRun=All", "-f", "-")
 	forbidden(approver, lacks, approval, "create", "--raw", at, "-f", "-")
 
-	// Nor is a plan executed when who approved it by its spec lacks them.
+	// A plan that was approved through its spec does not run either if the approver lacks these
+	// rights.
 	both := as("plan-both", "penstock-plan-planner", "penstock-plan-approver")
 	may(both, "approve", "configurationplans", "")
 	may(both, "patch", "configurationplans", "")

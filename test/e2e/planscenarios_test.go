@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// workedExample is that of the design document, from its manifest to the end of the
-// plan, and what comes after it: an upgrade, and a rollback.
+// workedExample is the example of the design document, from the manifest to the completed plan. An
+// upgrade and a rollback follow.
 func workedExample(w sharedPlane) {
 	name := strings.TrimSpace(w.MustKubectlInput(`
 apiVersion: hco.kubevirt.io/v1alpha1
@@ -21,7 +21,7 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 `, "create", "-f", "-", "-o", "jsonpath={.metadata.name}"))
 	w.says(name, "enable-psi-scheduling-")
 
-	// The generated status: what is to happen, in this order, and nothing happens.
+	// The status lists the changes in their order. Nothing changes in the cluster.
 	w.phase(name, "ReviewRequired")
 	w.planSays(name, ".status.sourceSnapshotHash", "sha256:")
 	w.planSays(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "False")
@@ -32,7 +32,7 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 		"+    devDeviationThresholds: AsymmetricLow", "+    devEnableSoftTainter: true")
 	w.absent("machineconfig", "99-worker-psi-karg")
 
-	// Story 1: I decide to proceed, with the plan that I have inspected.
+	// Story 1: the user approves the plan that they have inspected.
 	w.refusesBlindApproval(name)
 	w.approveAsSaid(name)
 	w.sequential(name)
@@ -42,7 +42,7 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 	}
 	upgradedPlan(w, name)
 
-	// Run 2 was the upgrade; what there was before run 1 comes back.
+	// Run 2 was the upgrade. The undo restores the state before run 1.
 	w.says(w.types(0, `kubectl penstock plan undo rebalance --comment "back to before"`, "rebalance", name, "undo", "undo --run 1").Stderr, "✓ "+name+": Completed")
 	w.says(w.types(0, `kubectl penstock plan history rebalance`, "rebalance", name).Stdout, "back to before")
 	w.absent("machineconfig", "99-worker-psi-karg")
@@ -50,12 +50,12 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 		w.t.Errorf("there were no limits before: %s", limits)
 	}
 	w.MustKubectl("delete", "configplan", name)
-	// The plan is gone, and what it did is not forgotten.
+	// The plan is deleted, and its history remains.
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"run":1`, `"run":2`, `"run":3`, `"outcome":"Completed"`)
 }
 
-// sequential watches a plan until it is completed: one item at a time, and pools are
-// waited for.
+// sequential watches a plan until it is completed. Items run one at a time, and the plan waits for
+// pools.
 func (w sharedPlane) sequential(name string) {
 	w.t.Helper()
 	resource := schema.GroupVersionResource{Group: "hco.kubevirt.io", Version: "v1alpha1", Resource: "configurationplans"}
@@ -81,8 +81,8 @@ func (w sharedPlane) sequential(name string) {
 	}
 }
 
-// upgradedPlan would be different today: it stays what it is until somebody asks.
-// Other facts of the cluster are as good as another version of the program.
+// upgradedPlan: a plan computed today would differ. The plan does not change until a user asks. The
+// test changes facts of the cluster, which has the same effect as a new version of the program.
 func upgradedPlan(w sharedPlane, name string) {
 	w.MustKubectlInput(`
 apiVersion: hco.kubevirt.io/v1

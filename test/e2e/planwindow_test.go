@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// windowedPlan waits for two people and for its window, and is executed when it has both;
-// and so is the way back.
+// windowedPlan: the plan runs when it has two approvals and its window is open. Its undo needs both
+// too.
 func windowedPlan(w sharedPlane) {
 	const name, leapDay = "night", `window: {schedule: "0 0 29 2 *", timeZone: Europe/Berlin, duration: 1h}`
 	options := "options: {loadAwareRebalancing: {enablePSIMetrics: false, deschedulingIntervalSeconds: 600}}"
@@ -46,7 +46,7 @@ func windowedPlan(w sharedPlane) {
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"expires":null}}`)
 	w.untilPlan(name, ".status.observedGeneration", "2")
 
-	// 1. Two people, of whom neither has asked for it.
+	// 1. Two approvals, by users who did not create the plan.
 	w.says(w.KubectlInput(fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, w.read(".status.planHash", "configplan", name)),
 		"create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/approve", "-f", "-").Stderr, "created the plan or changed its spec")
 	if stderr := approve(first); stderr != "" {
@@ -63,7 +63,7 @@ func windowedPlan(w sharedPlane) {
 	w.planSays(name, ".status.message", "it begins when its window opens at 20", "-02-28T23:00:00Z (", "-02-29 00:00 CET, Europe/Berlin)")
 	w.says(w.MustKubectl("get", "configplan", name, "-o", "wide"), "BEGINS", "APPROVALS", "Scheduled", "-02-28T23:00Z", "2/2")
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"window":{"schedule":"* * * * *"}}}`)
-	w.phase(name, "ReviewRequired") // another window is another plan
+	w.phase(name, "ReviewRequired") // a changed window changes the plan's hash
 	both()
 	w.phase(name, "Completed")
 	if interval := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); interval != "600" {
@@ -71,14 +71,14 @@ func windowedPlan(w sharedPlane) {
 	}
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"username":"first-approver"`, `"username":"second-approver"`)
 
-	// The plan that both approved can go into a repository, for a tool that applies on the
-	// server's side.
+	// The approved plan can be exported to a Git repository, for a tool that uses server-side
+	// apply.
 	exported := w.types(0, `kubectl penstock plan export rebalance`, "rebalance", name).Stdout
 	w.says(exported, "kind: KubeDescheduler", "deschedulingIntervalSeconds: 600", "hco.kubevirt.io/exported-from: "+name+"/"+w.read(".status.planHash", "configplan", name))
 	w.says(w.MustKubectlInput(exported, "apply", "--server-side", "--dry-run=server", "--field-manager=argocd", "-f", "-"), "serverside-applied")
 	w.says(w.MustKubectl("get", "configplan", name, "--subresource=export", "-o", "yaml"), "kind: List", "kind: KubeDescheduler")
 
-	// 3. The way back needs both as well.
+	// 3. The undo needs the approvals and the window too.
 	w.mustPost(name, "rollback", "PlanRollbackRequest", "{}")
 	w.phase(name, "ReviewRequired")
 	both()
@@ -87,7 +87,7 @@ func windowedPlan(w sharedPlane) {
 		w.t.Errorf("interval %s, and it was %s", interval, before)
 	}
 
-	// 4. The end.
+	// 4. The expiry.
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"restoreRun":0,"action":"DryRun","expires":"2026-01-01T00:00:00Z"}}`)
 	w.phase(name, "Expired")
 	w.planSays(name, ".status.message", "not executed before spec.expires, 2026-01-01T00:00:00Z")

@@ -13,9 +13,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// types runs a line of the plugin as the help of its command has it, with the names of the
-// test in it, and fails unless it ends with a code. Somebody answers yes when they are
-// asked.
+// types runs a command from the plugin's help with the names of the test. The user answers yes. It
+// fails unless the command exits with code.
 func (w sharedPlane) types(code int, line string, names ...string) plugin.Output {
 	w.t.Helper()
 	return w.typesAs(plugin.User{Answer: "y"}, code, line, names...)
@@ -31,8 +30,8 @@ func (w sharedPlane) typesAs(user plugin.User, code int, line string, names ...s
 	return out
 }
 
-// beaconManifests writes an operator of its own into a folder. Without a node that suits,
-// its Deployment never becomes available.
+// beaconManifests writes the manifests of an operator into dir. With a node selector that matches
+// no node, its Deployment never becomes available.
 func (w sharedPlane) beaconManifests(dir, version, node string) {
 	w.t.Helper()
 	manifests := `
@@ -61,8 +60,8 @@ spec:
 	}
 }
 
-// savedPlan: the change that somebody has read is rolled out later, without a question, and nothing
-// else is.
+// savedPlan: a user saves a reviewed change, and rolls it out later without a question. Any other
+// change is refused.
 func (w sharedPlane) savedPlan(dir string, names []string) {
 	nobody, file := plugin.User{}, filepath.Join(w.t.TempDir(), "beacon.plan")
 	names = append([]string{"lighthouse.plan", file}, names...)
@@ -87,16 +86,16 @@ func (w sharedPlane) savedPlan(dir string, names []string) {
 	w.beaconManifests(dir, "v1.1.0", "")
 }
 
-// byPlugin works with an extension by the plugin alone: each example of the commands' help, and
-// answers, timeouts and interruptions.
+// byPlugin uses an extension through the plugin alone. It runs each example of the commands' help,
+// and tests answers, timeouts and interruptions.
 func byPlugin(w sharedPlane) {
 	dir := w.t.TempDir()
 	names := []string{"lighthouse", "beacon", "./manifests", dir}
 	nobody := plugin.User{}
 	w.beaconManifests(dir, "v1.0.0", "")
 
-	// Without a terminal nothing is rolled out unasked. A no, an interruption instead of an
-	// answer, or a mere look leaves nothing behind: no revision, no number, no history.
+	// Without a terminal nothing is rolled out without --yes. A refusal, an interruption or a
+	// dry-run leaves no revision, no number and no history.
 	w.says(w.typesAs(nobody, 2, `kubectl penstock deploy ./manifests --name lighthouse`, names...).Stderr, "--yes", "--dry-run")
 	out := w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
 	w.says(out.Stdout, "nothing → beacon-1: 3 added")
@@ -110,7 +109,7 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(1, `kubectl penstock history lighthouse`, names...).Stderr, `there is no extension, revision or plan "beacon"`)
 	w.absent("namespace", "beacon-system")
 
-	// Somebody who is faster takes the number: nothing of ours is stored.
+	// Another user takes the number first. Then the plugin stores nothing.
 	out = w.typesAs(plugin.User{Input: &answer{text: "y\n", before: func() {
 		w.MustKubectlInput(revision("beacon", 1).Phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
 	}}}, 3, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
@@ -132,7 +131,7 @@ func byPlugin(w sharedPlane) {
 	}
 	w.says(lines, `"name":"beacon-2"`)
 
-	// An upgrade, in a pipeline.
+	// An upgrade in a pipeline.
 	w.beaconManifests(dir, "v1.1.0", "")
 	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-2 → beacon-3: 0 added, 2 changed, 0 removed, 1 unchanged",
 		"registry.example.com/beacon:v1.0.0 -> registry.example.com/beacon:v1.1.0", "-  version: v1.0.0", "+  version: v1.1.0")

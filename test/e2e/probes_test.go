@@ -4,7 +4,7 @@ package e2e_test
 
 import "fmt"
 
-// probes of the spec gate the next phase.
+// probes: probes of the spec gate the next phase.
 func probes(w sharedPlane) {
 	ns := w.namespace("probes")
 	in := "--namespace=" + ns
@@ -61,7 +61,7 @@ func probes(w sharedPlane) {
 	w.succeeded("probes-1")
 	w.MustKubectl("get", "configmap", "last", in)
 
-	// Behind the rollout a probe tells of Available.
+	// After the rollout, a probe decides the condition Available.
 	w.MustKubectl("patch", "configmap", "value", in, "--type=merge", "-p", `{"data":{"gate":"shut"}}`)
 	w.condition("probes-1", "Available", "False", "ConfigMap probes/value")
 	w.condition("probes-1", "Progressing", "False")

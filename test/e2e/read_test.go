@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// kubectlProgram is for runs that Access does not offer: ended by us.
+// kubectlProgram returns a kubectl command that the test can stop.
 func (w sharedPlane) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
 	w.t.Helper()
 	tools, err := plane.Tools(ctx, os.Stderr)
@@ -25,12 +25,13 @@ func (w sharedPlane) kubectlProgram(ctx context.Context, args ...string) *exec.C
 		w.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(tools, "kubectl"), args...)
-	// By default kubectl remembers for hours what another control plane served on the same port.
+	// By default kubectl caches discovery for hours, also of an earlier control plane on the same
+	// port.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(), "KUBECACHEDIR="+w.t.TempDir())
 	return cmd
 }
 
-// kubectlWith runs kubectl with a variable in its environment.
+// kubectlWith runs kubectl with an environment variable.
 func (w sharedPlane) kubectlWith(variable string, args ...string) string {
 	w.t.Helper()
 	out := w.KubectlEnv([]string{variable}, "", args...)
@@ -40,7 +41,7 @@ func (w sharedPlane) kubectlWith(variable string, args ...string) string {
 	return out.Stdout + out.Stderr
 }
 
-// table has the columns that people and scripts rely on.
+// table: the columns that users and scripts rely on.
 func table(w sharedPlane) {
 	w.roll(small("table", 1))
 	lines := strings.Split(w.MustKubectl("get", "cer", "table-1"), "\n")
@@ -68,7 +69,7 @@ func table(w sharedPlane) {
 	w.says(w.MustKubectl("get", "olm", "-o", "name"), "clusterextensionrevision.olm.operatorframework.io/table-1")
 	w.says(w.MustKubectl("get", "clusterextensionrevision/table-1", "--sort-by=.spec.revision"), "table-1")
 
-	// Installed extensions, one row each, as helm list has them; and completion finds them.
+	// kubectl lists installed extensions, one row each, like helm list. Completion finds them.
 	extensions := w.MustKubectl("get", "revisionhistories")
 	if row := regexp.MustCompile(`(?m)^table +1 +Active +Succeeded +1 +3 `); !strings.HasPrefix(extensions, "NAME") || !row.MatchString(extensions) {
 		w.t.Errorf("the extensions are\n%s, want a row\n%s", extensions, row)
@@ -76,7 +77,7 @@ func table(w sharedPlane) {
 	w.says(w.MustKubectl("__complete", "get", "revisionhistories", "tab"), "table")
 }
 
-// watchTable: -w prints a line for every change, the last one when it is gone.
+// watchTable: kubectl get -w prints a line for every change, and a last line for the deletion.
 func watchTable(w sharedPlane) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
@@ -102,7 +103,7 @@ func watchTable(w sharedPlane) {
 		}
 	}
 	w.roll(small("watch", 1))
-	// From here on it watches.
+	// After three lines kubectl watches.
 	until(3)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
@@ -141,7 +142,7 @@ func selectors(w sharedPlane) {
 	w.refused("", []string{"get", "cer", "--field-selector=spec.colour=red"},
 		`field label not supported: "spec.colour"`, "supported are metadata.name, spec.revision and spec.lifecycleState")
 
-	// By one at a time the same revisions come in the same order.
+	// Chunks of one object list the same revisions in the same order.
 	all := w.MustKubectl("get", "cer", "-o", "name", chain)
 	if chunks := w.MustKubectl("get", "cer", "-o", "name", "--chunk-size=1", chain); chunks != all {
 		w.t.Errorf("with --chunk-size=1:\n%s, want\n%s", chunks, all)
@@ -151,13 +152,13 @@ func selectors(w sharedPlane) {
 }
 
 func explain(w sharedPlane) {
-	// The host merges our OpenAPI when it gets to it.
+	// kube-apiserver merges Penstock's OpenAPI with a delay.
 	out, _ := w.eventually(func() (string, string) {
 		out := w.Kubectl("explain", "cer.spec.phases.objects")
 		return out.Stdout, out.Stderr
 	}, func(stdout string) bool { return stdout != "" })
 	w.says(out, "KIND:       ClusterExtensionRevision", "object	<Manifest>", "manifest is at the subresource manifests")
-	// One screen: the schema of a body must not print Kubernetes' page about
+	// The output fits on one screen: the schema of an object must not print Kubernetes' text about
 	// raw extensions.
 	if lines := strings.Count(out, "\n"); lines > 55 {
 		w.t.Errorf("it has %d lines:\n%s", lines, out)
@@ -167,7 +168,7 @@ func explain(w sharedPlane) {
 	w.says(w.MustKubectl("explain", "cer.status", "--recursive"), "conditions", "requestedBy", "failing")
 }
 
-// manifests reads the manifests that were written. kubectl accepts them again.
+// manifests: the subresource returns the manifests as written, and kubectl accepts them.
 func manifests(w sharedPlane) {
 	w.roll(small("manifests", 1))
 	yaml := w.MustKubectl("get", "cer", "manifests-1", "--subresource=manifests", "-o", "yaml")
@@ -190,7 +191,7 @@ func manifests(w sharedPlane) {
 	w.refused("", []string{"get", "cer", "manifests-7", "--subresource=manifests"}, "NotFound")
 }
 
-// reader is a user who may read revisions and their manifests, and nothing else.
+// reader gives a user the rights to read revisions and their manifests, and no others.
 func (w sharedPlane) reader(name string) {
 	w.t.Helper()
 	w.MustKubectl("create", "clusterrole", name, "--verb=get,list,watch",
@@ -198,7 +199,7 @@ func (w sharedPlane) reader(name string) {
 	w.MustKubectl("create", "clusterrolebinding", name, "--clusterrole="+name, "--user="+name)
 }
 
-// hiddenSecrets: a Secret that users cannot read in the cluster, they cannot read here.
+// hiddenSecrets: users who cannot read a Secret in the cluster cannot read it in a revision.
 func hiddenSecrets(w sharedPlane) {
 	w.roll(small("hidden", 1))
 	w.reader("hidden-reader")
@@ -222,9 +223,8 @@ func hiddenSecrets(w sharedPlane) {
 	}
 }
 
-// eventually repeats a command until its output passes: rights take effect when
-// kube-apiserver sees them, and refusals are cached for ten seconds; neither can
-// be watched.
+// eventually repeats a command until its output passes. kube-apiserver learns of RBAC changes with
+// a delay, and caches refusals for ten seconds. No watch reports either.
 func (w sharedPlane) eventually(run func() (string, string), passes func(string) bool) (stdout, stderr string) {
 	w.t.Helper()
 	err := poll.Until(w.t.Context(), func(context.Context) bool {
@@ -237,7 +237,7 @@ func (w sharedPlane) eventually(run func() (string, string), passes func(string)
 	return stdout, stderr
 }
 
-// rights are those of the cluster's RBAC.
+// rights: revisions follow the cluster's RBAC.
 func rights(w sharedPlane) {
 	w.roll(small("rights", 1))
 	w.reader("rights-reader")
@@ -262,10 +262,10 @@ func rights(w sharedPlane) {
 	if out := user.Kubectl("auth", "can-i", "create", "cer"); strings.TrimSpace(out.Stdout) != "no" {
 		w.t.Error(out)
 	}
-	// The record names who may, and nobody changes that.
+	// The status records the requester, and no user can change it.
 	w.MustKubectl("create", "clusterrole", "rights-author", "--verb=get,create,patch", "--resource=clusterextensionrevisions.olm.operatorframework.io")
 	w.MustKubectl("create", "clusterrolebinding", "rights-author", "--clusterrole=rights-author", "--user=rights-author")
-	// They may make what is in it: the rights to the objects are asked for, too.
+	// A requester also needs the rights to the objects in the revision.
 	w.MustKubectl("create", "clusterrole", "rights-content", "--verb=create,patch", "--resource=configmaps,secrets")
 	w.MustKubectl("create", "clusterrolebinding", "rights-content", "--clusterrole=rights-content", "--user=rights-author")
 	author := w.User("rights-author", "authors")

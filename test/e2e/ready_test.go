@@ -4,7 +4,8 @@ package e2e_test
 
 import "strings"
 
-// upgradeReadiness: the state of the cluster now counts, as far as the caller may list it.
+// upgradeReadiness: readiness reads the current state of the cluster, if the caller has the right
+// to list it.
 func upgradeReadiness(w sharedPlane) {
 	w.roll(revision("ready", 1).Phase("deploy",
 		object{
@@ -30,7 +31,8 @@ func upgradeReadiness(w sharedPlane) {
 			}},
 		}))
 	w.MustKubectl("patch", "crd", "floats.ready.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1beta1","v1"]}}`)
-	// A Pod that no manifest has, and that is on no node: the budget waits for it.
+	// This Pod is in no manifest and on no node, so it is not healthy and the disruption budget
+	// allows no eviction.
 	w.MustKubectl("run", "ready", "--namespace=default", "--image=registry.invalid/ready", "--labels=app=ready")
 
 	path := "/apis/olm.operatorframework.io/v1alpha1/upgradereadinesses/next?extension=ready"
@@ -42,7 +44,7 @@ func upgradeReadiness(w sharedPlane) {
 		`"field":"status.storedVersions","evidence":"objects may be stored in version v1beta1, which is deprecated or not served`,
 		`"field":"status.disruptionsAllowed"`, "its Service default/nobody has no ready endpoint", `"verdict":"NothingFound"`)
 
-	// The right to the answer is none to what it is made of.
+	// The right to readiness does not include the right to the objects behind it.
 	w.reader("ready-reader")
 	w.MustKubectl("create", "clusterrole", "ready-asker", "--verb=get", "--resource=upgradereadinesses.olm.operatorframework.io")
 	w.MustKubectl("create", "clusterrolebinding", "ready-asker", "--clusterrole=ready-asker", "--user=ready-reader")

@@ -11,11 +11,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// manifestsDir has the releases of cert-manager as they are published. It is not
-// part of the repository.
+// manifestsDir is a folder of cert-manager's published releases. It is not part of the repository.
 const manifestsDir = "../../../shared/data/manifests/cert-manager"
 
-// certManager is installed and upgraded twice, and every object looked at.
+// certManager installs cert-manager, upgrades it twice, and checks every object.
 func certManager(w sharedPlane) {
 	if _, err := os.Stat(manifestsDir); err != nil {
 		w.t.Skipf("there are no manifests of cert-manager to roll out: %v", err)
@@ -28,8 +27,8 @@ func certManager(w sharedPlane) {
 			w.t.Fatal(rendered)
 		}
 		w.t.Log(firstLines(rendered.Stderr, 1))
-		// Each in one of the ways that people have. kubectl's annotation of a client-side
-		// apply could not hold all manifests.
+		// Each version uses another way to write a revision. kubectl's last-applied annotation
+		// could not hold all manifests.
 		how := [][]string{{"create", "-f", "-"}, {"apply", "-f", "-"}, {"apply", "--server-side", "-f", "-"}}
 		w.MustKubectlInput(rendered.Stdout, how[i]...)
 		w.succeeded(name)
@@ -46,8 +45,7 @@ func certManager(w sharedPlane) {
 	w.absent("validatingwebhookconfiguration", "cert-manager-webhook")
 }
 
-// rolledOut looks at every object of a revision: it is there, as the revision
-// says. And nothing else has the chain's label.
+// rolledOut checks that every object of a revision exists with its digest and label.
 func (w sharedPlane) rolledOut(name string) {
 	w.t.Helper()
 	var revision struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// digestsOf takes a revision as it was read and leaves what a person would keep
-// of it: name, number and the digests.
+// digestsOf returns a revision in the form that a user would store: name, number and digests.
 func digestsOf(w sharedPlane, read string) string {
 	w.t.Helper()
 	var revision map[string]any
@@ -28,7 +27,7 @@ func digestsOf(w sharedPlane, read string) string {
 	return string(raw)
 }
 
-// digestsOnly: content that a revision of the chain holds need not be sent again.
+// digestsOnly: a digest is enough for content that another revision of the chain has.
 func digestsOnly(w sharedPlane) {
 	w.roll(small("digests", 1))
 	first := digestsOf(w, w.MustKubectl("get", "cer", "digests-1", "-o", "json"))
@@ -45,14 +44,14 @@ func digestsOnly(w sharedPlane) {
 	w.value("True", `.status.conditions[?(@.type=="Ready")].status`, "cer/digests-2")
 	w.says(w.read(".data.number", "configmap", "digests-first", "--namespace=default"), "1")
 
-	// Another extension holds them, and that is not enough.
+	// A digest of another extension's content is refused.
 	w.refused(strings.ReplaceAll(next(3), "digests-3", "thief-3"), []string{"create", "-f", "-"},
 		"spec.phases[0].objects[0].digest", "no revision of this extension holds v1 ConfigMap default/digests-first with this digest")
-	// And of this one nobody has ever had this.
+	// A digest that no revision has is refused.
 	w.refused(strings.Replace(next(3), "sha256:", "sha256:0000", 1), []string{"create", "-f", "-"}, "spec.phases[0].objects[0].digest")
 }
 
-// refusals read as if a person had written them.
+// refusals: error messages are short and name field, value and allowed values.
 func refusals(w sharedPlane) {
 	replaced := func(old, new string) string {
 		whole := small("refused", 2).String()
@@ -112,11 +111,11 @@ func refusals(w sharedPlane) {
 	w.absent("configmap", "refused-first", "--namespace=default")
 }
 
-// unknownFields: kubectl's default is to refuse them, at the server.
+// unknownFields: kubectl by default asks the server to refuse unknown fields.
 func unknownFields(w sharedPlane) {
 	d := small("unknown", 1).With("colour", "red").String()
-	// kubectl looks into the host's OpenAPI for whether the server can do that,
-	// and the host merges ours when it gets to it.
+	// kubectl reads kube-apiserver's OpenAPI to find out whether the server supports that.
+	// kube-apiserver merges Penstock's OpenAPI with a delay.
 	w.eventually(func() (string, string) {
 		out := w.KubectlInput(d, "create", "--dry-run=server", "-f", "-")
 		return out.Stderr, out.Stdout
@@ -128,8 +127,8 @@ func unknownFields(w sharedPlane) {
 		w.t.Error(out)
 	}
 	w.says(out.Stderr, `Warning: unknown field "spec.colour"`)
-	// In a manifest every field is the business of its own kind: kubectl's option does not
-	// count, because server-side apply has none.
+	// Fields of a manifest are always checked against the schema of its kind. kubectl's option has
+	// no effect, because server-side apply has no such option.
 	inside := small("unknown", 2).Phase("more", object{"apiVersion": "v1", "kind": "ConfigMap", "colour": "red",
 		"metadata": map[string]any{"name": "unknown-third", "namespace": "default"}})
 	w.refused(inside.String(), []string{"create", "--validate=ignore", "-f", "-"}, "spec.phases[2].objects[0].object.colour", "ConfigMap default/unknown-third")

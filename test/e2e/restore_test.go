@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// restore is the drill: the store goes back to a snapshot, while the cluster has
-// gone on. Objects of the snapshot come back; nothing is deleted, as the store
-// does not know what came after.
+// restore is the restore drill: the store returns to a snapshot, and the cluster is newer. Penstock
+// restores the objects of the snapshot. It deletes nothing, because the store does not know the
+// later objects.
 func restore(w sharedPlane) {
 	lost := penstock.DataDir(w.t)
 	server := w.accepted(lost, "the store is empty")
@@ -66,12 +66,12 @@ func restore(w sharedPlane) {
 		}
 	}
 
-	// It goes on from there, also with the number that it does not know of.
+	// The extension continues from there, and can use the number that the store lost.
 	w.roll(revision("drill", 2).Phase("all", configMap(ns, "a", "x=3"), deployment(ns, "d", "example.com/d:v1")))
 	w.gone("configmap/c", "--namespace="+ns)
 	w.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)
 	w.value("2", ".data.x", "configmap/b", "--namespace="+ns)
-	// The next store need not wait until the lease of this one has run out.
+	// Stop releases the lease, so the next store need not wait for it to expire.
 	server.Stop(w.t)
 }

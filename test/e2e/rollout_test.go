@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// example renders one version of the operator in artifacts/examples.
+// example renders a version of the operator in artifacts/examples.
 func (w sharedPlane) example(version string, number int) string {
 	w.t.Helper()
 	return w.program.MustRun(w.t, "", "render", "../../artifacts/examples/lighthouse/"+version, "--extension=lighthouse", fmt.Sprintf("--revision=%d", number))
 }
 
-// lighthouse is installed, upgraded, gets stuck, falls back and is removed.
+// lighthouse installs, upgrades and removes the example. One upgrade gets stuck and is archived.
 func lighthouse(w sharedPlane) {
 	image := func() string {
 		return w.read(".spec.template.spec.containers[0].image", "deployment", "lighthouse-controller", "--namespace=lighthouse-system")
@@ -25,13 +25,13 @@ func lighthouse(w sharedPlane) {
 	// An install.
 	w.MustKubectlInput(w.example("v1.0.0", 1), "create", "-f", "-")
 	w.succeeded("lighthouse-1")
-	// Now, not in a moment.
+	// The Deployments are available already, not a moment later.
 	if got := w.read(`.items[*].status.conditions[?(@.type=="Available")].status`, "deployments", "--namespace=lighthouse-system"); got != "True True" {
 		w.t.Errorf("the revision has succeeded, and its two Deployments are Available: %s", got)
 	}
 	w.MustKubectl("get", "configmap", "lighthouse-legacy-beams", "--namespace=lighthouse-system")
 
-	// An upgrade: what the new version lacks is gone when it has succeeded.
+	// An upgrade: objects that the new version lacks are deleted when it has succeeded.
 	w.MustKubectlInput(w.example("v1.1.0", 2), "create", "-f", "-")
 	w.succeeded("lighthouse-2")
 	w.value("Archived", ".spec.lifecycleState", "cer/lighthouse-1")
@@ -42,7 +42,7 @@ func lighthouse(w sharedPlane) {
 	w.condition("lighthouse-2", "Ready", "True")
 	w.condition("lighthouse-1", "Progressing", "False")
 
-	// One that cannot finish says so on the first screen.
+	// For an upgrade that cannot finish, the first screen of kubectl describe shows the cause.
 	w.MustKubectlInput(w.example("v1.2.0-stuck", 3), "create", "-f", "-")
 	w.condition("lighthouse-3", "Progressing", "True", "phase deploy", "Deployment.apps lighthouse-system/lighthouse-controller", "1 of 2 replicas updated")
 	first := firstLines(w.MustKubectl("describe", "cer", "lighthouse-3"), 24)
@@ -51,7 +51,7 @@ func lighthouse(w sharedPlane) {
 	w.says(w.MustKubectl("get", "cer", "lighthouse-2", "--no-headers"), "Active")
 	w.says(image(), "registry.invalid")
 
-	// Archived, it gives back what it had taken.
+	// Archiving it returns its objects to the revision before.
 	w.MustKubectl("patch", "cer", "lighthouse-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.condition("lighthouse-3", "Progressing", "False")
 	w.condition("lighthouse-3", "Ready", "True", "no object in the cluster belongs to it any more")
@@ -59,7 +59,7 @@ func lighthouse(w sharedPlane) {
 	w.says(image(), "controller:v1.1.0")
 	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", poll.TimeoutFlag)
 
-	// Removed, everything is.
+	// Deleting the revisions deletes all objects.
 	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=lighthouse", poll.TimeoutFlag)
 	w.absent("crd", "beacons.lighthouse.example.com")
 	w.absent("namespace", "lighthouse-system")
@@ -71,7 +71,7 @@ func firstLines(text string, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
-// paused: nothing is written, and status says what would be.
+// paused: a paused revision writes nothing, and its status shows the differences.
 func paused(w sharedPlane) {
 	ns := w.namespace("paused")
 	one := revision("paused", 1).Phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1"))
@@ -85,7 +85,7 @@ func paused(w sharedPlane) {
 	lifecycle("Active")
 	w.succeeded("paused-1")
 
-	// Drift of a paused revision stays, and is told.
+	// Penstock reports drift of a paused revision and does not repair it.
 	lifecycle("Paused")
 	w.condition("paused-1", "Progressing", "False", "paused")
 	w.MustKubectl("patch", "configmap", "a", "--namespace="+ns, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
@@ -100,7 +100,7 @@ func paused(w sharedPlane) {
 	w.condition("paused-1", "Available", "True")
 	w.value("1", ".data.x", "configmap/a", "configmap/b", "--namespace="+ns)
 
-	// While the newest one is paused, the one before it holds what it has.
+	// While the newest revision is paused, the revision before keeps its objects.
 	two := revision("paused", 2).Phase("all", configMap(ns, "a", "x=2")).With("lifecycleState", "Paused")
 	w.MustKubectlInput(two.String(), "create", "-f", "-")
 	w.condition("paused-2", "Progressing", "False", "paused")
@@ -112,7 +112,7 @@ func paused(w sharedPlane) {
 	w.gone("configmap/b", "--namespace="+ns)
 }
 
-// failing is nil when a revision's status lists the object of a name as failing.
+// failing returns nil if a revision's status lists an object as failing.
 func failing(o *unstructured.Unstructured, name string) error {
 	phases, _, err := unstructured.NestedSlice(o.Object, "status", "phases")
 	if err != nil {
@@ -129,7 +129,7 @@ func failing(o *unstructured.Unstructured, name string) error {
 	return fmt.Errorf("%s is not among the failing objects: %v", name, phases)
 }
 
-// refusedByHost: an object that the host does not take keeps its whole phase back.
+// refusedByHost: an object that kube-apiserver refuses blocks its whole phase.
 func refusedByHost(w sharedPlane) {
 	ns := w.namespace("refusedbyhost")
 	bad := deployment(ns, "bad", "example.com/image:v1")
@@ -152,7 +152,7 @@ func refusedByHost(w sharedPlane) {
 	w.value("2", ".data.x", "configmap/first", "configmap/second", "--namespace="+ns)
 }
 
-// namespaceMissing: a user who makes what is missing need not tell us.
+// namespaceMissing: when a user creates the missing namespace, the rollout continues by itself.
 func namespaceMissing(w sharedPlane) {
 	w.MustKubectlInput(revision("missing", 1).Phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
 	w.condition("missing-1", "Failing", "True", "ConfigMap missing/a", `namespaces "missing" not found`)
@@ -161,7 +161,7 @@ func namespaceMissing(w sharedPlane) {
 	w.condition("missing-1", "Failing", "False")
 }
 
-// retention: five archived revisions are kept.
+// retention: Penstock keeps five archived revisions.
 func retention(w sharedPlane) {
 	const last = 8
 	for n := 1; n <= last; n++ {
@@ -178,7 +178,7 @@ func retention(w sharedPlane) {
 	w.refused(small("retention", 1).String(), []string{"create", "-f", "-"}, "the next one is 9")
 }
 
-// onePhase: kinds know their order, so nobody has to make phases.
+// onePhase: Penstock orders objects by kind, so one phase is enough.
 func onePhase(w sharedPlane) {
 	const ns = "onephase"
 	crd := definition("Harbour")
@@ -192,7 +192,7 @@ func onePhase(w sharedPlane) {
 	w.absent("crd", "harbours.harbours.example.com")
 }
 
-// burst: of several revisions at once the last one wins.
+// burst: of several revisions created at once, the last revision is rolled out.
 func burst(w sharedPlane) {
 	ns := w.namespace("burst")
 	const last = 5
@@ -212,7 +212,7 @@ func burst(w sharedPlane) {
 	w.condition("burst-5", "Ready", "True")
 }
 
-// kindMissing: nor who installs the definition of a kind.
+// kindMissing: when a user installs the missing kind, the rollout continues by itself.
 func kindMissing(w sharedPlane) {
 	ns := w.namespace("kindmissing")
 	w.MustKubectlInput(revision("kindmissing", 1).Phase("all", instance("Raft", ns, "mine"), configMap(ns, "settings", "x=1")).String(), "create", "-f", "-")
@@ -221,12 +221,12 @@ func kindMissing(w sharedPlane) {
 	w.MustKubectlInput(definition("Raft").String(), "create", "-f", "-")
 	w.succeeded("kindmissing-1")
 	w.MustKubectl("get", "raft/mine", "configmap/settings", "--namespace="+ns)
-	// It goes first: who installed the definition may remove it.
+	// Delete the revision first. The definition belongs to the user, who deletes it.
 	w.MustKubectl("delete", "cer", "kindmissing-1", poll.TimeoutFlag)
 	w.MustKubectl("delete", "crd", "rafts.rafts.example.com", poll.TimeoutFlag)
 }
 
-// scope: an object that no server could take has an error that says so.
+// scope: the error of an object with the wrong scope says so.
 func scope(w sharedPlane) {
 	ns := w.namespace("scope")
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// orphan leaves everything running, without our marks.
+// orphan: the objects keep running without Penstock's marks.
 func orphan(w sharedPlane) {
 	ns := w.namespace("orphan")
 	in := "--namespace=" + ns
@@ -34,7 +34,7 @@ func orphan(w sharedPlane) {
 			}
 		}
 	}
-	// They are as anybody's now: taken back only by who asks for it.
+	// The objects have no owner now. Only a revision that asks for adoption takes them.
 	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
 	w.condition("orphan-2", "Failing", "True", "exists already")
 	w.MustKubectl("delete", "cer", "orphan-2", poll.TimeoutFlag)
@@ -46,8 +46,7 @@ func orphan(w sharedPlane) {
 	w.absent("deployment", "server", in)
 }
 
-// acknowledged: a definition takes its instances along only when somebody says
-// so.
+// acknowledged: a definition with instances is deleted only after an acknowledgement.
 func acknowledged(w sharedPlane) {
 	ns := w.namespace("acknowledged")
 	w.roll(revision("acknowledged", 1).Phase("crds", definition("Anchor")).Phase("deploy", configMap(ns, "settings", "x=1")))
@@ -55,15 +54,15 @@ func acknowledged(w sharedPlane) {
 	w.MustKubectl("delete", "cer", "acknowledged-1", "--wait=false")
 	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge their deletion")
 	w.MustKubectl("get", "anchor", "mine", "--namespace="+ns)
-	// Nothing has gone: who serves the instances is needed until they are gone.
+	// Nothing is deleted: the objects that serve the instances are needed until the instances are
+	// deleted.
 	w.MustKubectl("get", "configmap", "settings", "--namespace="+ns)
 	w.MustKubectl("annotate", "cer", "acknowledged-1", "penstock.dev/allow-crd-deletion=anchors.anchors.example.com")
 	w.gone("cer/acknowledged-1")
 	w.absent("crd", "anchors.anchors.example.com")
 }
 
-// acknowledge answers what a revision asks before it deletes objects, with the command
-// that status has.
+// acknowledge runs the command in the revision's status that acknowledges a deletion.
 func (w sharedPlane) acknowledge(name string, says ...string) {
 	w.t.Helper()
 	w.condition(name, "Stalled", "True", append(says, "acknowledge-deletion=")...)
@@ -72,7 +71,7 @@ func (w sharedPlane) acknowledge(name string, says ...string) {
 	w.MustKubectl(strings.Fields(command)...)
 }
 
-// instanceGone: or when there are none any more.
+// instanceGone: a definition is deleted without an acknowledgement once it has no instances.
 func instanceGone(w sharedPlane) {
 	ns := w.namespace("instancegone")
 	w.roll(revision("instancegone", 1).Phase("crds", definition("Buoy")))
@@ -84,11 +83,11 @@ func instanceGone(w sharedPlane) {
 	w.absent("crd", "buoys.buoys.example.com")
 }
 
-// foreground deletion is garbage collection's affair, which knows our kind.
+// foreground: Kubernetes' garbage collector does foreground deletion, and it knows our kind.
 func foreground(w sharedPlane) {
 	ns := w.namespace("foreground")
 	w.roll(revision("foreground", 1).Phase("all", configMap(ns, "a", "x=1")))
-	// Something of the user's hangs on the revision.
+	// An object of the user has the revision as its owner.
 	mine := configMap(ns, "mine")
 	mine["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
 		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision", "name": "foreground-1",
@@ -100,7 +99,7 @@ func foreground(w sharedPlane) {
 	w.absent("configmap", "mine", "--namespace="+ns)
 }
 
-// unfinished rollouts are torn down as far as they came.
+// unfinished: the teardown of an unfinished rollout deletes the objects written so far.
 func unfinished(w sharedPlane) {
 	ns := w.namespace("unfinished")
 	w.MustKubectlInput(revision("unfinished", 1).
@@ -114,8 +113,8 @@ func unfinished(w sharedPlane) {
 	w.absent("deployment", "stuck", "--namespace="+ns)
 }
 
-// deletedStuck: deleting an upgrade that is stuck gives back what it had taken,
-// as archiving it does.
+// deletedStuck: deleting a stuck upgrade returns its objects to the revision before, as archiving
+// does.
 func deletedStuck(w sharedPlane) {
 	ns := w.namespace("deletedstuck")
 	in := "--namespace=" + ns
@@ -136,8 +135,8 @@ func deletedStuck(w sharedPlane) {
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v1")
 }
 
-// archivedEarly: an object that the newest revision lists and has not reached is not deleted with
-// the one before it.
+// archivedEarly: the newest revision lists an object and has not reached it yet. The object is not
+// deleted with the revision before.
 func archivedEarly(w sharedPlane) {
 	ns := w.namespace("archivedearly")
 	in := "--namespace=" + ns
@@ -162,15 +161,15 @@ func archivedEarly(w sharedPlane) {
 	w.value("Archived", ".spec.lifecycleState", "cer/archivedearly-2")
 }
 
-// deletedTogether: all revisions of an extension are deleted at once while retention removes
-// the oldest one. A request for one that is gone hears NotFound, and all else goes.
+// deletedTogether: a user deletes all revisions of an extension while retention deletes the oldest.
+// One request gets NotFound, and all other deletions succeed.
 func deletedTogether(w sharedPlane) {
 	const last = 6
 	ns := w.namespace("together")
 	for n := 1; n <= last; n++ {
 		w.roll(revision("together", n).Phase("first", configMap(ns, "first", fmt.Sprintf("number=%d", n))).Phase("second", configMap(ns, "second", "x=1")))
 	}
-	// With the seventh the sixth is archived, and so one too many.
+	// The seventh revision archives the sixth. Then there are too many archived revisions.
 	w.MustKubectlInput(revision("together", last+1).Phase("first", configMap(ns, "first", "number=7")).Phase("second", configMap(ns, "second", "x=1")).String(), "create", "-f", "-")
 	w.value("Archived", ".spec.lifecycleState", "cer/together-6")
 	args := []string{"delete", "cer"}
@@ -180,7 +179,7 @@ func deletedTogether(w sharedPlane) {
 	if out := w.Kubectl(append(args, poll.TimeoutFlag)...); out.ExitCode != 0 && (strings.Count(out.Stderr, "Error") != 1 || !strings.Contains(out.Stderr, `"together-1" not found`)) {
 		w.t.Errorf("other than that the removed one is gone: %s", out)
 	}
-	// kubectl deletes all others, but does not wait for them then.
+	// After the error kubectl deletes the other revisions, but does not wait for them.
 	for n := 1; n <= last+1; n++ {
 		w.gone(fmt.Sprintf("cer/together-%d", n))
 	}
@@ -197,8 +196,8 @@ func deletedTogether(w sharedPlane) {
 	})
 }
 
-// notEmpty: a namespace with things of others in it, and a claim with data, are asked about
-// when somebody deletes their revision; a dry-run names what would go.
+// notEmpty: Penstock asks for confirmation before it deletes a namespace with other owners'
+// objects, or a claim with data. A dry-run names these objects.
 func notEmpty(w sharedPlane) {
 	const ns = "notempty"
 	in := "--namespace=" + ns
@@ -226,7 +225,7 @@ func notEmpty(w sharedPlane) {
 
 	w.MustKubectl("delete", "cer", "notempty-1", "--wait=false")
 	w.condition("notempty-1", "Stalled", "True", "PersistentVolumeClaim notempty/data", "is bound to volume notempty-volume")
-	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing has gone
+	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing is deleted
 	w.acknowledge("notempty-1", "notempty/data")
 	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
 	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has objects of others, which are deleted with it: Deployment.apps mine")
@@ -238,8 +237,8 @@ func notEmpty(w sharedPlane) {
 	w.gone("namespace/notempty")
 }
 
-// uninstall of an operator with its namespace, whose workloads have made things of their own,
-// asks nothing.
+// uninstall: an operator is deleted with its namespace, where its workloads have created objects.
+// Penstock does not ask for confirmation.
 func uninstall(w sharedPlane) {
 	const ns = "uninstall"
 	w.roll(revision("uninstall", 1).

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// unregister is the way out: what was rolled out runs on, without marks, and
-// nothing waits for Penstock, neither while it still runs nor when it is gone.
+// unregister: the objects keep running, without marks. Nothing in the cluster waits for Penstock,
+// neither while it still runs nor after it has stopped.
 func unregister(w sharedPlane) {
 	w.MustKubectl("delete", "configmap", "penstock-store", "--namespace=penstock-system", "--ignore-not-found")
 	server := w.program.Serve(w.t, w, penstock.DataDir(w.t))
@@ -23,7 +23,7 @@ func unregister(w sharedPlane) {
 	w.roll(draft(1, "example.com/server:v1"))
 	w.roll(draft(2, "example.com/server:v2"))
 	w.MustKubectlInput(instance("Anchorage", ns, "mine").String(), "create", "-f", "-")
-	// One that does not come to an end.
+	// A rollout that cannot finish.
 	w.MustKubectlInput(revision("stuck", 1).Phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
 	w.condition("stuck-1", "Progressing", "True", "Deployment.apps leaving/stuck")
 	w.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: leaving-plan}, spec: {profile: LoadAwareRebalancing, action: DryRun}}", "create", "-f", "-")
@@ -61,7 +61,7 @@ func unregister(w sharedPlane) {
 		}
 	}
 
-	// It still runs, and puts nothing back.
+	// Penstock still runs, and does not restore its registration.
 	server.Await(w.t, "Not restoring an object that this process needs in the host cluster")
 	deleteNamespace := func(name string) {
 		w.MustKubectl("create", "namespace", name)
@@ -76,7 +76,7 @@ func unregister(w sharedPlane) {
 	}
 	server.Stop(w.t)
 	deleteNamespace("when-it-is-gone")
-	// Doing it again harms nothing, and what is left goes with the namespace.
+	// A second run has no effect. Deleting the namespace deletes the rest.
 	if again := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig()); again.ExitCode != 0 {
 		w.t.Error(again)
 	}

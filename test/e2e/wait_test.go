@@ -35,14 +35,14 @@ func deployments() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
 
-// roll creates a revision and returns when it has Succeeded.
+// roll creates a revision and returns when it has succeeded.
 func (w sharedPlane) roll(d draft) {
 	w.t.Helper()
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 	w.succeeded(d.Name)
 }
 
-// succeeded waits as a user does.
+// succeeded waits with kubectl until a revision has succeeded.
 func (w sharedPlane) succeeded(name string) {
 	w.t.Helper()
 	out := w.Kubectl("wait", "--for=condition=Succeeded", "cer/"+name, poll.TimeoutFlag)
@@ -51,20 +51,20 @@ func (w sharedPlane) succeeded(name string) {
 	}
 }
 
-// namespace makes a namespace of the scenario's own.
+// namespace creates a namespace for the scenario.
 func (w sharedPlane) namespace(name string) string {
 	w.t.Helper()
 	w.MustKubectl("create", "namespace", name)
 	return name
 }
 
-// gone waits until an object does not exist.
+// gone waits until objects do not exist.
 func (w sharedPlane) gone(args ...string) {
 	w.t.Helper()
 	w.MustKubectl(append([]string{"wait", "--for=delete", poll.TimeoutFlag}, args...)...)
 }
 
-// absent fails when an object exists.
+// absent fails if an object exists.
 func (w sharedPlane) absent(args ...string) {
 	w.t.Helper()
 	out := w.Kubectl(append([]string{"get", "--output=name"}, args...)...)
@@ -73,20 +73,19 @@ func (w sharedPlane) absent(args ...string) {
 	}
 }
 
-// value waits until a field of an object has a value.
+// value waits until a field of each object has a value.
 func (w sharedPlane) value(want, path string, args ...string) {
 	w.t.Helper()
 	w.MustKubectl(append([]string{"wait", poll.TimeoutFlag, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
-// read returns one field of an object, "" for none.
+// read returns a field of an object, or "".
 func (w sharedPlane) read(path string, args ...string) string {
 	w.t.Helper()
 	return w.MustKubectl(append([]string{"get", "--output=jsonpath={" + path + "}"}, args...)...)
 }
 
-// until watches one object until a check returns nil. It is for what kubectl
-// cannot wait for.
+// until watches an object until check returns nil, for states that kubectl cannot wait for.
 func (w sharedPlane) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) {
 	w.t.Helper()
 	last := fmt.Errorf("it does not exist")
@@ -106,8 +105,7 @@ func (w sharedPlane) watch(client dynamic.ResourceInterface, selector fields.Sel
 	})
 }
 
-// condition waits until a condition of a revision has a status and a message
-// with all the texts.
+// condition waits until a condition of a revision has a status and a message with all texts.
 func (w sharedPlane) condition(revision, kind, status string, texts ...string) {
 	w.t.Helper()
 	w.until(revisionsResource(), "", revision, func(o *unstructured.Unstructured) error {
@@ -142,7 +140,7 @@ func conditionOf(o *unstructured.Unstructured, kind string) (metav1.Condition, e
 	return *c, nil
 }
 
-// event waits for an event about a revision that says all the texts.
+// event waits for an event of a revision that contains all texts.
 func (w sharedPlane) event(revision, reason string, texts ...string) {
 	w.t.Helper()
 	events := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default")
@@ -167,7 +165,7 @@ func containsAll(text string, parts []string) bool {
 	return true
 }
 
-// says fails when an output lacks one of the texts.
+// says fails if the output lacks one of the texts.
 func (w sharedPlane) says(output string, texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
@@ -177,8 +175,7 @@ func (w sharedPlane) says(output string, texts ...string) {
 	}
 }
 
-// refused runs kubectl with an input that has to be refused, with a message that
-// has all the texts.
+// refused runs kubectl with an input that must be refused with a message that contains all texts.
 func (w sharedPlane) refused(input string, args []string, texts ...string) {
 	w.t.Helper()
 	out := w.KubectlInput(input, args...)

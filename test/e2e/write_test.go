@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// small is a revision of two phases with a Secret, in the namespace default.
+// small returns a revision of two phases with a Secret, in the namespace default.
 func small(extension string, number int) draft {
 	version := fmt.Sprintf("number=%d", number)
 	return revision(extension, number).
@@ -21,7 +21,7 @@ func small(extension string, number int) draft {
 		Phase("deploy", configMap("default", extension+"-second", version))
 }
 
-// create is the first thing everybody does: render plain manifests and create.
+// create: a user renders plain manifests and creates the revision.
 func create(w sharedPlane) {
 	dir := w.t.TempDir()
 	for _, o := range []object{manifest("v1", "Namespace", "", "create"), configMap("create", "settings", "colour=red")} {
@@ -43,17 +43,17 @@ func create(w sharedPlane) {
 	w.says(out.Stderr, `clusterextensionrevisions.olm.operatorframework.io "create-1" already exists`)
 	w.MustKubectl("delete", "cer", "create-1", poll.TimeoutFlag)
 	w.absent("namespace", "create")
-	// Numbers are never used twice.
+	// A number is never used twice.
 	w.says(render("next"), "name: create-2")
 }
 
-// version returns the resourceVersion: each effective write changes it.
+// version returns the resourceVersion, which each effective write changes.
 func (w sharedPlane) version(revision string) string {
 	w.t.Helper()
 	return w.read(".metadata.resourceVersion", "cer", revision)
 }
 
-// unchanged fails when a function changes a revision.
+// unchanged fails if do changes a revision.
 func (w sharedPlane) unchanged(revision string, do func()) {
 	w.t.Helper()
 	before := w.version(revision)
@@ -69,7 +69,7 @@ func serverSideApply(w sharedPlane) {
 	w.succeeded("serverside-1")
 	w.unchanged("serverside-1", func() { w.MustKubectlInput(d, "apply", "--server-side", "-f", "-") })
 
-	// A second tool that manages the same content is no conflict.
+	// A second tool with the same content causes no conflict.
 	w.says(w.MustKubectlInput(d, "apply", "--server-side", "--field-manager=flux", "-f", "-"), "serverside-applied")
 	w.unchanged("serverside-1", func() {
 		w.MustKubectlInput(d, "apply", "--server-side", "--field-manager=flux", "-f", "-")
@@ -78,7 +78,7 @@ func serverSideApply(w sharedPlane) {
 	w.refused(small("serverside", 1).With("progressDeadlineMinutes", 3).Phase("more").String(),
 		[]string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, "spec.phases[more]", "the phase was added")
 
-	// A read revision can be applied.
+	// A revision can be read and applied again.
 	read := w.MustKubectl("get", "cer", "serverside-1", "-o", "yaml")
 	w.unchanged("serverside-1", func() { w.MustKubectlInput(read, "replace", "-f", "-") })
 	w.MustKubectlInput(read, "apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -94,7 +94,7 @@ func clientSideApply(w sharedPlane) {
 	}
 	w.unchanged("clientside-1", func() { w.MustKubectlInput(d, "apply", "-f", "-") })
 
-	// It is still what decides about removed fields.
+	// kubectl's last-applied annotation still decides which fields are removed.
 	w.MustKubectlInput(small("clientside", 1).With("progressDeadlineMinutes", 5).String(), "apply", "-f", "-")
 	w.says(w.read(".spec.progressDeadlineMinutes", "cer", "clientside-1"), "5")
 	w.MustKubectlInput(d, "apply", "-f", "-")
@@ -133,12 +133,12 @@ func edit(w sharedPlane) {
 	w.roll(small("edit", 1))
 	editor := filepath.Join(w.t.TempDir(), "editor")
 	script := "#!/bin/sh\nsed -i 's/lifecycleState: Active/lifecycleState: Paused/' \"$1\"\n"
-	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil { //nolint:gosec // An editor has to be executable.
+	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil { //nolint:gosec // an editor must be executable
 		w.t.Fatal(err)
 	}
 	w.says(w.kubectlWith("KUBE_EDITOR="+editor, "edit", "cer", "edit-1"), "edit-1 edited")
 	w.says(w.read(".spec.lifecycleState", "cer", "edit-1"), "Paused")
-	w.condition("edit-1", "Progressing", "False", "paused") // the last write of Penstock's own
+	w.condition("edit-1", "Progressing", "False", "paused") // the last write by Penstock itself
 	w.unchanged("edit-1", func() {
 		w.says(w.kubectlWith("KUBE_EDITOR=true", "edit", "cer", "edit-1"), "no changes made")
 	})
@@ -155,7 +155,7 @@ func immutable(w sharedPlane) {
 	} {
 		w.refused(other, args, "spec.phases[configuration]", sentence, "objects[0] (v1 ConfigMap default/immutable-first) has another manifest")
 	}
-	// Also of a Secret, without saying what is in it.
+	// This also holds for a Secret. The error does not show its content.
 	out := w.KubectlInput(strings.ReplaceAll(d.String(), "hunter2", "hunter3"), "replace", "-f", "-")
 	w.says(out.Stderr, "spec.phases[configuration]", "immutable-secret) has another manifest")
 	if strings.Contains(out.Stderr, "hunter") {
@@ -217,8 +217,8 @@ func numbers(w sharedPlane) {
 	create(4)
 }
 
-// dryRun answers as the write would and stores nothing, neither a record nor the
-// manifests: the store's revision, which every write counts up, stays.
+// dryRun: a dry-run answers as the write would and stores nothing. The store's revision, which
+// every write increments, stays the same.
 func dryRun(w sharedPlane) {
 	w.roll(small("dryrun", 1))
 	next := small("dryrun", 2).String()
@@ -240,8 +240,8 @@ func dryRun(w sharedPlane) {
 		w.MustKubectl("patch", "cer", "dryrun-1", "--dry-run=server", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 		return w.storeRevision() == before
 	}
-	// Others may still write what they came to know. Once is enough: a dry run
-	// that stores something does so every time.
+	// Other writers may still write to the store. One quiet attempt is enough, because a dry-run
+	// that stores something would do so each time.
 	tries := 3
 	for tries > 0 && !attempt() {
 		tries--
@@ -251,11 +251,11 @@ func dryRun(w sharedPlane) {
 	}
 	w.absent("cer", "dryrun-2")
 	w.says(w.MustKubectl("get", "cer", "dryrun-1", "--no-headers"), "Active")
-	// The number was not used.
+	// The dry-run did not use the number.
 	w.roll(small("dryrun", 2))
 }
 
-// storeRevision is etcd's.
+// storeRevision returns etcd's revision.
 func (w sharedPlane) storeRevision() string {
 	w.t.Helper()
 	var list struct {
@@ -268,7 +268,7 @@ func (w sharedPlane) storeRevision() string {
 	return list.Metadata.ResourceVersion
 }
 
-// manyAtOnce: of writers at the same time none is lost.
+// manyAtOnce: concurrent writes are all kept.
 func manyAtOnce(w sharedPlane) {
 	w.roll(small("many", 1))
 	const writers = 8
@@ -287,8 +287,8 @@ func manyAtOnce(w sharedPlane) {
 	}
 }
 
-// statusIsNotOurs: a user who writes the main resource does not write status, nor the
-// line of it that describe shows; and nobody else writes status by itself.
+// statusIsNotOurs: a write to the main resource does not change status or its summary annotation,
+// and no user can write status.
 func statusIsNotOurs(w sharedPlane) {
 	w.roll(small("status", 1))
 	w.unchanged("status-1", func() {
