@@ -11,14 +11,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestAdoptedIsLeft: an object that existed before the chain stays when the chain is deleted.
+// TestAdoptedIsLeft: an object that existed before the chain is released when the chain is deleted.
 // Exceptions are the policy of its revision, and an object that had been installed with another
 // extension.
 func TestAdoptedIsLeft(t *testing.T) {
 	const before, made = "Namespace b", "ConfigMap b/x"
 	for name, tc := range map[string]struct {
 		reason string
-		// labelled is a label that the object has before.
+		// labelled is the chain label of the object before the adoption.
 		labelled string
 		remove   func(s *saga)
 		want     string
@@ -66,8 +66,8 @@ func TestAdoptedIsLeft(t *testing.T) {
 	}
 }
 
-// TestAdoptedCrash: an adoption is not forgotten by a crash behind any of its writes. By levels
-// nothing has looked at the object before the first write.
+// TestAdoptedCrash: the inventory records an adoption despite a crash after any of its writes. With
+// levels, the engine reads nothing before the first write.
 func TestAdoptedCrash(t *testing.T) {
 	for name, describe := range map[string]func(*script) *script{
 		"phases": func(r *script) *script { return r },
@@ -91,7 +91,7 @@ func TestAdoptedCrash(t *testing.T) {
 	}
 }
 
-// TestAdoptedGoes: an object that was to be taken over, and was deleted before that, is made.
+// TestAdoptedGoes: an object that was to be adopted and is deleted before that is created.
 func TestAdoptedGoes(t *testing.T) {
 	for name, describe := range map[string]func(*script) *script{
 		"phases": func(r *script) *script { return r },

@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stagesOfOnePhase makes one phase of a revision's phases, each a stage of it.
+// stagesOfOnePhase makes the phases of a revision the stages of a single phase.
 func stagesOfOnePhase(layer *Layer) {
 	for i := range layer.Stages {
 		layer.Stages[i].Phase = layer.Stages[0].Phase
 	}
 }
 
-// TestEarlyStages: an early stage waits only until the objects before it exist, not for gates.
-// Later stages and other phases wait for the gates.
+// TestEarlyStages: an early stage waits until earlier objects exist, and not for their gates. Later
+// stages and other phases wait for the gates.
 func TestEarlyStages(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -46,8 +46,8 @@ func TestEarlyStages(t *testing.T) {
 	}
 }
 
-// TestSaves counts the saves of an inventory: one before the writes of each stage, with the
-// findings of earlier stages, and one at the end.
+// TestSaves counts the saves of an inventory: one save before the writes of each stage, with the
+// results of earlier stages, and one save at the end.
 func TestSaves(t *testing.T) {
 	saves := func(s *saga) int {
 		writes, _ := s.spent()

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
-// many are n ConfigMaps.
+// many returns n ConfigMaps.
 func many(n int) []string {
 	var out []string
 	for i := range n {
@@ -29,14 +29,12 @@ func (s *saga) mustPass(t *testing.T) Report {
 	return report
 }
 
-// budgeted is a chain with a deletion budget.
 func budgeted() *saga {
 	s := newSaga()
 	s.limited()
 	return s
 }
 
-// limited gives a chain a deletion budget.
 func (s *saga) limited() {
 	s.budget = &Budget{Acknowledged: map[string]bool{}, Listed: func(revision int64) ([]manifest.ID, bool) {
 		listed, known := s.listed[revision]
@@ -44,7 +42,7 @@ func (s *saga) limited() {
 	}}
 }
 
-// answer acknowledges what the last pass asked for, and tells whether it asked.
+// answer acknowledges the deletions that the last pass asked for, and reports whether it asked.
 func (s *saga) answer() bool {
 	asks := s.last.Acknowledge != "" && !s.budget.Acknowledged[s.last.Acknowledge]
 	if asks {
@@ -53,11 +51,10 @@ func (s *saga) answer() bool {
 	return asks
 }
 
-// left counts the objects in the cluster.
 func (s *saga) left() int { return len(s.objects) }
 
-// TestFreeze: a frozen chain is not rolled out, repaired or pruned. The report names the pending
-// writes.
+// TestFreeze: the engine does not roll out, repair or prune a frozen chain. The report names the
+// pending writes.
 func TestFreeze(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/old=1")
@@ -92,7 +89,7 @@ func TestFreeze(t *testing.T) {
 }
 
 // TestBudget: deletions beyond the budget happen only after a deletion of the revision or an
-// acknowledgement, and then all together.
+// acknowledgement, and then all at once.
 func TestBudget(t *testing.T) {
 	const n = budget.Objects + 5
 	setup := func(t *testing.T) *saga {
@@ -135,7 +132,7 @@ func TestBudget(t *testing.T) {
 	t.Run("the answer is for these objects", func(t *testing.T) {
 		s := setup(t)
 		s.budget.Acknowledged = map[string]bool{asks(t, s): true}
-		s.erase(refOf("ConfigMap a/m00").ID) // and so somebody makes another one
+		s.erase(refOf("ConfigMap a/m00").ID) // so that another writer can create it
 		s.become(s.revision(3).phase("base", many(n)...).phase("last", "ConfigMap a/keep=2"))
 		s.settle(t)
 		s.become(s.revision(4).phase("last", "ConfigMap a/keep=2"))
@@ -260,7 +257,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetOfManyObjects: of a large inventory, a share is more than a number.
+// TestBudgetOfManyObjects: for a large inventory, the budget is a share of its objects.
 func TestBudgetOfManyObjects(t *testing.T) {
 	s := budgeted()
 	var all []string

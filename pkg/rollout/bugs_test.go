@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// The numbers are those of docs/reference/conformance.md: bugs of other engines.
+// Test numbers are those of docs/reference/conformance.md, which lists bugs of other engines.
 
-// writesOf n passes, without those of the inventory.
+// writesOf returns the writes of n passes, without saves of the inventory.
 func (s *saga) writesOf(t *testing.T, passes int) []string {
 	t.Helper()
 	s.spent()
@@ -30,7 +30,7 @@ func (s *saga) writesOf(t *testing.T, passes int) []string {
 	return slices.DeleteFunc(writes, func(line string) bool { return strings.HasPrefix(line, "save") })
 }
 
-// TestB4OtherSpellings: a value that the server spells differently is applied once.
+// TestB4OtherSpellings: a manifest with a value that the server spells differently is applied once.
 func TestB4OtherSpellings(t *testing.T) {
 	s := newSaga()
 	s.webhook = func(o *thing) {
@@ -48,7 +48,7 @@ func TestB4OtherSpellings(t *testing.T) {
 	}
 }
 
-// TestB5OrphansAreFree: an object that is left has no mark of ours, and can be had again.
+// TestB5OrphansAreFree: a released object has no mark of the chain, and can be adopted again.
 func TestB5OrphansAreFree(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -71,7 +71,7 @@ func TestB5OrphansAreFree(t *testing.T) {
 }
 
 // TestB6TwoActiveRevisionsDoNotFight: objects of reached stages belong to the newer revision, in
-// whatever order passes run.
+// any order of passes.
 func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/y=1")
@@ -82,8 +82,8 @@ func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 	}
 }
 
-// TestB10StatusIsAFieldLikeOthers: the engine ignores only a status that was written through the
-// status subresource of the kind itself.
+// TestB10StatusIsAFieldLikeOthers: the engine ignores a status only if it was written through the
+// kind's status subresource.
 func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
 	wanted := objectNamed(t, `{"spec":{"a":"1"},"status":{"mode":"on"}}`)
 	for name, tc := range map[string]struct {
@@ -113,7 +113,7 @@ func TestB12StaleDeletesAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestB13ReportsDoNotFlap: a report of many failures does not depend on their order.
+// TestB13ReportsDoNotFlap: the order of many failures in a report is stable.
 func TestB13ReportsDoNotFlap(t *testing.T) {
 	var first string
 	for round := range 20 {
@@ -137,7 +137,7 @@ func TestB13ReportsDoNotFlap(t *testing.T) {
 	}
 }
 
-// TestB14RepairsBackOff: a writer that contests gets few answers.
+// TestB14RepairsBackOff: a writer that reverts each repair causes few repairs.
 func TestB14RepairsBackOff(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -167,8 +167,8 @@ func TestB15NamespaceAndContentInOnePhase(t *testing.T) {
 	}
 }
 
-// TestB16CreateIsOneWrite: a controller that writes status at once meets nothing that
-// has to be done behind the create.
+// TestB16CreateIsOneWrite: a create needs no second write, which a controller's immediate write of
+// status would conflict with.
 func TestB16CreateIsOneWrite(t *testing.T) {
 	s := newSaga()
 	s.become(s.revision(1).phase("base", "Deployment.apps a/x=1"))
@@ -189,7 +189,7 @@ func TestB16CreateIsOneWrite(t *testing.T) {
 	}
 }
 
-// object parses JSON as the engine parses manifests.
+// objectNamed parses JSON as the engine parses manifests.
 func objectNamed(t *testing.T, raw string) map[string]any {
 	t.Helper()
 	var o map[string]any

@@ -27,7 +27,7 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// saga is one chain on a model, with what survives the death of a process.
+// saga is one chain in a model cluster, with the state that survives a restart of the process.
 type saga struct {
 	*model
 	engine *Engine
@@ -37,20 +37,19 @@ type saga struct {
 	layers []Layer
 	orphan map[int64]bool
 	freeze *Freeze
-	// reportDrift has drift reported.
+	// reportDrift sets Work.ReportDrift.
 	reportDrift bool
 	competing   CompetingOwner
 	budget      *Budget
 	// takesFrom are the chains whose protected objects a revision may take.
 	takesFrom map[int64]map[string]bool
-	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
+	// deletesAdopted are the revisions whose adopted objects are deleted.
 	deletesAdopted map[int64]bool
 	// listed holds the objects of earlier layers, by revision.
 	listed map[int64][]manifest.ID
-	// owner is the chain; empty is argocd.
+	// owner is the chain; empty means argocd.
 	owner string
-	// last is the report of the last pass.
-	last Report
+	last  Report
 }
 
 func newSaga() *saga {
@@ -62,14 +61,13 @@ func newSaga() *saga {
 	return s
 }
 
-// restart is a new process on the same store and cluster.
+// restart starts a new process on the same store and cluster.
 func (s *saga) restart() {
 	s.dead, s.fuse, s.named, s.versions, s.news = false, -1, nil, nil, true
 	s.deliver(len(s.changes))
 	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: s.model, NamespaceContents: s.model, Names: testNames(), Clock: s.clock, Parallel: 1})
 }
 
-// Body reads a manifest.
 func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	body, ok := s.bodies[ref.Digest]
 	if !ok {
@@ -78,7 +76,6 @@ func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return body, nil
 }
 
-// pass is one Reconcile.
 func (s *saga) pass() (Report, error) {
 	s.news = false
 	report, err := s.engine.Reconcile(context.Background(), s.work())
@@ -90,7 +87,7 @@ func (s *saga) work() Work {
 	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, CompetingOwner: s.competing, Budget: s.budget, ReportDrift: s.reportDrift, DeleteAdopted: s.deletesAdopted, TakesFrom: s.takesFrom}
 }
 
-// save is a write too: a process may die before or behind it.
+// save counts as a write: the process may die before or after it.
 func (s *saga) save(_ context.Context, inventory Inventory) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +98,8 @@ func (s *saga) save(_ context.Context, inventory Inventory) error {
 	return crash
 }
 
-// settle does passes until nothing more happens, in a cluster where everything
-// becomes ready and all watches catch up.
+// settle does passes until the chain is at rest. All workloads become ready and all watches catch
+// up.
 func (s *saga) settle(t failer) Report {
 	t.Helper()
 	var last Report
@@ -120,14 +117,14 @@ func (s *saga) settle(t failer) Report {
 			return report
 		}
 		last, requests = report, append(writes, reads...)
-		// A chain that is looked at again much later is at rest until then.
+		// A chain whose next pass is much later is at rest until then.
 		s.clock.SetTime(s.clock.Now().Add(min(max(time.Second, report.RequeueAfter), lastRetry)))
 	}
 	t.Fatalf("it does not come to rest: %v, and the last pass sent %v", failures(last), requests)
 	return last
 }
 
-// unready are the workloads whose controllers have something to do.
+// unready returns the workloads whose controllers still have work.
 func (s *saga) unready() []manifest.ID {
 	var ids []manifest.ID
 	for id, o := range s.objects {
@@ -138,14 +135,13 @@ func (s *saga) unready() []manifest.ID {
 	return ids
 }
 
-// controllers make all workloads ready.
 func (s *saga) controllers() {
 	for _, id := range s.unready() {
 		s.alter(id, func(o *thing) { o.readyAt = o.generation })
 	}
 }
 
-// failures prints what a report is not content with.
+// failures prints the failures of a report.
 func failures(r Report) []string {
 	var out []string
 	for _, layer := range r.Layers {
@@ -161,7 +157,6 @@ func failures(r Report) []string {
 	return out
 }
 
-// readiness is the gate of workloads.
 type readiness struct{}
 
 func (readiness) For(kind schema.GroupKind) probe.Probe {
@@ -180,8 +175,8 @@ func (readiness) Probe(o *unstructured.Unstructured) probe.Verdict {
 	return probe.Verdict{Status: probe.False, Message: "is not ready"}
 }
 
-// refOf names an object as "ConfigMap a/x", "Deployment.apps a/x" or, in another version
-// than v1, "Widget.example.com/v2 a/x".
+// refOf parses "ConfigMap a/x", "Deployment.apps a/x" or, in another version than v1,
+// "Widget.example.com/v2 a/x".
 func refOf(object string) manifest.Ref {
 	kind, name, _ := strings.Cut(object, " ")
 	kind, version, _ := strings.Cut(kind, "/")
@@ -193,7 +188,7 @@ func refOf(object string) manifest.Ref {
 	return manifest.Ref{ID: manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: namespace, Name: name}, Version: cmp.Or(version, "v1")}
 }
 
-// script is a revision in the making:
+// script builds a revision:
 //
 //	s.revision(1).phase("config", "ConfigMap a/x=1").phase("deploy", "Deployment.apps a/y=1")
 type script struct {
@@ -205,7 +200,7 @@ type script struct {
 	levels bool
 }
 
-// byLevels makes it the first installation of something with install levels.
+// byLevels marks the revision as a first installation with install levels.
 func (r *script) byLevels() *script {
 	r.levels = true
 	return r
@@ -218,9 +213,8 @@ func (r *script) adopting(a stage.Adoption) *script {
 	return r
 }
 
-// phase adds a phase of objects with their content: a value and more keys, as in
-// "ConfigMap a/x=1,more". Behind an @ is the install level of one that is to be
-// created only: "ConfigMap a/x=1@1".
+// phase adds a phase of objects with their content: a value and more keys, as in "ConfigMap
+// a/x=1,more". An @ precedes the install level of a create-only object: "ConfigMap a/x=1@1".
 func (r *script) phase(name string, objects ...string) *script {
 	p := stage.Phase{Name: name}
 	for _, object := range objects {
@@ -243,7 +237,7 @@ func (r *script) phase(name string, objects ...string) *script {
 			"apiVersion": ref.APIVersion(), "kind": ref.Kind, "metadata": metadata, "data": data,
 		})
 		if err != nil {
-			panic(err) // maps of strings
+			panic(err)
 		}
 		made, err := manifest.Digester{}.FromJSON(raw)
 		if err != nil {
@@ -260,7 +254,6 @@ func (r *script) phase(name string, objects ...string) *script {
 	return r
 }
 
-// layer compiles the revision.
 func (r *script) layer() Layer {
 	for _, phase := range r.phases {
 		for i := range phase.Steps {
@@ -274,7 +267,7 @@ func (r *script) layer() Layer {
 	return Layer{Key: fmt.Sprintf("uid-of-%d", r.number), Revision: r.number, Stages: stages, Paused: r.paused, Levels: r.levels}
 }
 
-// roll makes revisions the layers of the chain, newest first, and lets it settle.
+// roll makes revisions the layers of the chain, newest first, and settles.
 func (s *saga) roll(t testing.TB, revisions ...*script) Report {
 	t.Helper()
 	s.become(revisions...)
@@ -294,7 +287,7 @@ func (s *saga) become(revisions ...*script) {
 	}
 }
 
-// content of an object, or "absent".
+// content returns the value of an object, or "absent".
 func (s *saga) content(object string) string {
 	o := s.objects[refOf(object).ID]
 	if o == nil {
@@ -303,7 +296,6 @@ func (s *saga) content(object string) string {
 	return o.fields["data:value"].value
 }
 
-// sortedIDs returns the ids of entries in a stable order.
 func sortedIDs(entries map[manifest.ID]Entry) []manifest.ID {
 	return slices.SortedFunc(maps.Keys(entries), manifest.ID.Compare)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// claimant is a competing owner who counts the questions.
+// claimant is a competing owner that counts the questions.
 type claimant struct {
 	why   string
 	err   error
@@ -20,12 +20,12 @@ func (c *claimant) Claims(context.Context) (string, error) {
 }
 
 // TestRival: while another program owns the objects, the engine neither creates, changes nor
-// deletes them. The engine asks the competing owner only before a write.
+// deletes them. It asks the competing owner only before a write.
 func TestRival(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		do     func(*testing.T, *saga)
-		// failure of the report, and what the pass may have written.
+		// failure is the expected failure in the report.
 		failure string
 	}{
 		"changed": {
@@ -95,7 +95,8 @@ func TestRival(t *testing.T) {
 	}
 }
 
-// TestRivalLetsRelease: the engine still releases objects, so that they can be left to the rival.
+// TestRivalLetsRelease: the engine still releases objects, so that the competing owner can keep
+// them.
 func TestRivalLetsRelease(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))

@@ -2,9 +2,8 @@ package rollout
 
 import "testing"
 
-// TestMutatedOnEveryWrite: an admission webhook rewrites a value of ours on every
-// write. The comparison is with the server's result of our apply, so that there
-// is nothing to repair.
+// TestMutatedOnEveryWrite: an admission webhook rewrites a value on every write. The engine
+// compares with the server's result of its own apply, so there is nothing to repair.
 func TestMutatedOnEveryWrite(t *testing.T) {
 	s := newSaga()
 	s.webhook = func(o *thing) { o.set("data:value", "rewritten", "webhook") }
@@ -13,7 +12,7 @@ func TestMutatedOnEveryWrite(t *testing.T) {
 		if got := s.content(object); got != "rewritten" {
 			t.Errorf("%s is %q", object, got)
 		}
-		// Somebody's write costs a look and an apply, and no loop.
+		// Another writer's change costs a read and an apply, and causes no loop.
 		s.alter(refOf(object).ID, func(o *thing) { o.set("data:theirs", "1", "somebody") })
 	}
 	s.spent()

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// lodger is an object of others in a namespace.
+// lodger returns an object of another owner in a namespace.
 func lodger(object string, change ...func(*metav1.PartialObjectMetadata)) metav1.PartialObjectMetadata {
 	ref := refOf(object)
 	o := metav1.PartialObjectMetadata{
@@ -26,7 +26,7 @@ func lodger(object string, change ...func(*metav1.PartialObjectMetadata)) metav1
 	return o
 }
 
-// deletes is a chain whose only revision somebody deletes, with what it has in the cluster.
+// deletes returns a chain with these objects, whose only revision a user deletes.
 func deletes(t *testing.T, objects ...string) *saga {
 	t.Helper()
 	s := budgeted()
@@ -40,8 +40,8 @@ func deletes(t *testing.T, objects ...string) *saga {
 	return s
 }
 
-// TestNotEmpty: when a user deletes a revision, the deletion of a claim with data, or of a
-// namespace with foreign objects, needs a confirmation.
+// TestNotEmpty: deleting a revision with a bound claim, or with a namespace that has foreign
+// objects, needs a confirmation.
 func TestNotEmpty(t *testing.T) {
 	owned := func(o *metav1.PartialObjectMetadata) {
 		o.OwnerReferences = []metav1.OwnerReference{{Kind: "Widget", Name: "x"}}
@@ -55,8 +55,8 @@ func TestNotEmpty(t *testing.T) {
 		inside  []metav1.PartialObjectMetadata
 		volume  string
 		change  func(*saga)
-		// asks lists parts of the expected question, none for no question. left is the number of
-		// objects that stay.
+		// asks are parts of the expected question; empty for none. left is the number of objects
+		// that stay.
 		asks []string
 		left int
 	}{
@@ -131,8 +131,8 @@ func TestNotEmptyAnswered(t *testing.T) {
 	}
 }
 
-// TestNotEmptyLooks: the contents of a namespace are checked ever more rarely. The namespace is
-// deleted without a confirmation once the foreign objects are gone.
+// TestNotEmptyLooks: the engine checks the content of a namespace at growing intervals. It deletes
+// the namespace without a confirmation once the foreign objects are deleted.
 func TestNotEmptyLooks(t *testing.T) {
 	s := deletes(t, "Namespace n=1")
 	s.inside = map[string][]metav1.PartialObjectMetadata{"n": {lodger("Deployment.apps n/mine")}}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// TestContested: another client reverts an object after each repair. The engine waits ever longer
-// between repairs, and repairs the object when the other client stops.
+// TestContested: another client reverts an object after each repair. The engine waits longer before
+// each repair, and repairs the object when the other client stops.
 func TestContested(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fight  func(o *thing, round int)
-		// writes and reads that an hour of it may cost at most.
+		// writes and reads are the limits for one hour.
 		writes, reads int
 		reports       bool
 	}{

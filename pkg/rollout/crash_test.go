@@ -12,20 +12,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// TestCrashAfterEveryWrite lets the process die at its k-th write, for every k,
-// with the write done and not done, and starts another one. test/engine/rollout
-// does the same with a real API server.
+// TestCrashAfterEveryWrite kills the process at its k-th write, for every k, with the write done or
+// not done, and restarts it. test/engine/rollout does the same with a real API server.
 func TestCrashAfterEveryWrite(t *testing.T) {
 	cases := map[string]struct {
 		before func(*saga)
 		change func(*saga)
-		// then is asked of the next process; nil is the same.
+		// then changes the desired state for the next process; nil for no change.
 		then func(*saga)
-		// want is the content of what is to be there in the end, kept what has to
-		// be the same object all along.
+		// want is the content at the end. kept are the objects that must not be replaced.
 		want map[string]string
 		kept []string
-		// released objects are there, and not ours.
+		// released is true if the objects exist at the end and do not belong to the chain.
 		released bool
 	}{
 		"install": {
@@ -161,8 +159,8 @@ func (s *saga) uids(objects []string) map[string]types.UID {
 	return uids
 }
 
-// die lets the process die at its k-th write and starts another one. It returns
-// false when it was done before.
+// die kills the process at its k-th write and restarts it. It returns false if the process finished
+// before that write.
 func (s *saga) die(t *testing.T, k int, lands bool) bool {
 	t.Helper()
 	s.fuse, s.lastWriteLands = k, lands
@@ -181,8 +179,8 @@ func (s *saga) die(t *testing.T, k int, lands bool) bool {
 	return false
 }
 
-// compareInventory holds the inventory to the cluster: every object of ours is in
-// it as it is, and nothing else.
+// compareInventory compares the inventory with the cluster: it must have an entry for every object
+// of the chain, and no other entry.
 func (s *saga) compareInventory(t *testing.T, released bool) {
 	t.Helper()
 	got := map[string]types.UID{}

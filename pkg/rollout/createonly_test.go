@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// theirs is an object that somebody else has made, by its content.
+// theirs is an object that another user created.
 const theirs = "ConfigMap a/default"
 
 func TestDecideCreateOnly(t *testing.T) {
@@ -68,8 +68,8 @@ func TestCreateOnlyObjectThatExistsIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestCreateOnlyObjectIsFoundAtTheLastMoment has the user's object made between
-// our look and our write.
+// TestCreateOnlyObjectIsFoundAtTheLastMoment: a user creates the object between the engine's
+// observation and its write.
 func TestCreateOnlyObjectIsFoundAtTheLastMoment(t *testing.T) {
 	s := newSaga()
 	id := refOf(theirs).ID
@@ -154,8 +154,8 @@ func TestCreateOnlyObjectOutlivesItsRevisions(t *testing.T) {
 	s.roll(t, first)
 	before := s.objects[refOf(theirs).ID]
 	s.roll(t, second, first)
-	s.roll(t, second) // what the first one alone had is pruned
-	s.roll(t)         // everything goes
+	s.roll(t, second) // the objects that only the first revision had are pruned
+	s.roll(t)         // all objects are deleted
 	if s.objects[refOf(theirs).ID] != before {
 		t.Error("a create-only object was pruned or torn down")
 	}
@@ -205,8 +205,8 @@ func TestPausedRevisionCreatesNoDefaults(t *testing.T) {
 	}
 }
 
-// TestLateWatchOfCreateOnlyObject: the watch does not show a created object yet. The next pass does
-// not create it again.
+// TestLateWatchOfCreateOnlyObject: while the watch does not show a created object yet, the next
+// pass does not create it again.
 func TestLateWatchOfCreateOnlyObject(t *testing.T) {
 	s := newSaga()
 	s.become(s.revision(1).phase("a", theirs+"=1@0"))

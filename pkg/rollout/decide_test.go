@@ -20,7 +20,7 @@ const (
 
 var argocd = Identity{Chain: "argocd", Manager: manager}
 
-// live is a present object in the making.
+// live builds the observation of a present object.
 type live struct{ Seen }
 
 func present() live {
@@ -29,7 +29,7 @@ func present() live {
 	}}}
 }
 
-// ours has all marks of an apply of the given content by argocd.
+// ours sets all marks of an apply of the given content by argocd.
 func (l live) ours(digest manifest.Digest) live {
 	l.Chain, l.Applied = "argocd", digest
 	l.Entries = []observe.Entry{{Manager: manager, Digest: "entry-1"}}

@@ -18,28 +18,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// definitions are the CustomResourceDefinitions of a model. Kinds without one are served
+// definitions are the CustomResourceDefinitions of a model. A kind without a definition is served
 // in every version.
 type definitions struct {
 	kinds map[schema.GroupKind]defined
-	// versions in which owners want to watch kinds.
+	// versions in which each owner watches kinds.
 	versions map[string]map[schema.GroupKind]map[string]bool
 }
 
-// defined is the state of a CustomResourceDefinition. The zero value stands for a deleted
-// definition.
+// defined is the state of a CustomResourceDefinition. The zero value is a deleted definition.
 type defined struct {
 	// versions that it lists, and whether they are served.
 	versions map[string]bool
-	// away is true while its conversion webhook is: whatever needs it is a 500.
+	// away is true while the conversion webhook is unavailable: requests that need it fail with a
+	// 500.
 	away bool
 }
 
-// widgets is the kind that has a definition.
 func widgets() schema.GroupKind { return schema.GroupKind{Group: "example.com", Kind: "Widget"} }
 
-// define makes a definition what it is now, or deletes it, and its objects with it. All
-// watches of the kind begin anew.
+// define sets or deletes a definition; a deletion also deletes its objects. All watches of the kind
+// restart.
 func (m *model) define(kind schema.GroupKind, now defined) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +62,7 @@ func (m *model) define(kind schema.GroupKind, now defined) {
 	}
 }
 
-// reach is the reference in the version that a request about the object uses.
+// reach returns the reference in the version that a request about the object uses.
 func (m *model) reach(ref manifest.Ref) (manifest.Ref, error) {
 	definition, known := m.kinds[ref.GroupKind()]
 	switch {
@@ -113,14 +112,14 @@ func (m *model) applies(ref manifest.Ref, have *thing, createOnly bool) error {
 	return nil
 }
 
-// presentIn are the versions of entries, those that are not served being that of a
-// request.
+// presentIn returns the version of each manager's entry. The server replaces versions that are not
+// served with the version of the request.
 func (m *model) presentIn(used manifest.Ref, entries []metav1.ManagedFieldsEntry) map[string]string {
 	versions := map[string]string{}
 	for _, entry := range entries {
 		version, err := schema.ParseGroupVersion(entry.APIVersion)
 		if err != nil {
-			panic(err) // the model wrote it
+			panic(err) // written by the model
 		}
 		by := entry.Manager
 		if entry.Subresource != "" {
@@ -134,7 +133,7 @@ func (m *model) presentIn(used manifest.Ref, entries []metav1.ManagedFieldsEntry
 	return versions
 }
 
-// entryOf is the version of a manager's entry.
+// entryOf returns the version of a manager's entry.
 func (t *thing) entryOf(by string) schema.GroupVersion {
 	if version, written := t.versions[by]; written {
 		return schema.GroupVersion{Group: t.ref.Group, Version: version}
@@ -142,8 +141,7 @@ func (t *thing) entryOf(by string) schema.GroupVersion {
 	return schema.GroupVersion{Group: t.ref.Group, Version: t.ref.Version}
 }
 
-// writtenIn notes in which version a manager wrote, and tells whether that is another one
-// than before.
+// writtenIn records the version in which a manager wrote, and reports whether it changed.
 func (t *thing) writtenIn(version, by string) bool {
 	if t.entryOf(by).Version == version {
 		return false
@@ -156,14 +154,13 @@ func (t *thing) writtenIn(version, by string) bool {
 	return true
 }
 
-// partialIn is the object as it is read in a version.
+// partialIn returns the object as read in a version.
 func (t *thing) partialIn(ref manifest.Ref) *metav1.PartialObjectMetadata {
 	live := t.partial()
 	live.APIVersion = ref.APIVersion()
 	return live
 }
 
-// Mapping returns the resource of a kind in a served version.
 func (m *model) Mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +170,7 @@ func (m *model) Mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.
 	return &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
 }
 
-// Served is in any version.
+// Served returns the resource of a kind in any served version.
 func (m *model) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +184,7 @@ func (m *model) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 // HasStatus returns false: the kinds of the model have no status.
 func (m *model) HasStatus(context.Context, schema.GroupVersionKind) (bool, error) { return false, nil }
 
-// Instances lists definitions; no definition of a test is one of a chain's objects.
+// Instances lists definitions. No test has instances of a definition that the chain owns.
 func (m *model) Instances(_ context.Context, kind manifest.Ref, _ int64) ([]metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -200,7 +197,6 @@ func (m *model) Instances(_ context.Context, kind manifest.Ref, _ int64) ([]meta
 	return found, nil
 }
 
-// definition by its name.
 func (m *model) definition(name string) (*unstructured.Unstructured, error) {
 	for kind := range m.kinds {
 		if strings.ToLower(kind.Kind)+"s."+kind.Group == name {
@@ -210,7 +206,7 @@ func (m *model) definition(name string) (*unstructured.Unstructured, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, name)
 }
 
-// want notes the versions of watches.
+// want records the versions of watches.
 func (m *model) want(owner string, interests []observe.Interest) {
 	if m.versions == nil {
 		m.versions = map[string]map[schema.GroupKind]map[string]bool{}
@@ -226,12 +222,12 @@ func (m *model) want(owner string, interests []observe.Interest) {
 			m.versions[owner][kind] = map[string]bool{}
 		}
 		m.versions[owner][kind][i.Version] = true
-		// A watch that was just opened tells what it sees.
+		// A new watch reports its current objects.
 		m.news = m.news || !before[kind][i.Version]
 	}
 }
 
-// unwatched is true for an object of a kind that is watched in no version that is served.
+// unwatched reports whether the object's kind is watched in no served version.
 func (m *model) unwatched(id manifest.ID) bool {
 	definition, known := m.kinds[id.GroupKind()]
 	if !known {
@@ -247,7 +243,7 @@ func (m *model) unwatched(id manifest.ID) bool {
 	return true
 }
 
-// shows is true for an object that some watch shows.
+// shows reports whether a watch shows the object.
 func (m *model) shows(t *thing) bool {
 	if t == nil || m.unwatched(t.ref.ID) {
 		return false

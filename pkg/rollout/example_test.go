@@ -16,16 +16,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// byDigest keeps manifests by digest.
 type byDigest map[manifest.Digest][]byte
 
 func (s byDigest) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return s[ref.Digest], nil
 }
 
-// install rolls objects out as one phase and returns when they are ready. The
-// inventory is lost with the process here; keep it, and the next process goes on
-// where this one ended.
+// install rolls out objects as one phase and returns when they are ready. It keeps the inventory
+// only in memory. If a caller stores it, the next process continues where this one ended.
 func install(ctx context.Context, config *rest.Config, owner string, manifests ...string) error {
 	bodies, phase := byDigest{}, stage.Phase{Name: "all"}
 	for _, text := range manifests {
@@ -49,7 +47,7 @@ func install(ctx context.Context, config *rest.Config, owner string, manifests .
 	watches, err := observe.New(observe.Options{Config: config, Mapping: targetClient.Discover, Names: names, Notify: func(string) {
 		select {
 		case changed <- struct{}{}:
-		default: // a pass is due anyway
+		default: // another pass is due
 		}
 	}})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// oracle knows the cause of everything, and counts who asks.
+// oracle is an Explainer that knows every cause, and records the questions.
 type oracle struct {
 	mu     sync.Mutex
 	asked  []string
@@ -36,7 +36,7 @@ func (o *oracle) Explain(_ context.Context, subject cause.Subject) (cause.Cause,
 	return cause.Cause{Reason: o.reason, Object: pod}, o.reason != "", o.err
 }
 
-// told returns who was asked about since it was called last.
+// told returns the objects asked about since the last call.
 func (o *oracle) told() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,7 +46,7 @@ func (o *oracle) told() []string {
 	return asked
 }
 
-// waiting is a chain with workloads that do not become ready.
+// waiting returns a chain with workloads that do not become ready.
 func waiting(t *testing.T, o *oracle, workloads ...string) *saga {
 	t.Helper()
 	s := newSaga()
@@ -70,7 +70,7 @@ func (s *saga) look(t *testing.T) Report {
 	return report
 }
 
-// later is a pass after some time.
+// later advances the clock and does a pass.
 func (s *saga) later(t *testing.T, d time.Duration) Report {
 	t.Helper()
 	s.clock.SetTime(s.clock.Now().Add(d))
@@ -86,7 +86,7 @@ func messagesOf(r Report) []string {
 	return out
 }
 
-// TestLooks: the engine examines only objects that are not ready, ever more rarely.
+// TestLooks: the engine searches causes only for objects that are not ready, at growing intervals.
 func TestLooks(t *testing.T) {
 	o := &oracle{reason: "ImagePullBackOff"}
 	s := waiting(t, o, "ConfigMap a/x=1", "Deployment.apps a/y=1")
@@ -130,7 +130,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestLooksAreBounded: the number of looks is bounded for a chain of any size.
+// TestLooksAreBounded: the number of searches is limited for a chain of any size.
 func TestLooksAreBounded(t *testing.T) {
 	o := &oracle{reason: "Unschedulable"}
 	var workloads []string
@@ -144,8 +144,7 @@ func TestLooksAreBounded(t *testing.T) {
 	}
 }
 
-// TestLooksThatFail: after a failed look the earlier findings stay. A missing right is reported
-// once.
+// TestLooksThatFail: a failed search keeps the earlier finding. A missing right is reported once.
 func TestLooksThatFail(t *testing.T) {
 	o := &oracle{reason: "OOMKilled"}
 	s := waiting(t, o, "Deployment.apps a/y=1", "Deployment.apps a/z=1")
@@ -169,7 +168,8 @@ func TestLooksThatFail(t *testing.T) {
 	}
 }
 
-// TestRefusalsBehindWebhooks: a refusal by a webhook without endpoints names the Service.
+// TestRefusalsBehindWebhooks: the message about a refusal by a webhook without endpoints names the
+// Service.
 func TestRefusalsBehindWebhooks(t *testing.T) {
 	s := newSaga()
 	s.refuse = func(string, manifest.Ref) error {

@@ -116,8 +116,8 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	}
 }
 
-// TestTimePassesDuringAPass: an object that is too early for another try when a pass
-// looks at it may be due when the pass ends. Something must bring the next one.
+// TestTimePassesDuringAPass: the next try of an object may become due during a pass. Then the pass
+// must request another pass.
 func TestTimePassesDuringAPass(t *testing.T) {
 	for tick := 50 * time.Millisecond; tick < 2*time.Second; tick += 50 * time.Millisecond {
 		s := newSaga()

@@ -31,7 +31,7 @@ func TestDetained(t *testing.T) {
 	}
 }
 
-// TestNamespaceSays: of the conditions of a namespace, that about finalizers is quoted.
+// TestNamespaceSays: only the condition about finalizers is quoted.
 func TestNamespaceSays(t *testing.T) {
 	said := map[string]any{"status": map[string]any{"conditions": []any{
 		map[string]any{"type": "NamespaceDeletionContentFailure", "status": "False", "message": "no"},

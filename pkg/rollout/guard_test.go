@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestConversionAdvice: instances that a missing webhook keeps from being read have a way out.
+// TestConversionAdvice: if a missing webhook prevents reading instances, the message has a remedy.
 func TestConversionAdvice(t *testing.T) {
 	advice := conversionAdvice("lamps.example.com", errors.New(`conversion webhook for example.com/v1alpha1, Kind=Lamp failed: Post "https://gone.light.svc:443/convert": service "gone" not found`))
 	if !strings.Contains(advice, "kubectl patch crd lamps.example.com ") {

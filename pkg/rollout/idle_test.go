@@ -10,9 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// still is a cluster in which nothing happens any more: what there is to see was
-// looked at once, so that looking costs what it costs in a real cache, which is
-// nearly nothing (see observe.BenchmarkGet).
+// still is a cluster without changes. It answers from a map, so that Get costs as little as with a
+// real cache (see observe.BenchmarkGet).
 type still struct {
 	*model
 	seen map[manifest.ID]observe.Observation
@@ -28,8 +27,8 @@ func (s *still) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 
 func (s *still) Want(string, ...observe.Interest) {}
 
-// idleSaga is a chain of so many objects, in two phases, that was rolled out, with
-// an engine that has found nothing to do once already.
+// idleSaga returns a chain with two phases that is rolled out completely, and whose engine has had
+// idle passes.
 func idleSaga(t testing.TB, objects int) *saga {
 	t.Helper()
 	s := newSaga()
@@ -58,7 +57,7 @@ func idleSaga(t testing.TB, objects int) *saga {
 	return s
 }
 
-// TestIdlePassMakesLittleGarbage: every event of an object starts a pass over its chain. The
+// TestIdlePassMakesLittleGarbage: every event of an object starts a pass over its chain, so the
 // garbage of passes without work is the cost of an idle process.
 func TestIdlePassMakesLittleGarbage(t *testing.T) {
 	const objects, passes, most = 60, 50, 1024

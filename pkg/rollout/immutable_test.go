@@ -23,8 +23,8 @@ func invalid(words string) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "X"}, "x", field.ErrorList{field.Invalid(field.NewPath("spec"), "a", words)})
 }
 
-// TestRefusedUpdate: the words of a refusal do not matter, only whether a new object would be accepted, and
-// whether a default is in the way.
+// TestRefusedUpdate: the text of a refusal does not matter. It matters whether the server would
+// create a new object, and whether a default blocks the update.
 func TestRefusedUpdate(t *testing.T) {
 	resource := schema.GroupResource{Resource: "xs"}
 	exists := apierrors.NewAlreadyExists(resource, "x")
@@ -75,15 +75,15 @@ func TestRefusedUpdate(t *testing.T) {
 	}
 }
 
-// TestTrialOfAdoption: fields that the manager before had set are removed, and defaults where that
-// helps.
+// TestTrialOfAdoption: an adoption removes the fields of the former manager, and its defaults if
+// that makes the update valid.
 func TestTrialOfAdoption(t *testing.T) {
 	const replaced = `{"spec":{"env":[{"name":"A","valueFrom":"x"}],"old":null}}`
 	theirs := `{"f:spec":{"f:old":{},"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}}}}}`
 	cases := map[string]struct {
 		reason string
 		fields string
-		// answers of the server to one merge patch after the other.
+		// answers of the server to consecutive merge patches.
 		answers []error
 		tried   bool
 		patches []string
@@ -115,7 +115,7 @@ func TestTrialOfAdoption(t *testing.T) {
 	}
 }
 
-// TestRemedy: the command fits the kind, and says what is deleted with the object.
+// TestRemedy: the command fits the kind, and the message names the objects that are deleted too.
 func TestRemedy(t *testing.T) {
 	cases := map[string]struct {
 		kind manifest.ID
@@ -148,10 +148,11 @@ func TestMakesRoom(t *testing.T) {
 	const x, y = "ConfigMap a/x", "ConfigMap a/y"
 	cases := map[string]struct {
 		reason string
-		// refused are the objects that cannot be updated, and invalid says that they cannot be created so either.
+		// refused are the objects that cannot be updated. If invalid is set, the server would not
+		// create them either.
 		refused []string
 		invalid bool
-		// meanwhile happens between the refusal and the deletion of x.
+		// meanwhile is called between the refusal and the deletion of x.
 		meanwhile func(s *saga, one, two *script)
 		want      string
 	}{
@@ -180,7 +181,7 @@ func TestMakesRoom(t *testing.T) {
 				}
 				return nil
 			}
-			// A refused write is tried again for ever.
+			// The engine retries a refused write forever.
 			passes := func() {
 				for range 5 {
 					s.deliver(len(s.changes))
@@ -204,7 +205,7 @@ func TestMakesRoom(t *testing.T) {
 	}
 }
 
-// TestRefusedIsRecorded: it costs nothing while nothing changes.
+// TestRefusedIsRecorded: the record of a refusal causes no saves while nothing changes.
 func TestRefusedIsRecorded(t *testing.T) {
 	const x = "ConfigMap a/x"
 	s := newSaga()
@@ -224,7 +225,7 @@ func TestRefusedIsRecorded(t *testing.T) {
 	if got := s.stored.Entries[refOf(x).ID].Refused; got != 2 {
 		t.Errorf("revision %d is recorded", got)
 	}
-	// Somebody changes what had stood against it.
+	// A user removes the cause of the refusal.
 	refusing = false
 	s.clock.SetTime(s.clock.Now().Add(lastRetry))
 	s.settle(t)

@@ -23,12 +23,12 @@ const (
 	fallback = "ConfigMap a/fallback"
 )
 
-// installation has two phases and a default of level 1 in the first of them.
+// installation returns a revision with two phases, and create-only objects of levels 0 and 1.
 func installation(s *saga) *script {
 	return s.revision(1).byLevels().phase("config", settings+"=1", theirs+"=ours@1").phase("deploy", server+"=1", fallback+"=ours@0")
 }
 
-// step is one pass, without anything becoming ready.
+// step does one pass; no workload becomes ready.
 func (s *saga) step(t testing.TB) Report {
 	t.Helper()
 	s.clock.SetTime(s.clock.Now().Add(time.Minute))
@@ -61,7 +61,7 @@ func TestLevelsOrderTheInstallation(t *testing.T) {
 	}
 }
 
-// digested is a reference with the digest that the first layer has for it.
+// digested returns a reference with the digest of the first layer.
 func digested(s *saga, object string) manifest.Ref {
 	for _, stg := range s.layers[0].Stages {
 		for _, step := range stg.Steps {
@@ -128,7 +128,7 @@ func TestFailingObjectDoesNotStopItsSiblings(t *testing.T) {
 	invalid := apierrors.NewBadRequest("no such field")
 	s.refuse = func(verb string, ref manifest.Ref) error {
 		if ref.ID == refOf(settings).ID {
-			return invalid // already when it is only tried
+			return invalid // the dry-run fails already
 		}
 		return nil
 	}
@@ -142,7 +142,7 @@ func TestFailingObjectDoesNotStopItsSiblings(t *testing.T) {
 	}
 }
 
-// TestLevelsDoNotGoBack has a workload of level 0 fail while level 1 runs.
+// TestLevelsDoNotGoBack: a workload of level 0 fails while level 1 is in progress.
 func TestLevelsDoNotGoBack(t *testing.T) {
 	s := newSaga()
 	s.refuse = refusing("apply", theirs, apierrors.NewInternalError(errors.New("the webhook is down")))
@@ -207,7 +207,7 @@ func TestNewRevisionBetweenLevels(t *testing.T) {
 	}
 }
 
-// TestManyObjectsByLevels writes a thousand objects before the first default.
+// TestManyObjectsByLevels writes a thousand objects before the first object of level 1.
 func TestManyObjectsByLevels(t *testing.T) {
 	s := newSaga()
 	var objects []string
@@ -232,9 +232,8 @@ func TestManyObjectsByLevels(t *testing.T) {
 	}
 }
 
-// TestLevelOneNeverComesEarly kills the process at any write, and restarts it: no
-// object of level 1 is written before all of level 0 is ready, and in the end all
-// is there.
+// TestLevelOneNeverComesEarly kills the process at any write, and restarts it. No object of level 1
+// is written before all objects of level 0 are ready, and at the end all objects exist.
 func TestLevelOneNeverComesEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSaga()
@@ -263,10 +262,10 @@ func TestLevelOneNeverComesEarly(t *testing.T) {
 	})
 }
 
-// The bugs that others have had in such barriers, by name.
+// The next tests cover known bugs of such barriers in other engines.
 
-// TestTimeoutIsNotSuccess: a pass whose context ends does nothing, reaches no stage, and reports
-// that. A pass with only context errors once counted as a success.
+// TestTimeoutIsNotSuccess: a pass whose context ends does nothing, reaches no stage, and returns an
+// error. Once, a pass with only context errors counted as a success.
 func TestTimeoutIsNotSuccess(t *testing.T) {
 	s := newSaga()
 	s.become(installation(s))
@@ -281,8 +280,7 @@ func TestTimeoutIsNotSuccess(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenLevelsIsNotSuccess ends the context with the last write of
-// level 0.
+// TestCancelBetweenLevelsIsNotSuccess ends the context with the last write of level 0.
 func TestCancelBetweenLevelsIsNotSuccess(t *testing.T) {
 	s := newSaga()
 	s.become(s.revision(1).byLevels().phase("a", settings+"=1", "ConfigMap a/z=1", theirs+"=ours@1"))
@@ -304,8 +302,8 @@ func TestCancelBetweenLevelsIsNotSuccess(t *testing.T) {
 	}
 }
 
-// TestCancelWithQueuedWorkEnds: a context that ends with more objects than workers leaves no object
-// waiting for a worker.
+// TestCancelWithQueuedWorkEnds: if the context ends with more objects than workers, no object waits
+// for a worker.
 func TestCancelWithQueuedWorkEnds(t *testing.T) {
 	s := newSaga()
 	var objects []string
@@ -334,8 +332,8 @@ func TestCancelWithQueuedWorkEnds(t *testing.T) {
 	}
 }
 
-// TestManyFailuresSideBySide has all objects fail in parallel: each is reported
-// once (results were once appended without a lock; run with -race).
+// TestManyFailuresSideBySide: all objects fail in parallel, and each is reported once. Once,
+// results were appended without a lock; run with -race.
 func TestManyFailuresSideBySide(t *testing.T) {
 	s := newSaga()
 	s.engine.Parallel = 16
@@ -356,8 +354,8 @@ func TestManyFailuresSideBySide(t *testing.T) {
 	}
 }
 
-// TestFailedPassIsTriedAgain: after a failure the next pass is not the
-// same one for ever (an attempt that was not counted once hung an update).
+// TestFailedPassIsTriedAgain: after a failure, passes do not repeat the same step forever. Once, an
+// uncounted attempt hung an update.
 func TestFailedPassIsTriedAgain(t *testing.T) {
 	s := newSaga()
 	failures := 0

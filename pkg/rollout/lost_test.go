@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Faults that random histories found, each as short as possible.
+// The next tests are faults that random histories found, minimised.
 
-// TestKeepIsReadBeforeADelete: while the watch lags behind our last write, the object is read
-// before its deletion, because a user may have asked to keep it.
+// TestKeepIsReadBeforeADelete: while the watch lags behind our last write, the engine reads the
+// object before its deletion, because a user may have asked to keep it.
 func TestKeepIsReadBeforeADelete(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -31,8 +31,8 @@ func TestKeepIsReadBeforeADelete(t *testing.T) {
 	}
 }
 
-// TestAutoscalersKeepWhatIsNotRecorded: after a crash or with a lost store, the engine recognises
-// an unrecorded object and keeps fields of autoscalers.
+// TestAutoscalersKeepWhatIsNotRecorded: after a crash or the loss of the store, the engine
+// recognises an unrecorded object and keeps the fields of autoscalers.
 func TestAutoscalersKeepWhatIsNotRecorded(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "Deployment.apps a/x=1"))
@@ -45,8 +45,8 @@ func TestAutoscalersKeepWhatIsNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAutoscalersKeepWhatWasDisowned: an upgrade of an object without managedFields starts from the
-// previous manifest, and leaves out yielded fields.
+// TestAutoscalersKeepWhatWasDisowned: an upgrade of an object without managedFields first applies
+// the previous manifest, and omits yielded fields.
 func TestAutoscalersKeepWhatWasDisowned(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "Deployment.apps a/x=1"))
@@ -86,8 +86,8 @@ func TestIntentBeforeWhatMayBeACreate(t *testing.T) {
 	}
 }
 
-// restoredByBackup deletes an object and brings it back as a backup does: whole, with another
-// uid, and written by the program that restores.
+// restoredByBackup deletes an object and restores it as a backup does: complete, with another uid,
+// and written by the restoring program.
 func (s *saga) restoredByBackup(object string) {
 	id := refOf(object).ID
 	was := s.objects[id].clone()
@@ -100,8 +100,8 @@ func (s *saga) restoredByBackup(object string) {
 	})
 }
 
-// TestRestoredByBackup: the engine recognises an object that a backup restored. The next revision
-// removes the fields that it lacks.
+// TestRestoredByBackup: the engine recognises an object that was restored from a backup. The next
+// revision removes the fields that its manifest omits.
 func TestRestoredByBackup(t *testing.T) {
 	for name, lost := range map[string]bool{"with the record": false, "without it": true} {
 		t.Run(name, func(t *testing.T) {

@@ -138,7 +138,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestLag: writes with an outdated resourceVersion are repeated at once, and then ever more rarely.
+// TestLag: a write with an outdated resourceVersion is repeated at once, and later at growing
+// intervals.
 func TestLag(t *testing.T) {
 	m, id := newMemory(), manifest.ID{Name: "x"}
 	var got []time.Duration

@@ -31,7 +31,7 @@ var (
 	_ NamespaceContents = &model{}
 )
 
-// errCrash is the error of every call after the process has died.
+// errCrash is the error of every call after the process was killed.
 var errCrash = errors.New("the process was killed by the test")
 
 func testNames() observe.Names {
@@ -39,46 +39,45 @@ func testNames() observe.Names {
 		ProtectLabel: "policy.penstock.dev/protect", TakeOverAnnotation: "penstock.dev/take-over-from", ManagerPrefix: "penstock/"}
 }
 
-// model is a cluster as far as the engine relies on one: objects with owned
-// fields, preconditions, and a watch that lags behind as far as a test says. It is
-// written from the facts that test/engine/client proves of a real server.
+// model is a cluster with the features that the engine relies on: objects with owned fields,
+// preconditions, and a watch whose lag the test sets. test/engine/client proves the same behaviour
+// of a real server.
 type model struct {
 	mu      sync.Mutex
 	version int
 	objects map[manifest.ID]*thing
 	watches
 	definitions
-	// named objects are watched by name, for some owner.
+	// named objects are watched by name, by owner.
 	named map[string]map[manifest.ID]bool
 
-	// writes and reads since they were last asked for.
+	// writes and reads since the last call of spent.
 	writes, reads []string
 	// applied and deleted are all objects that the writer wrote to and deleted.
 	applied, deleted map[types.UID]bool
-	// released are the objects that the writer ever let go; true until it writes to
-	// them again.
+	// released are the objects that the writer ever released; true until it writes to them again.
 	released map[types.UID]bool
-	// fuse is the number of writes until the process dies; negative is never.
+	// fuse is the number of writes until the process is killed; negative means never.
 	fuse int
 	dead bool
-	// lastWriteLands tells whether the write at which it dies happens.
+	// lastWriteLands is true if the write at which the process is killed still happens.
 	lastWriteLands bool
-	// webhook changes every object that is applied, before it is stored.
+	// webhook changes every applied object before it is stored.
 	webhook func(*thing)
 	// refuse lets a test answer a write with an error.
 	refuse func(verb string, ref manifest.Ref) error
-	// taking is told of every object that is about to be deleted or released.
+	// taking is called for every object that is about to be deleted or released.
 	taking func(verb string, have *thing)
-	// volumes of claims that are bound, and what others have in namespaces.
+	// volumes of bound claims, and foreign objects in namespaces.
 	volumes map[manifest.ID]string
 	inside  map[string][]metav1.PartialObjectMetadata
-	// insideError is the error of every look into a namespace; nil returns the contents.
+	// insideError is the error of every listing of a namespace; nil for none.
 	insideError error
-	// unreadable is the error of every Read; nil returns the object.
+	// unreadable is the error of every Read; nil for none.
 	unreadable error
 }
 
-// thing is one live object. It is immutable: a change makes another one.
+// thing is one live object. It is immutable: a change creates a copy.
 type thing struct {
 	ref        manifest.Ref
 	uid        types.UID
@@ -87,11 +86,11 @@ type thing struct {
 	deleting   bool
 	controller *metav1.OwnerReference
 	finalizers []string
-	// fields by path, as values are owned.
+	// fields by path, with their owners.
 	fields map[string]owned
-	// readyAt is the generation at which its controller was done.
+	// readyAt is the generation that its controller has processed.
 	readyAt int64
-	// versions of the entries of managers; nothing is that of ref.
+	// versions of the managers' entries; no version means that of ref.
 	versions map[string]string
 }
 
@@ -107,10 +106,10 @@ func newModel() *model {
 	}
 }
 
-// counts says of a kind whether the server counts its generations.
+// counts reports whether the server counts generations of a kind.
 func counts(kind string) bool { return kind == "Deployment" }
 
-// store makes an object what it is now, or removes it.
+// store replaces or removes an object.
 func (m *model) store(id manifest.ID, now *thing) {
 	m.version++
 	shown := m.shows(m.objects[id]) || m.shows(now)
@@ -131,8 +130,7 @@ func (t *thing) clone() *thing {
 	return &c
 }
 
-// set gives a field a value by a manager, as an update does: another value is
-// theirs alone.
+// set sets a field as an update by a manager does: a new value belongs to that manager alone.
 func (t *thing) set(path, value, by string) {
 	have, ok := t.fields[path]
 	if ok && have.value == value {
@@ -176,8 +174,8 @@ func (t *thing) metadata() metav1.ObjectMeta {
 	return o
 }
 
-// entryNamed reads the name of a manager: those of ours and "applier" apply, and
-// all others update; behind an @ is the subresource they write to.
+// entryNamed returns the managedFields entry for the name of a manager. The chain's managers and
+// "applier" apply, and all other managers update. An @ precedes the subresource.
 func entryNamed(by string) metav1.ManagedFieldsEntry {
 	name, subresource, _ := strings.Cut(by, "@")
 	operation := metav1.ManagedFieldsOperationUpdate
@@ -187,7 +185,7 @@ func entryNamed(by string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: name, Operation: operation, Subresource: subresource}
 }
 
-// managers reads back from managedFields whose the fields of an object are.
+// managers returns the managers of each field in managedFields.
 func managers(entries []metav1.ManagedFieldsEntry) (map[string][]string, error) {
 	owners := map[string][]string{}
 	for _, entry := range entries {
@@ -232,7 +230,7 @@ func fieldsOf(paths []string) []byte {
 	}
 	raw, err := json.Marshal(tree)
 	if err != nil {
-		panic(err) // maps of strings
+		panic(err)
 	}
 	return raw
 }
@@ -250,7 +248,7 @@ func (t *thing) whole() *unstructured.Unstructured {
 		panic(err)
 	}
 	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON(raw); err != nil { // which keeps whole numbers whole
+	if err := o.UnmarshalJSON(raw); err != nil { // keeps integers as integers
 		panic(err)
 	}
 	data := map[string]any{}
@@ -264,7 +262,7 @@ func (t *thing) whole() *unstructured.Unstructured {
 	return o
 }
 
-// flatten reads the fields of a manifest.
+// flatten returns the fields of a manifest by path.
 func flatten(body []byte) (map[string]string, error) {
 	var parsed struct {
 		Metadata struct{ Labels, Annotations map[string]string }
@@ -284,7 +282,7 @@ func flatten(body []byte) (map[string]string, error) {
 	return fields, nil
 }
 
-// alive fails once the process is dead.
+// alive fails after the process was killed.
 func (m *model) alive() error {
 	if m.dead {
 		return errCrash
@@ -292,8 +290,8 @@ func (m *model) alive() error {
 	return nil
 }
 
-// write counts a write; it tells whether it happens, and whether the writer hears
-// of it.
+// write counts a write. It returns whether the write happens, and an error if the writer gets no
+// answer.
 func (m *model) write(verb string, ref manifest.Ref) (happens bool, err error) {
 	if err := m.alive(); err != nil {
 		return false, err
@@ -318,7 +316,6 @@ func resourceOf(ref manifest.Ref) schema.GroupResource {
 	return schema.GroupResource{Group: ref.Group, Resource: strings.ToLower(ref.Kind) + "s"}
 }
 
-// Apply is server-side apply with force.
 func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -359,7 +356,7 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 	}
 	have := m.objects[ref.ID]
 	if err := m.applies(ref, have, o.CreateOnly); err != nil && !(o.Merge && targetclient.IsVersionGone(err)) {
-		return nil, err // an update, as a merge patch is, does not read managedFields
+		return nil, err // an update, like a merge patch, does not read managedFields
 	}
 	conflict := func(why string) error { return apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New(why)) }
 	switch {
@@ -384,7 +381,7 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 		}
 	}
 	if have != nil && len(have.owners()) == 0 {
-		// The server names somebody for what was there before managedFields.
+		// The server assigns fields that existed before managedFields to a placeholder manager.
 		for path, field := range now.fields {
 			now.fields[path] = owned{field.value, []string{managedfields.BeforeFirstApply}}
 		}
@@ -412,7 +409,7 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 	return now.partial(), nil
 }
 
-// owners are all who have a field.
+// owners returns all managers of fields.
 func (t *thing) owners() []string {
 	var all []string
 	for _, field := range t.fields {
@@ -421,7 +418,6 @@ func (t *thing) owners() []string {
 	return all
 }
 
-// Reassign replaces the managedFields of an object.
 func (m *model) Reassign(_ context.Context, ref manifest.Ref, p targetclient.Precondition, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -450,8 +446,7 @@ func (m *model) Reassign(_ context.Context, ref manifest.Ref, p targetclient.Pre
 	return now.partialIn(used), crash
 }
 
-// takes gives fields to a manager, and removes what was theirs alone and is not among
-// them.
+// takes sets the fields of a manager, and removes fields that only this manager had.
 func (t *thing) takes(fields map[string]string, manager string) (changed bool) {
 	for path, field := range t.fields {
 		if _, wanted := fields[path]; wanted || !slices.Contains(field.by, manager) {
@@ -480,11 +475,11 @@ func (t *thing) takes(fields map[string]string, manager string) (changed bool) {
 	return changed
 }
 
-// merges sets fields as a JSON merge patch does, and removes those of data that are null in it.
+// merges applies fields as a JSON merge patch, and removes the fields of data that are null in it.
 func (t *thing) merges(patch []byte, fields map[string]string, manager string) {
 	var nulls struct{ Data map[string]*string }
 	if err := json.Unmarshal(patch, &nulls); err != nil {
-		panic(err) // it was flattened before
+		panic(err) // flatten has parsed it before
 	}
 	for path, value := range fields {
 		if key, isData := strings.CutPrefix(path, "data:"); isData && nulls.Data[key] == nil {
@@ -516,7 +511,7 @@ func (m *model) guarded(ref manifest.Ref, p targetclient.Precondition) (*thing, 
 	return have, nil
 }
 
-// Delete deletes an object, or marks it as long as it has finalizers.
+// Delete deletes an object, or marks it for deletion while it has finalizers.
 func (m *model) Delete(_ context.Context, ref manifest.Ref, p targetclient.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -598,7 +593,6 @@ func (m *model) read(ref manifest.Ref) (have *thing, used manifest.Ref, err erro
 	return have, used, nil
 }
 
-// Read reads past the watches.
 func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -634,7 +628,6 @@ func (m *model) InNamespace(_ context.Context, namespace, _ string) ([]metav1.Pa
 	return found, m.insideError
 }
 
-// ReadMetadata reads past the watches.
 func (m *model) ReadMetadata(_ context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -645,7 +638,7 @@ func (m *model) ReadMetadata(_ context.Context, ref manifest.Ref) (*metav1.Parti
 	return have.partialIn(used), nil
 }
 
-// Get answers like watches: objects without the label are visible only by name.
+// Get behaves like watches: objects without the label are visible only by name.
 func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -675,13 +668,13 @@ func (m *model) Want(owner string, interests ...observe.Interest) {
 	m.named[owner] = map[manifest.ID]bool{}
 	for _, i := range interests {
 		m.named[owner][i.ID] = i.ByName
-		// A watch that was just opened tells what it sees.
+		// A new watch reports its current objects.
 		m.news = m.news || i.ByName && !before[i.ID]
 	}
 	m.want(owner, interests)
 }
 
-// isNamed is true for what somebody has watched by name.
+// isNamed reports whether any owner watches the object by name.
 func (m *model) isNamed(id manifest.ID) bool {
 	for _, wanted := range m.named {
 		if wanted[id] {
@@ -691,10 +684,9 @@ func (m *model) isNamed(id manifest.ID) bool {
 	return false
 }
 
-// Drop is not needed.
 func (m *model) Drop(string) {}
 
-// Trouble is a kind that is not served.
+// Trouble returns an error for a kind that is not served.
 func (m *model) Trouble(id manifest.ID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -704,7 +696,7 @@ func (m *model) Trouble(id manifest.ID) error {
 	return nil
 }
 
-// alter changes an object behind the engine's back.
+// alter changes an object as another writer.
 func (m *model) alter(id manifest.ID, change func(*thing)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -720,7 +712,7 @@ func (m *model) alter(id manifest.ID, change func(*thing)) {
 	m.store(id, now)
 }
 
-// erase deletes an object behind the engine's back.
+// erase deletes an object as another writer.
 func (m *model) erase(id manifest.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -729,7 +721,7 @@ func (m *model) erase(id manifest.ID) {
 	}
 }
 
-// place creates an object of somebody else.
+// place creates an object of another owner.
 func (m *model) place(ref manifest.Ref, data map[string]string) types.UID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -744,8 +736,7 @@ func (m *model) place(ref manifest.Ref, data map[string]string) types.UID {
 	return t.uid
 }
 
-// spent returns the requests since the last call: writes, then reads and
-// dry-runs.
+// spent returns the requests since the last call: writes, then reads and dry-runs.
 func (m *model) spent() (writes, reads []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// tries are the objects that the engine tried by dry-run since requests were last asked for.
+// tries returns the objects that the engine tried by dry-run since the last call of spent.
 func (s *saga) tries() []string {
 	_, reads := s.spent()
 	var tried []string
@@ -25,8 +25,7 @@ func (s *saga) tries() []string {
 	return tried
 }
 
-// TestEveryWriteIsTried: the engine believes of no update that the server accepts it, not even
-// of a label.
+// TestEveryWriteIsTried: the engine tries every update by dry-run, even of a label.
 func TestEveryWriteIsTried(t *testing.T) {
 	const x, y, z = "ConfigMap a/x", "ConfigMap a/y", "Deployment.apps a/z"
 	s := newSaga()

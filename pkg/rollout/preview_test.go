@@ -22,13 +22,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// previewed is a preview of the layers of a scenario.
 func previewed(s *rollout.Scenario, permit preview.Permit) (preview.Preview, error) {
 	previewer := preview.New(preview.Options{Reader: s, Trier: s, Names: s.Names(), Parallel: 1})
 	return previewer.Preview(context.Background(), s.Work(), permit)
 }
 
-// said prints what a preview says of each object.
+// said prints the preview's line for each object.
 func said(p preview.Preview) []string {
 	var out []string
 	for _, item := range p.Items {
@@ -374,8 +373,8 @@ func TestPreviewOfCreateOnlyObjects(t *testing.T) {
 	}
 }
 
-// TestPreviewOfGoneVersions: a deletion is found in the version that is served, and an object that
-// the server does not know is reported so.
+// TestPreviewOfGoneVersions: the preview finds a deletion in the served version, and reports an
+// object whose kind the server does not know.
 func TestPreviewOfGoneVersions(t *testing.T) {
 	s := rollout.NewScenario()
 	s.ServeWidgets("v1alpha1", "v1")

@@ -17,32 +17,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// history is a random history of a chain: revisions come and go, the process dies,
-// stores are lost and put back, watches lag, workloads fail, and other people
-// change, delete and replace things.
+// history is a random history of a chain. Revisions are added and removed, the process is killed,
+// stores are lost and restored, watches lag, and workloads fail. Other users change, delete and
+// replace objects.
 type history struct {
 	*saga
 	last int64
-	// made counts layers, for keys that are never used twice.
+	// made counts layers, so that keys are never reused.
 	made int
-	// saved is a store as it was; nil while nobody has saved one.
+	// saved is a backup of the store, or nil.
 	saved *backup
-	// foreign objects that nobody but their owner may change, by uid, with
-	// their value.
+	// foreign objects, by uid, with the value that only their owner may change.
 	foreign map[types.UID]string
-	// adoptable objects were foreign and may have been taken over.
+	// adoptable objects were foreign and may have been adopted.
 	adoptable map[types.UID]bool
-	// stripped objects lost these of our marks, perhaps while a crash had kept us from
-	// recording them: without two of them nobody can tell that they were ours.
+	// stripped objects lost these marks of the chain, perhaps before a killed process could record
+	// them. With two marks lost, the engine cannot recognise them.
 	stripped map[types.UID]map[string]bool
-	// unrecorded objects are ours, and the store that knew of them is lost.
+	// unrecorded objects belong to the chain, but their store was lost.
 	unrecorded map[types.UID]bool
-	// scaled objects have a value that an autoscaler gave them while they were
-	// known to be ours: nobody may take it from the autoscaler.
+	// scaled objects have a value that an autoscaler set while the chain owned them: the engine
+	// must not take it back.
 	scaled  map[types.UID]bool
 	reached map[string]int
 	died    int
-	// lost is true when a store was put back, or another one made.
+	// lost is true after a store was restored or replaced.
 	lost bool
 }
 
@@ -90,7 +89,6 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// upgrade adds a revision.
 func (s *history) upgrade(t *rapid.T) {
 	if len(s.layers) > 3 {
 		t.Skip("enough revisions")
@@ -121,14 +119,14 @@ func (s *history) upgrade(t *rapid.T) {
 	s.note()
 }
 
-// key is that of a revision as it is made.
+// key returns a new layer key.
 func (s *history) key(layer Layer) string {
 	s.made++
 	return fmt.Sprintf("uid-%d-of-%d", s.made, layer.Revision)
 }
 
-// watch lets watches go on: all in order, one ahead of the others, or one from
-// anew, so that it leaves out what happened in between.
+// watch delivers changes: all in order, one kind ahead of the others, or a restarted watch that
+// skips the changes in between.
 func (s *history) watch(t *rapid.T) {
 	kind := refOf(rapid.SampledFrom(pool()).Draw(t, "kind")).GroupKind()
 	switch rapid.SampledFrom([]string{"next", "ahead", "anew"}).Draw(t, "how") {
@@ -141,7 +139,7 @@ func (s *history) watch(t *rapid.T) {
 	}
 }
 
-// probe lets all workloads become ready, or one fail that was.
+// probe makes all workloads ready, or one unready.
 func (s *history) probe(t *rapid.T) {
 	if rapid.Bool().Draw(t, "ready") {
 		s.controllers()
@@ -150,8 +148,7 @@ func (s *history) probe(t *rapid.T) {
 	s.alter(refOf(rapid.SampledFrom(pool()).Draw(t, "workload")).ID, func(o *thing) { o.readyAt = -1 })
 }
 
-// loseStore saves the store, puts back one that was saved, or makes another one of
-// an export of its revisions.
+// loseStore saves the store, restores a saved store, or imports the revisions into an empty store.
 func (s *history) loseStore(t *rapid.T) {
 	how := rapid.SampledFrom([]string{"save", "restore", "import"}).Draw(t, "how")
 	switch {
@@ -173,7 +170,7 @@ func (s *history) loseStore(t *rapid.T) {
 	s.note()
 }
 
-// archive takes any revision away, and leaves what it has when it is deleted so.
+// archive removes a random revision, with or without releasing its objects.
 func (s *history) archive(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
@@ -193,7 +190,7 @@ func (s *history) pause(t *rapid.T) {
 	s.layers[i].Paused, s.news = !s.layers[i].Paused, true
 }
 
-// frost freezes the cluster, looks that nothing is written, or ends that.
+// frost freezes the cluster and checks that nothing is written, or ends the freeze.
 func (s *history) frost(t *rapid.T) {
 	s.news = true
 	if s.freeze != nil {
@@ -259,7 +256,7 @@ func (s *history) meddle(t *rapid.T) {
 	}
 }
 
-// strip notes that an object lost a mark.
+// strip records that an object lost a mark.
 func (s *history) strip(uid types.UID, mark string) {
 	if s.stripped[uid] == nil {
 		s.stripped[uid] = map[string]bool{}
@@ -267,13 +264,13 @@ func (s *history) strip(uid types.UID, mark string) {
 	s.stripped[uid][mark] = true
 }
 
-// strange is true for objects of which nobody may be able to tell that they were ours. A
-// store that was lost does not tell that we meant to make them.
+// strange reports whether the engine may be unable to recognise an object as the chain's own. A
+// lost store also loses the intents.
 func (s *history) strange(uid types.UID) bool {
 	return len(s.stripped[uid]) > 1 || len(s.stripped[uid]) > 0 && s.lost
 }
 
-// note remembers what the layers may adopt.
+// note records the objects that the layers may adopt.
 func (s *history) note() {
 	for _, layer := range s.layers {
 		for _, stg := range layer.Stages {
@@ -292,8 +289,8 @@ func (s *history) reconcile(t *rapid.T) {
 	}
 }
 
-// crash lets the process die at one of its next writes, before or behind it. The next one
-// may first see an older state than this one knew.
+// crash kills the process before or after one of its next writes. The next process may first see an
+// older state.
 func (s *history) crash(t *rapid.T) {
 	s.fuse = rapid.IntRange(0, 6).Draw(t, "writes")
 	s.lastWriteLands = rapid.Bool().Draw(t, "lands")
@@ -340,8 +337,8 @@ func (s *history) check(t *rapid.T) {
 // compares the cluster with the rule (see ruleOf).
 func (s *history) end(t *rapid.T) {
 	s.again(t)
-	// Objects of layers can be written then, and nothing was before in any other version
-	// that is still known.
+	// Now all objects of layers can be written. No object was written in another version that a
+	// definition lists.
 	s.heal(s.versionsInUse()...)
 	s.freeze = nil
 	s.layers = slices.Clone(s.layers)
@@ -380,7 +377,7 @@ func (s *history) end(t *rapid.T) {
 		if !rule.listed[id] {
 			t.Errorf("%s is in no layer and still in the inventory: %+v", id, entry)
 		}
-		// Objects of a stage that was not reached stay as they are.
+		// Objects of unreached stages stay unchanged.
 		_, held := rule.wanted[id]
 		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.strange(o.uid) && !s.released[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
 			t.Errorf("%s is %s in the cluster and %s in the inventory", id, o.uid, entry.UID)
@@ -394,8 +391,7 @@ func (s *history) end(t *rapid.T) {
 	}
 }
 
-// twice: to apply again what is there, by an engine that knows nothing of it, changes
-// nothing.
+// twice applies the present content with a new engine without inventory: nothing changes.
 func (s *history) twice(t *rapid.T) {
 	before := s.contents()
 	s.reimport(s.key)
@@ -405,7 +401,7 @@ func (s *history) twice(t *rapid.T) {
 	}
 }
 
-// contents are the values of all objects that are not somebody else's.
+// contents returns the values of all objects that are not foreign.
 func (s *history) contents() map[types.UID]map[string]string {
 	contents := map[types.UID]map[string]string{}
 	for _, o := range s.objects {
@@ -430,10 +426,10 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 		return
 	}
 	if _, replaced := s.foreign[o.uid]; !replaced && s.strange(o.uid) && s.died > 0 {
-		return // it might not be recognised as ours any more
+		return // the engine may not recognise it
 	}
 	if s.released[o.uid] && s.stored.Entries[step.ID].UID != o.uid {
-		return // it was let go, and a store from before knows of another one
+		return // it was released, and an older store has an entry of another object
 	}
 	fields, err := flatten(s.bodies[step.Digest])
 	if err != nil {
@@ -442,7 +438,7 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	fields["labels:"+testNames().ChainLabel] = "argocd"
 	fields["annotations:"+testNames().AppliedAnnotation] = string(step.Digest)
 	for _, path := range s.stored.Entries[step.ID].Yielded {
-		// It belongs to the chain that has it, and one chain has it.
+		// A yielded field belongs to another manager.
 		if key := strings.Replace(path, "data.", "data:", 1); len(o.fields[key].by) > 0 && !slices.Contains(o.fields[key].by, "penstock/argocd") {
 			fields[key] = o.fields[key].value
 		}
@@ -455,7 +451,7 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	_, released := s.released[o.uid]
 	for path, field := range o.fields {
 		if released && (len(field.by) == 0 || field.by[0] == managedfields.BeforeFirstApply) {
-			continue // what was let go is nobody's, and nobody's is not taken back
+			continue // released fields have no owner, and are not taken back
 		}
 		if _, wanted := fields[path]; !wanted && strings.HasPrefix(path, "data:") {
 			t.Errorf("%s: %s is in no manifest and still there (%+v)", step.ID, path, o)
@@ -463,8 +459,8 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	}
 }
 
-// quiet: a chain at rest costs nothing, also for a new process, but for what it has to find out
-// again about objects that no label shows.
+// quiet: a chain at rest sends no requests, even in a new process that has found the objects
+// without our label again.
 func (s *history) quiet(t *rapid.T) {
 	s.spent()
 	if _, err := s.pass(); err != nil {

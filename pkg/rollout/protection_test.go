@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// tries lets some passes go by, and their time.
+// tries does some passes and lets time pass.
 func tries(t *testing.T, s *saga) (last Report) {
 	t.Helper()
 	for range 10 {
@@ -24,8 +24,8 @@ func tries(t *testing.T, s *saga) (last Report) {
 	return last
 }
 
-// TestProtectedRests: the protection of an object is checked again from time to time, and as soon
-// as a user allows the takeover.
+// TestProtectedRests: the engine checks the protection of an object again from time to time, and
+// when a user allows the takeover.
 func TestProtectedRests(t *testing.T) {
 	const object = "ConfigMap n/x"
 	keep := newSaga()
@@ -58,8 +58,8 @@ func TestProtectedRests(t *testing.T) {
 	}
 }
 
-// TestProtected: the ways by which another extension could make the extension "keep" lose an object
-// in a protected namespace.
+// TestProtected: the ways in which another extension could take an object in a protected namespace
+// from the extension "keep".
 func TestProtected(t *testing.T) {
 	const object, home = "PersistentVolumeClaim n/data", "Namespace n"
 	allowed := map[int64]map[string]bool{1: {"keep": true}, 2: {"keep": true}}
@@ -67,8 +67,8 @@ func TestProtected(t *testing.T) {
 		s.become(s.revision(1).adopting(stage.AdoptAlways).phase("all", object+"=theirs"))
 		return tries(t, s)
 	}
-	// namespaces are adopted, and then deleted with the revision, or by the next one that lacks
-	// them.
+	// namespaces are adopted, and then deleted with the revision, or by the next revision that
+	// omits them.
 	namespaces := func(t *testing.T, s *saga) {
 		s.deletesAdopted = map[int64]bool{1: true, 2: true}
 		s.become(s.revision(1).adopting(stage.AdoptAlways).phase("all", home+"=theirs", "ConfigMap o/x=1"))

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// inventory has entries by object and rank.
+// inventory returns an inventory of objects by rank.
 func inventory(ranks map[string]int) Inventory {
 	i := Inventory{Entries: map[manifest.ID]Entry{}, Reached: map[string]int{}}
 	for object, rank := range ranks {
@@ -21,7 +21,7 @@ func inventory(ranks map[string]int) Inventory {
 	return i
 }
 
-// passOver is a pass over a chain with this inventory and no layers.
+// passOver returns a pass over a chain with this inventory and no layers.
 func passOver(s *saga, ranks map[string]int) *pass {
 	return s.engine.begin(Work{Owner: "argocd", Inventory: inventory(ranks)})
 }
@@ -110,8 +110,8 @@ func TestMayRemove(t *testing.T) {
 	}
 }
 
-// TestPruneOrder: the last stage is deleted first, and each stage must be gone before the next one
-// is deleted.
+// TestPruneOrder: the last stage is deleted first, and each stage must be deleted before the next
+// deletion starts.
 func TestPruneOrder(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("a", "Namespace a=1", "ConfigMap a/x=1").phase("b", "Deployment.apps a/y=1"))
@@ -162,8 +162,8 @@ func TestDeleteIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestDeleteJudgesAgain: a watch that is behind costs a conflict and a read, not
-// half a minute.
+// TestDeleteJudgesAgain: a lagging watch costs a conflict and a read, and does not delay the
+// deletion by half a minute.
 func TestDeleteJudgesAgain(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("a", "ConfigMap a/x=1"))
@@ -204,8 +204,8 @@ func TestPausedWritesNothing(t *testing.T) {
 	}
 }
 
-// TestPausedAbove: below a paused newer revision, this revision is rolled out. Stages that the
-// paused revision has reached keep its content.
+// TestPausedAbove: a revision below a paused newer revision is rolled out. Stages that the paused
+// revision has reached keep its content.
 func TestPausedAbove(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("a", "ConfigMap a/x=1").phase("b", "ConfigMap a/y=1")
@@ -233,8 +233,8 @@ func TestPausedAbove(t *testing.T) {
 	}
 }
 
-// TestStuckUpgradeBacksOff: a newer layer that is refused is tried again ever more
-// slowly, although the older one is content with the same object.
+// TestStuckUpgradeBacksOff: the engine retries a refused newer layer at growing intervals, although
+// the same object is fine for the older layer.
 func TestStuckUpgradeBacksOff(t *testing.T) {
 	s := newSaga()
 	one := s.revision(1).phase("a", "ConfigMap a/x=1", "ConfigMap a/y=1")
@@ -271,7 +271,7 @@ func TestStuckUpgradeBacksOff(t *testing.T) {
 	}
 }
 
-// TestCollisionWritesNothingOfThePhase in whichever wave the other object is.
+// TestCollisionWritesNothingOfThePhase: a collision in any wave of a phase prevents all its writes.
 func TestCollisionWritesNothingOfThePhase(t *testing.T) {
 	s := newSaga()
 	s.place(refOf("Deployment.apps a/y"), map[string]string{"value": "theirs"})
@@ -288,7 +288,7 @@ func TestCollisionWritesNothingOfThePhase(t *testing.T) {
 	}
 }
 
-// TestPredecessorIsNotJudged: a lagging watch still shows the object that existed before ours. That
+// TestPredecessorIsNotJudged: a lagging watch still shows an object that existed before ours. That
 // causes neither a collision nor a lost entry.
 func TestPredecessorIsNotJudged(t *testing.T) {
 	s := newSaga()

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// repairsOf prints the repairs of an inventory, each on a line.
 func repairsOf(i Inventory) []string {
 	var lines []string
 	for _, r := range i.Repairs {
@@ -65,7 +64,8 @@ func TestRepairsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestRepairsAreBounded: a fight is one record, and the oldest of too many makes room.
+// TestRepairsAreBounded: a series of equal repairs is one record, and the oldest of too many
+// records is dropped.
 func TestRepairsAreBounded(t *testing.T) {
 	l := ledger{}
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

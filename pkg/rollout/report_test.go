@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines prints the layers of a report, a phase a line.
+// lines prints the layers of a report, a line for each phase.
 func lines(r Report) []string {
 	var out []string
 	for _, layer := range r.Layers {
@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 		"config reached=true objects=2 applied=2 available=2 superseded=0",
 		"deploy reached=true objects=2 applied=2 available=1 superseded=0 [w ProbeFailed]",
 		"revision 1 complete=true",
-		// Objects that the newer one took during this very pass count as its own.
+		// Objects that the newer layer took over during this pass count as superseded.
 		"config reached=true objects=2 applied=0 available=0 superseded=2",
 		"deploy reached=true objects=1 applied=0 available=0 superseded=1",
 		"last reached=true objects=1 applied=1 available=1 superseded=0")
@@ -86,7 +86,7 @@ func TestReport(t *testing.T) {
 		"deploy reached=true objects=2 applied=2 available=2 superseded=0")
 }
 
-// TestEventsSayWhatWasChanged, and only that.
+// TestEventsSayWhatWasChanged: events name the changed fields and no others.
 func TestEventsSayWhatWasChanged(t *testing.T) {
 	x := "ConfigMap a/x"
 	cases := map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// reportedDrift is a chain with a changed and a deleted object, and guards that were changed.
+// reportedDrift sets up a chain with a changed object, a deleted object, and changed guards.
 func reportedDrift(t *testing.T, s *saga) (changed []string) {
 	t.Helper()
 	guards := []string{"ClusterRole.rbac.authorization.k8s.io reader", "RoleBinding.rbac.authorization.k8s.io a/reader", "NetworkPolicy.networking.k8s.io a/deny",
@@ -41,8 +41,8 @@ func (s *saga) passes(t *testing.T) Report {
 	return report
 }
 
-// TestDriftIsReported: changes and deletions by others are reported and not repaired, except for
-// guards (see isGuard). When reporting ends, all are repaired.
+// TestDriftIsReported: other writers' changes and deletions are reported and not repaired, except
+// for guards (see isGuard). When reporting ends, all are repaired.
 func TestDriftIsReported(t *testing.T) {
 	s := newSaga()
 	guards := reportedDrift(t, s)
@@ -63,7 +63,7 @@ func TestDriftIsReported(t *testing.T) {
 			t.Errorf("%s says %q", guard, got)
 		}
 	}
-	// A changed object works, and a deleted one is missing.
+	// A changed object works, and a deleted object is missing.
 	if phase := report.Layers[0].Phases[0]; phase.Applied != phase.Objects-1 || len(phase.Failures) != 1 || phase.Failures[0].Name != "gone" {
 		t.Errorf("the phase is %+v", phase)
 	}
@@ -73,8 +73,8 @@ func TestDriftIsReported(t *testing.T) {
 	}
 }
 
-// TestUpgradeWhileDriftIsReported: another revision applies its changes, and leaves drift of the objects
-// that it does not change; the first creation of an object is no drift.
+// TestUpgradeWhileDriftIsReported: a new revision applies its changes, and keeps drift of the
+// objects that it does not change. The first creation of an object is no drift.
 func TestUpgradeWhileDriftIsReported(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1", "ConfigMap a/y=1"))
@@ -90,7 +90,7 @@ func TestUpgradeWhileDriftIsReported(t *testing.T) {
 	}
 }
 
-// TestGuards: kinds of other groups that control access are guards, too.
+// TestGuards: kinds of other groups that control access are guards too.
 func TestGuards(t *testing.T) {
 	for object, want := range map[string]bool{
 		"Role.rbac.authorization.k8s.io a/b": true, "ClusterRoleBinding.rbac.authorization.k8s.io b": true, "MutatingWebhookConfiguration.admissionregistration.k8s.io b": true,

@@ -15,13 +15,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// quietFor is the time without news after which a process counts as settled. It is longer than
-// anything in memory lasts.
+// quietFor is the time without news after which a process counts as settled. It exceeds the
+// lifetime of every finding in memory.
 const quietFor = 3 * settledFor
 
-// rest lets a process go on as it would: with passes when something happens that it is
-// told of, and when the report asks for one. It returns when nothing brings another pass,
-// or has brought anything new for long.
+// rest runs the process: it does a pass after news, and when the report requests one. It returns
+// when no pass is requested, or there was no news for quietFor.
 func (s *saga) rest(t failer) Report {
 	t.Helper()
 	quiet := time.Duration(0)
@@ -79,8 +78,8 @@ func (s *saga) keyOf(revision int64) string {
 	return ""
 }
 
-// restarted: in whatever state a running process is, a restart changes nothing. All that it
-// remembers has an end, and all that it waits for is noticed.
+// restarted checks that a restart of a settled process changes nothing: all its findings expire,
+// and it notices all events that it waits for.
 func (s *saga) restarted(t failer) {
 	t.Helper()
 	before := s.tells(s.rest(t))
@@ -90,14 +89,14 @@ func (s *saga) restarted(t failer) {
 	}
 }
 
-// TestRestartChangesNothing looks at single states that a process may be in.
+// TestRestartChangesNothing checks single states of a process.
 func TestRestartChangesNothing(t *testing.T) {
 	widget, gone := widgets(), refOf("Widget.example.com a/w").ID
 	cases := map[string]struct {
 		reason string
-		// trouble begins behind the rollout of revision 1.
+		// trouble happens after the rollout of revision 1.
 		trouble func(*saga)
-		// then happens behind the trouble has become old; nil is nothing.
+		// then happens after the process has settled; nil for nothing.
 		then func(*saga)
 		want string
 	}{
@@ -165,8 +164,7 @@ func TestRestartChangesNothing(t *testing.T) {
 	}
 }
 
-// version changes which versions of a kind are served, or takes the server away that
-// converts between them.
+// version changes the served versions of a kind, or makes its conversion webhook unavailable.
 func (s *history) version(t *rapid.T) {
 	now := defined{versions: map[string]bool{}, away: rapid.Bool().Draw(t, "away")}
 	for _, version := range versionPool() {
@@ -182,7 +180,7 @@ func (s *history) version(t *rapid.T) {
 
 func versionPool() []string { return []string{"v1", "v1alpha1", "v2"} }
 
-// heal serves the kind again, in some versions and in no others.
+// heal serves the kind in exactly these versions.
 func (s *history) heal(versions ...string) {
 	now := defined{versions: map[string]bool{}}
 	for _, version := range versions {
@@ -191,7 +189,7 @@ func (s *history) heal(versions ...string) {
 	s.define(widgets(), now)
 }
 
-// versionsInUse are those that layers want the kind in, or one.
+// versionsInUse returns the versions in which layers want the kind, at least one.
 func (s *history) versionsInUse() []string {
 	used := map[string]bool{}
 	for _, layer := range s.layers {
@@ -209,8 +207,8 @@ func (s *history) versionsInUse() []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// again is a restart that is to make no difference. A new process has to find out what one
-// that watches by name has seen of an object.
+// again checks that a restart makes no difference. It first delivers all changes and makes
+// conversion available, because a new process must read again the objects without our label.
 func (s *history) again(t *rapid.T) {
 	if definition := s.kinds[widgets()]; definition.away {
 		definition.away = false

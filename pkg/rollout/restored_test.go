@@ -50,7 +50,7 @@ func TestFieldRestored(t *testing.T) {
 		for _, item := range list.Items {
 			live := &unstructured.Unstructured{Object: item}
 			live.SetUID("restored")
-			live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate}}) // as the server notes a create
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate}}) // as the server records a create
 			seen := Seen{Presence: observe.Present, Observation: names.Observe(live)}
 			step := stage.Step{Ref: wanted[seen.ID], Policy: stage.Policy{Adopt: stage.AdoptNever}}
 			if step.Digest == "" {
@@ -66,7 +66,7 @@ func TestFieldRestored(t *testing.T) {
 }
 
 // TestNobodyIsAdvisedToDeleteData: the message of a collision never advises the deletion of an
-// object that contains data. It is true for create-only objects, too.
+// object that contains data, even of a create-only object.
 func TestNobodyIsAdvisedToDeleteData(t *testing.T) {
 	who := Identity{Chain: "shop", Manager: "penstock/shop"}
 	foreign := observe.Observation{UID: "theirs"}

@@ -9,25 +9,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// rule is what the engine promises, without how it gets there:
+// rule is the engine's promise, without its implementation:
 //
 //	An object belongs to the newest layer that has reached its stage; an object
 //	of the inventory that is in no layer is deleted, by uid, in reverse order.
 //
-// The random histories of TestProperties and TestTwoExtensions are held to it.
+// TestProperties and TestTwoExtensions compare random histories with it.
 type rule struct {
-	// wanted holds the required content of each object: the content from the newest layer that has
-	// reached the object's stage.
+	// wanted is the step of each object in the newest layer that has reached its stage.
 	wanted map[manifest.ID]stage.Step
-	// listed are the objects of any layer, reached or not. Objects in none of them have to
-	// go, when they were ours to take away.
+	// listed are the objects of any layer, reached or not. The chain's other objects must be
+	// deleted.
 	listed map[manifest.ID]bool
 }
 
-// ruleOf states the rule for some layers, newest first, that have come so far.
+// ruleOf returns the rule for layers, newest first, with their reached stages.
 func ruleOf(layers []Layer, reached map[string]int) rule {
 	r := rule{wanted: map[manifest.ID]stage.Step{}, listed: map[manifest.ID]bool{}}
-	for _, layer := range slices.Backward(layers) { // a newer one has the last word
+	for _, layer := range slices.Backward(layers) { // a newer layer overrides
 		for i, stg := range layer.Stages {
 			for _, step := range stg.Steps {
 				r.listed[step.ID] = true
@@ -40,10 +39,9 @@ func ruleOf(layers []Layer, reached map[string]int) rule {
 	return r
 }
 
-// witness is a server that knows what may be taken from it: what the stored
-// inventory has, by uid or, after a crash, by being written by us, what is in no
-// layer, and what nobody asked to be left. It returns a complaint about a delete or
-// release, or nothing.
+// witness checks a delete or release, and returns a complaint or "". The object must be in the
+// stored inventory (by uid or, after a crash, because the chain wrote it) and in no layer. It must
+// be released, and not deleted, if a user asked to keep it.
 func (s *saga) witness(verb string, have *thing) string {
 	id := have.ref.ID
 	entry, recorded := s.stored.Entries[id]
@@ -58,15 +56,14 @@ func (s *saga) witness(verb string, have *thing) string {
 	return ""
 }
 
-// spares says whether the removal of an object leaves it in the cluster: its
-// revision was deleted to orphan what it has, or somebody marked the object.
+// spares reports whether the object stays in the cluster: it was adopted, its revision releases its
+// objects, or a user marked it to be kept.
 func (s *saga) spares(entry Entry, have *thing) bool {
 	return entry.Adopted || s.orphan[entry.Revision] || have.fields[keepField].value != ""
 }
 
 const keepField = "annotations:penstock.dev/teardown-policy"
 
-// backup is a store as it was at some time.
 type backup struct {
 	layers []Layer
 	stored Inventory
@@ -77,15 +74,14 @@ func (s *saga) backUp() backup {
 	return backup{layers: slices.Clone(s.layers), stored: s.stored.clone(), orphan: maps.Clone(s.orphan)}
 }
 
-// restore puts an older store in the place of this one: nobody knows of what
-// happened since.
+// restore replaces the store with an older one, which does not know later events.
 func (s *saga) restore(b backup) {
 	s.layers, s.stored, s.orphan = slices.Clone(b.layers), b.stored.clone(), maps.Clone(b.orphan)
 	s.restart()
 }
 
-// reimport is an export of all revisions, imported into an empty store: they have
-// other uids, and nobody knows what they have in the cluster.
+// reimport imports an export of all revisions into an empty store. The revisions have new uids, and
+// no inventory.
 func (s *saga) reimport(key func(Layer) string) {
 	s.layers, s.stored = slices.Clone(s.layers), Inventory{}
 	for i := range s.layers {

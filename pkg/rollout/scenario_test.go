@@ -20,27 +20,27 @@ import (
 // Scenario is a saga for external tests, which see only exported names.
 type Scenario struct{ *saga }
 
-// NewScenario begins with an empty cluster.
+// NewScenario returns a chain in an empty cluster.
 func NewScenario() *Scenario { return &Scenario{newSaga()} }
 
 // Names returns the marks of objects.
 func (s *Scenario) Names() observe.Names { return testNames() }
 
-// Work is the chain as it should be.
+// Work returns the desired state of the chain.
 func (s *Scenario) Work() Work { return s.work() }
 
-// Revision begins a revision.
+// Revision starts a revision.
 func (s *Scenario) Revision(number int64) *script { return s.revision(number) }
 
-// Adopting is Revision with the adoption of existing objects.
+// Adopting starts a revision that adopts existing objects.
 func (s *Scenario) Adopting(number int64) *script {
 	return s.revision(number).adopting(stage.AdoptAlways)
 }
 
-// Phase adds a phase, see phase.
+// Phase adds a phase (see phase).
 func (r *script) Phase(name string, objects ...string) *script { return r.phase(name, objects...) }
 
-// Adopting sets how collisions are dealt with.
+// Adopting sets the adoption policy.
 func (r *script) Adopting(adopt stage.Adoption) *script { return r.adopting(adopt) }
 
 // Become sets the active revisions.
@@ -49,10 +49,10 @@ func (s *Scenario) Become(revisions ...*script) { s.become(revisions...) }
 // Roll calls Become, and waits until the engine is idle.
 func (s *Scenario) Roll(t testing.TB, revisions ...*script) { s.roll(t, revisions...) }
 
-// Release has the objects of a revision released instead of deleted.
+// Release makes the engine release the objects of a revision instead of deleting them.
 func (s *Scenario) Release(revision int64) { s.orphan[revision] = true }
 
-// Refuse lets writes and dry-runs be answered by a function; nil lets them happen.
+// Refuse sets a function that answers writes and dry-runs; nil removes it.
 func (s *Scenario) Refuse(answer func(verb string, ref manifest.Ref) error) { s.refuse = answer }
 
 // Unreadable makes every read fail with an error.
@@ -63,7 +63,7 @@ func (s *Scenario) Set(id manifest.ID, field, value, manager string) {
 	s.alter(id, func(o *thing) { o.set(field, value, manager) })
 }
 
-// Terminate has an object be on its way out.
+// Terminate marks an object as being deleted.
 func (s *Scenario) Terminate(id manifest.ID) {
 	s.alter(id, func(o *thing) { o.deleting, o.finalizers = true, []string{"example.com/hold"} })
 }
@@ -76,19 +76,19 @@ func (s *Scenario) Control(id manifest.ID, by *metav1.OwnerReference) {
 // Place creates an object with another owner in the cluster.
 func (s *Scenario) Place(ref manifest.Ref, data map[string]string) { s.place(ref, data) }
 
-// Erase takes an object away.
+// Erase deletes an object.
 func (s *Scenario) Erase(id manifest.ID) { s.erase(id) }
 
-// Spent are the writes and reads since the last question.
+// Spent returns the writes and reads since the last call.
 func (s *Scenario) Spent() (writes, reads []string) { return s.spent() }
 
-// ServeWidgets has the kind Widget be served in versions alone.
+// ServeWidgets serves the kind Widget in exactly these versions.
 func (s *Scenario) ServeWidgets(versions ...string) { s.define(widgets(), serving(versions...)) }
 
-// RefOf reads a reference, see refOf.
+// RefOf parses a reference (see refOf).
 func RefOf(text string) manifest.Ref { return refOf(text) }
 
-// ResourceOf is the resource of an object, see resourceOf.
+// ResourceOf returns the resource of an object (see resourceOf).
 func ResourceOf(ref manifest.Ref) schema.GroupResource { return resourceOf(ref) }
 
 // Try is a dry-run of server-side apply with force.

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// sharing makes the only object of revision 1 a shared one.
+// sharing makes the only object of revision 1 a shared object.
 func (s *saga) sharing(t testing.TB, expect string, readOnly bool) {
 	t.Helper()
 	layer := s.revision(1).phase("configure", "Deployment.apps a/x=2").layer()
@@ -18,10 +18,10 @@ func (s *saga) sharing(t testing.TB, expect string, readOnly bool) {
 	step.Policy = stage.Policy{Own: stage.Shared, Expect: expect, ReadOnly: readOnly}
 	layer.Stages[0].Gates = nil
 	s.layers = []Layer{layer}
-	s.engine.Names.ChainLabel = "" // whose object it is stays what it was
+	s.engine.Names.ChainLabel = "" // the object keeps its owner
 }
 
-// state is the fingerprint of the object as it is.
+// state returns the fingerprint of the live object.
 func (s *saga) state(t testing.TB) string {
 	t.Helper()
 	live, err := s.Read(t.Context(), refOf("Deployment.apps a/x"))
@@ -32,7 +32,7 @@ func (s *saga) state(t testing.TB) string {
 	return Fingerprint(live)
 }
 
-// foreign is an object of somebody else.
+// foreign creates an object of another owner and returns its fingerprint.
 func (s *saga) foreign(t testing.TB) string {
 	t.Helper()
 	s.place(refOf("Deployment.apps a/x"), map[string]string{"value": "1", "other": "theirs"})
@@ -46,7 +46,7 @@ func (s *saga) change(key, value string) {
 func TestShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		// before returns what is expected, and changes the object meanwhile.
+		// before returns the expected fingerprint, and may change the object.
 		before   func(t testing.TB, s *saga) string
 		readOnly bool
 		content  string
@@ -104,7 +104,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareThenDrift: a shared object is written once, and later changes by others are reported.
+// TestShareThenDrift: a shared object is written once, and later changes by other writers are
+// reported.
 func TestShareThenDrift(t *testing.T) {
 	s := newSaga()
 	s.sharing(t, s.foreign(t), false)
@@ -127,7 +128,7 @@ func TestShareThenDrift(t *testing.T) {
 	}
 }
 
-// driftSettled is settle where a difference is looked at in each pass.
+// driftSettled settles a chain with drift, which is read again in each pass.
 func (s *saga) driftSettled(t testing.TB) Report {
 	t.Helper()
 	s.deliver(len(s.changes))
@@ -141,7 +142,7 @@ func (s *saga) driftSettled(t testing.TB) Report {
 	return report
 }
 
-// Wherever a process dies, the next one ends at the same: one effect.
+// TestShareCrash: a crash at any write, followed by a restart, has the same effect as no crash.
 func TestShareCrash(t *testing.T) {
 	for _, lands := range []bool{false, true} {
 		for fuse := range 6 {
@@ -154,7 +155,7 @@ func TestShareCrash(t *testing.T) {
 					break
 				}
 			}
-			// A plan remembers nothing but its own status over the death of a process.
+			// A plan keeps nothing but its own status after a crash.
 			s.stored = Inventory{}
 			s.restart()
 			s.engine.Names.ChainLabel = ""
@@ -168,7 +169,7 @@ func TestShareCrash(t *testing.T) {
 	}
 }
 
-// A shared object is deleted only in the state that was reviewed.
+// TestShareDelete: a shared object is deleted only in its reviewed state.
 func TestShareDelete(t *testing.T) {
 	for name, c := range map[string]struct {
 		changed  bool

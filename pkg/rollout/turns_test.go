@@ -108,7 +108,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestHeld: an object that waits for a finalizer names it, and needs a user after a while.
+// TestHeld: the report of an object that waits for a finalizer names it, and needs a user after a
+// while.
 func TestHeld(t *testing.T) {
 	for name, tc := range map[string]struct {
 		finalizers []string

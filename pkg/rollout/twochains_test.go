@@ -14,21 +14,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// pair are two extensions in one cluster that want some of the same objects.
+// pair is two extensions in one cluster that want some of the same objects.
 type pair struct {
 	chains []*saga
 	last   int64
 	made   int
-	// unrecorded objects are of a chain whose store knows nothing of them any more.
+	// unrecorded objects belong to a chain whose store was lost.
 	unrecorded map[types.UID]bool
 	// acting is the chain whose pass is running.
 	acting string
-	// misdirected are deletes of what is the other's, by uid; the server refuses them when
-	// they are guarded.
+	// misdirected are deletes of the other chain's objects, by uid. The server refuses them if they
+	// have a precondition.
 	misdirected map[types.UID]string
 }
 
-// beside is another chain in the same cluster.
+// beside returns another chain in the same cluster.
 func (s *saga) beside(owner string) *saga {
 	other := &saga{model: s.model, clock: s.clock, owner: owner, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, listed: map[int64][]manifest.ID{}}
 	other.restart()
@@ -36,7 +36,7 @@ func (s *saga) beside(owner string) *saga {
 }
 
 // TestTwoExtensions: two extensions run with random policies, orders and protections, and one is
-// deleted at a random time. In the end each object has one owner, and no extension deletes or
+// deleted at a random time. At the end each object has one owner, and no extension deletes or
 // changes the other's objects.
 func TestTwoExtensions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -63,7 +63,7 @@ func TestTwoExtensions(t *testing.T) {
 	})
 }
 
-// watchDeletes notes the delete of what the other one has applied and labelled.
+// watchDeletes records a delete of an object that the other chain has applied and labelled.
 func (p *pair) watchDeletes(verb string, ref manifest.Ref) error {
 	have := p.chains[0].objects[ref.ID]
 	if verb != "delete" || have == nil {
@@ -90,7 +90,7 @@ func (p *pair) pass(t *rapid.T, s *saga) Report {
 	return report
 }
 
-// crash lets a pass of one end at a write, and a new process begin.
+// crash kills one process during a pass, and restarts it.
 func (p *pair) crash(t *rapid.T, s *saga) {
 	p.acting, p.misdirected = s.owner, map[types.UID]string{}
 	s.fuse, s.lastWriteLands = rapid.IntRange(0, 4).Draw(t, "writes"), rapid.Bool().Draw(t, "lands")
@@ -100,7 +100,7 @@ func (p *pair) crash(t *rapid.T, s *saga) {
 	s.restart()
 }
 
-// reimport makes the store of one anew of its revisions.
+// reimport imports the revisions of one chain into an empty store.
 func (p *pair) reimport(s *saga) {
 	s.reimport(func(layer Layer) string {
 		p.made++
@@ -136,7 +136,7 @@ func (p *pair) archive(t *rapid.T, s *saga) {
 	s.layers = slices.Delete(slices.Clone(s.layers), i, i+1)
 }
 
-// settle lets both do passes until neither sends anything.
+// settle does passes of both chains until neither sends a request.
 func (p *pair) settle(t *rapid.T) []Report {
 	one := p.chains[0]
 	for range 200 {
@@ -157,7 +157,7 @@ func (p *pair) settle(t *rapid.T) []Report {
 	return nil
 }
 
-// compare holds the cluster to the rule: an object belongs to a chain that lists it.
+// compare checks the cluster against the rule: an object belongs to a chain that lists it.
 func (p *pair) compare(t *rapid.T, reports []Report) {
 	rules := make([]rule, len(p.chains))
 	for i, s := range p.chains {
@@ -185,7 +185,7 @@ func (p *pair) compare(t *rapid.T, reports []Report) {
 		owner := o.fields["labels:"+testNames().ChainLabel].value
 		i := slices.IndexFunc(p.chains, func(s *saga) bool { return s.owner == owner })
 		if i >= 0 && !slices.Contains(o.owners(), "penstock/"+owner) {
-			continue // the chain that was taking it over died, and both gave it up before either could record it
+			continue // the chain that was taking it over was killed, and both gave it up before either could record it
 		}
 		if i < 0 || !rules[i].listed[id] && !p.unrecorded[o.uid] {
 			t.Errorf("%s belongs to %q, who does not list it: %+v", id, owner, o)

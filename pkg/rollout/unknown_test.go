@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// blindfold is an observer that does not see some objects, or not all of them.
+// blindfold is an observer that does not see some objects, or only parts of them.
 type blindfold struct {
 	Observer
 	hidden  map[manifest.ID]bool

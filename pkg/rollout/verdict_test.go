@@ -14,14 +14,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// costly is a probe that users wrote: every ConfigMap is ready, and to find that out
-// costs so much.
+// costly is a user-written probe with a fixed cost, for which every ConfigMap is ready.
 type costly struct {
 	units uint64
-	// asked and spent are the number and the cost of evaluations since they were last read.
+	// asked and spent are the number and the cost of evaluations since the last reset.
 	asked int
 	spent uint64
-	// on is called when it is asked.
+	// on is called at each evaluation.
 	on func()
 }
 
@@ -52,11 +51,9 @@ func (c *costly) ProbeWithin(ctx context.Context, _ *unstructured.Unstructured, 
 	return probe.Verdict{Status: probe.True}
 }
 
-// reset begins to count anew.
 func (c *costly) reset() { c.asked, c.spent = 0, 0 }
 
-// judgedBy is a chain of one phase whose objects a probe judges, and another phase behind
-// it.
+// judgedBy returns a chain with a phase of objects that the probe judges, and a second phase.
 func judgedBy(c *costly, objects int) *saga {
 	s := newSaga()
 	r := s.revision(1)
@@ -73,8 +70,8 @@ func judgedBy(c *costly, objects int) *saga {
 	return s
 }
 
-// TestVerdictsAreKept: the same state of an object is judged once, however many passes
-// there are, and another one again.
+// TestVerdictsAreKept: an object is judged once for each of its states, whatever the number of
+// passes.
 func TestVerdictsAreKept(t *testing.T) {
 	c := &costly{units: 100}
 	s := judgedBy(c, 20)
@@ -103,15 +100,15 @@ func TestVerdictsAreKept(t *testing.T) {
 	}
 }
 
-// TestPassCosts: the probes of a pass cost at most its allowance, and passes together at most the
-// refilled allowance. All objects are judged in the end. Until then an object is not reported as
-// faulty.
+// TestPassCosts: the probes of a pass cost at most its allowance, and the probes of all passes at
+// most the refilled allowance. All objects are judged in the end. Until then no object is reported
+// as faulty.
 func TestPassCosts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		units   uint64
 		objects int
-		// rounds bounds the evaluations of the probes.
+		// rounds is the limit for evaluations.
 		rounds int
 	}{
 		"Ordinary": {"all in one pass", 100, 400, 1},
@@ -160,8 +157,8 @@ func TestPassCosts(t *testing.T) {
 	}
 }
 
-// TestTooDear: an object whose probes exceed the cost of one object gets a verdict other than True,
-// and is not judged again and again.
+// TestTooDear: an object whose probes exceed the cost limit of one object gets a verdict other than
+// True, once.
 func TestTooDear(t *testing.T) {
 	c := &costly{units: passUnits + 1}
 	s := judgedBy(c, 3)
@@ -187,13 +184,13 @@ func TestTooDear(t *testing.T) {
 	}
 }
 
-// TestJudgingEnds: a pass whose context ended judges no further objects, and does not count them as
-// judged.
+// TestJudgingEnds: after its context has ended, a pass judges no further objects, and does not
+// count them as judged.
 func TestJudgingEnds(t *testing.T) {
 	c := &costly{units: 100}
 	s := judgedBy(c, 50)
 	s.settle(t)
-	s.restart() // verdicts are forgotten
+	s.restart() // drops verdicts
 	ctx, end := context.WithCancel(t.Context())
 	c.reset()
 	c.on = func() {
@@ -230,7 +227,7 @@ func TestAllowance(t *testing.T) {
 	if a.left != passUnits/4 || a.full() != refillTime*3/4 {
 		t.Errorf("%d units after a quarter, %s for the rest", a.left, a.full())
 	}
-	a.refill(now) // clocks may go back
+	a.refill(now) // clocks may run backwards
 	if a.left != passUnits/4 {
 		t.Errorf("%d units when the clock goes back", a.left)
 	}

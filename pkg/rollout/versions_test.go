@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// serving is a definition that lists some versions and serves all of them.
+// serving returns a definition that lists and serves these versions.
 func serving(versions ...string) defined {
 	d := defined{versions: map[string]bool{}}
 	for _, version := range versions {
@@ -24,7 +24,7 @@ func serving(versions ...string) defined {
 	return d
 }
 
-// managersOf an object, each with the version and the fields of its entry.
+// managersOf returns the version and the fields of each manager's entry.
 func (s *saga) managersOf(object string) map[string]string {
 	out := map[string]string{}
 	for _, entry := range s.objects[refOf(object).ID].metadata().ManagedFields {
@@ -76,7 +76,7 @@ func TestUpgradeBehindAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAGoneVersion: the fields of the object's manifest are restored when its
+// TestRestoreOfAGoneVersion: the fields of the object's manifest are restored after its
 // managedFields were wiped, unless that manifest cannot be applied any more.
 func TestRestoreOfAGoneVersion(t *testing.T) {
 	s := newSaga()
@@ -95,8 +95,8 @@ func TestRestoreOfAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestCreateOntoAGoneVersion: an object that no watch shows, and that a create cannot be
-// compared with because of its managedFields, exists all the same.
+// TestCreateOntoAGoneVersion: a create conflicts with an object that no watch shows and whose
+// managedFields name a removed version.
 func TestCreateOntoAGoneVersion(t *testing.T) {
 	s := newSaga()
 	s.define(widgets(), serving("v1alpha1", "v1"))
@@ -108,8 +108,8 @@ func TestCreateOntoAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestGoneVersionIsWatched: the deletion of an object is seen even if it happens in another version
-// than the written one, without a timeout.
+// TestGoneVersionIsWatched: the engine sees the deletion of an object without a timeout, even if
+// its recorded version is not served any more.
 func TestGoneVersionIsWatched(t *testing.T) {
 	s := newSaga()
 	id := refOf("Widget.example.com a/w").ID
@@ -197,7 +197,7 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 }
 
 // TestDefinedLater: an object whose definition is in a later phase of its revision reports that,
-// and needs a user. The kind comes from the definition, even with an irregular plural.
+// and needs a user. The kind is read from the definition, so an irregular plural works.
 func TestDefinedLater(t *testing.T) {
 	for name, c := range map[string]struct{ definition, kind, want string }{
 		"regular plural":              {"widgets.example.com", "Widget", ReasonDefinedLater},
@@ -228,7 +228,7 @@ func TestDefinedLater(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNoRefusal: while the server does not answer, the objects are not at fault.
+// TestNoAnswerIsNoRefusal: while the server does not answer, no object counts as refused.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {
 		if Classify(manifest.Ref{}, err).Refused {
@@ -269,8 +269,8 @@ func TestDeletionIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: a conflicting object that appears after a passed check is found, although another
-// object of the phase blocks it for longer.
+// TestCheckEnds: the engine finds a conflicting object that appears after a passed check, although
+// another object blocks the phase for longer.
 func TestCheckEnds(t *testing.T) {
 	s := newSaga()
 	s.place(refOf("ConfigMap a/y"), map[string]string{"value": "theirs"})
@@ -304,7 +304,7 @@ func TestCollisionIsWatchedByItself(t *testing.T) {
 	}
 }
 
-// TestJudgementEnds: a result of conform is discarded when other objects exist than at the time of
+// TestJudgementEnds: a result of conform is dropped when other objects exist than at the time of
 // the check.
 func TestJudgementEnds(t *testing.T) {
 	id := manifest.ID{Kind: "Widget", Name: "w"}
@@ -318,7 +318,7 @@ func TestJudgementEnds(t *testing.T) {
 	}
 }
 
-// TestStaleEnds: a refusal is valid for one write onto one state, and is checked again after some
+// TestStaleEnds: a refusal is valid for one write to one state, and is checked again after some
 // time.
 func TestStaleEnds(t *testing.T) {
 	s := newSaga()
@@ -343,7 +343,7 @@ func TestStaleEnds(t *testing.T) {
 	}
 }
 
-// late is an observer whose watch of one object has not come on.
+// late is an observer whose watch of one object lags.
 type late struct {
 	Observer
 	id   manifest.ID
@@ -357,8 +357,8 @@ func (l late) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	return l.Observer.Get(id)
 }
 
-// TestDeleteFindsTheKindGone: an object that was deleted with its definition counts as gone, even
-// if only the delete request shows that.
+// TestDeleteFindsTheKindGone: an object that was deleted with its definition counts as deleted,
+// even if only the delete request reveals that.
 func TestDeleteFindsTheKindGone(t *testing.T) {
 	s := newSaga()
 	s.define(widgets(), serving("v1"))

@@ -8,27 +8,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// watches model the delivery of changes, with one stream per kind. Changes of one kind arrive in
+// watches models the delivery of changes, with one stream per kind. Changes of one kind arrive in
 // order; changes of several kinds arrive in any order. A restarted watch skips the changes in
 // between. The watch of a new process may begin before the last seen change.
 type watches struct {
-	// watched is the state that the streams have delivered, and delivered the position of each
+	// watched is the state that the streams have delivered; delivered is the position of each
 	// stream, by kind.
 	watched   map[manifest.ID]*thing
 	delivered map[schema.GroupKind]int
-	// past are the delivered changes, changes the pending ones.
+	// past are the delivered changes; changes are the pending ones.
 	past, changes []change
 	lagging       bool
-	// news is true when something has happened that a process is told of.
+	// news is true when a watch has reported a change to the process.
 	news bool
 }
 
-// change is an object as it was from then on.
+// change is the state of an object from a version on.
 type change struct {
 	id      manifest.ID
-	now     *thing // nil when it is gone
+	now     *thing // nil after a deletion
 	version int
-	// shown is true when a watch tells of it.
+	// shown is true when a watch reports the change.
 	shown bool
 }
 
@@ -36,7 +36,6 @@ func newWatches() watches {
 	return watches{watched: map[manifest.ID]*thing{}, delivered: map[schema.GroupKind]int{}}
 }
 
-// happened takes note of a change.
 func (w *watches) happened(c change) {
 	w.changes = append(w.changes, c)
 	if !w.lagging {
@@ -44,10 +43,10 @@ func (w *watches) happened(c change) {
 	}
 }
 
-// upTo is the version up to which everything of an object's kind was delivered.
+// upTo returns the version up to which all changes of an object's kind were delivered.
 func (w *watches) upTo(id manifest.ID) int { return max(1, w.delivered[id.GroupKind()]) }
 
-// deliver lets the watches see the next n changes, in their order.
+// deliver delivers the next n changes, in order.
 func (w *watches) deliver(n int) {
 	n = min(n, len(w.changes))
 	for _, c := range w.changes[:n] {
@@ -56,7 +55,7 @@ func (w *watches) deliver(n int) {
 	w.changes = slices.Delete(w.changes, 0, n)
 }
 
-// deliverOf lets one kind get ahead of the others: its next n changes are seen.
+// deliverOf delivers the next n changes of one kind, ahead of the other kinds.
 func (w *watches) deliverOf(kind schema.GroupKind, n int) {
 	w.changes = slices.DeleteFunc(w.changes, func(c change) bool {
 		if c.id.GroupKind() != kind || n == 0 {
@@ -68,7 +67,8 @@ func (w *watches) deliverOf(kind schema.GroupKind, n int) {
 	})
 }
 
-// relist begins the watch of a kind anew: what is, is seen, and not how it came.
+// relist restarts the watch of a kind: it delivers the current state and skips the changes in
+// between.
 func (w *watches) relist(kind schema.GroupKind) {
 	last := map[manifest.ID]change{}
 	for _, c := range w.changes {
@@ -85,8 +85,8 @@ func (w *watches) relist(kind schema.GroupKind) {
 	})
 }
 
-// rewind lets the watch of a kind show again what it showed n changes ago, as that
-// of a new process may which asks a server that lags. Later changes come again.
+// rewind moves the watch of a kind back by n changes, which are then delivered again. The watch of
+// a new process may do that when its API server lags.
 func (w *watches) rewind(kind schema.GroupKind, n int) {
 	var past, again []change
 	for _, c := range slices.Backward(w.past) {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestYields: fields that an autoscaler took stay with it through repairs, upgrades, restarts and
-// adoption. They return when it gives them up, or the object is recreated.
+// adoption. They return to the chain when the autoscaler gives them up, or the object is recreated.
 func TestYields(t *testing.T) {
 	s := newSaga()
 	x := refOf("Deployment.apps a/x").ID
@@ -25,7 +25,7 @@ func TestYields(t *testing.T) {
 			t.Errorf("%s: writes (-want +got):\n%s", when, diff)
 		}
 	}
-	// settle empties what was spent: count by hand.
+	// settle discards the recorded requests, so this test counts them itself.
 	pass := func() Report {
 		t.Helper()
 		report, err := s.pass()
@@ -55,7 +55,7 @@ func TestYields(t *testing.T) {
 	if o := s.objects[x]; o.fields["data:most"].value != "set" || o.fields["data:more"].value != "" {
 		t.Errorf("the other fields are not those of the new manifest: %+v", o)
 	}
-	// It scales while nobody looks, and the next revision comes first.
+	// The autoscaler writes while the watch lags, and the next revision is applied first.
 	s.lagging = true
 	scale("7")
 	s.roll(t, s.revision(3).phase("deploy", "Deployment.apps a/x=3"))
@@ -76,7 +76,7 @@ func TestYields(t *testing.T) {
 	}
 }
 
-// TestInventoryEqual: each difference is stored.
+// TestInventoryEqual: equal sees a difference of each field.
 func TestInventoryEqual(t *testing.T) {
 	full := Entry{Version: "v1", UID: "u", Revision: 1, Digest: "d", ManagedEntry: "m", Generation: 1, ResourceVersion: "1", Rank: 1, Yielded: []string{"a"}}
 	if !full.equal(full) {
