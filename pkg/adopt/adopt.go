@@ -1,7 +1,7 @@
-// Package adopt makes extensions from Helm releases, from ClusterExtensions of OLM v1, and from
-// Subscriptions of OLM v0. The newest revisions of the release become revisions of the extension,
-// and the objects stay as they are. The package works from outside, through the APIs of the cluster
-// and of Penstock, with the caller's rights.
+// Package adopt creates extensions from Helm releases, from ClusterExtensions of OLM v1, and from
+// Subscriptions of OLM v0. The newest revisions of the release become revisions of the extension.
+// The objects keep their content. The package is a client: it calls the APIs of the cluster and of
+// Penstock with the caller's rights.
 //
 // Every step can be repeated after an interruption:
 //
@@ -10,7 +10,7 @@
 //     give equal archives.
 //  3. It annotates the Secret of the release with the name of the extension.
 //
-// Then the controller takes the objects over, like all existing objects.
+// Then the controller adopts the objects, like all existing objects.
 package adopt
 
 import (
@@ -38,27 +38,27 @@ type Request struct {
 	Namespace, Release string
 	// Extension is the name of the new extension.
 	Extension string
-	// Overwrite has objects that differ from the release, or are gone, made as the release
-	// says. Without it they are a reason to refuse.
+	// Overwrite restores objects that differ from the release, and creates deleted objects again.
+	// Without it, such objects prevent the adoption.
 	Overwrite bool
 }
 
 func (r Request) String() string { return r.Namespace + "/" + r.Release }
 
-// Adopter adopts releases in the name of its caller.
+// Adopter adopts releases with the rights of its caller.
 type Adopter struct {
 	revisions versioned.Interface
 	secrets   corev1client.SecretsGetter
 	maps      corev1client.ConfigMapsGetter
 	target    *targetclient.Client
-	// objects and deployments are what there is of OLM.
+	// objects and deployments read the objects of OLM.
 	objects     dynamic.Interface
 	deployments appsv1client.DeploymentsGetter
 	metadata    metadata.Interface
 }
 
-// New returns an adopter. Revisions is a client of Penstock's API, and config leads to the
-// cluster that has the release.
+// New returns an adopter. Revisions is a client of Penstock's API. Config connects to the cluster
+// that has the release.
 func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -83,14 +83,14 @@ func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target, objects: objects, deployments: apps, metadata: about}, nil
 }
 
-// release has the objects of a release in the cluster.
+// release holds the Helm release as read from the cluster.
 type release struct {
 	helm.History
 	// secret is the Secret of the deployed revision.
 	secret corev1.Secret
-	// unreadable are older revisions that are left out, each with the reason.
+	// unreadable lists older revisions that are left out, each with the reason.
 	unreadable []string
-	// marked are Secrets that say that the extension has the release.
+	// marked are the Secrets whose annotation names the extension.
 	marked []corev1.Secret
 }
 
@@ -144,7 +144,7 @@ func (a *Adopter) missing(ctx context.Context, request Request, selector metav1.
 	return fmt.Errorf("there is no Helm release %s: no Secret of type %s in namespace %s has the label name=%s", request, helm.SecretType, request.Namespace, request.Release)
 }
 
-// inNamespace returns a function that reads the scope of a kind from the cluster.
+// inNamespace returns a function that asks the cluster whether a kind is namespaced.
 func (a *Adopter) inNamespace(ctx context.Context) helm.InNamespace {
 	return func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
 		mapping, err := a.target.Served(ctx, kind)

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// planned is the plan of a release with revisions in some states, the newest first.
+// planned returns the plan of a release whose revisions have the given states, newest first.
 func planned(t *testing.T, statuses ...string) *Plan {
 	t.Helper()
 	plan := &Plan{Request: Request{Namespace: "shop", Release: "web", Extension: "web"}, Taken: Taken{extension: "web", highest: int64(len(statuses))}}
@@ -46,8 +46,8 @@ func planned(t *testing.T, statuses ...string) *Plan {
 	return plan
 }
 
-// TestPack: the same release makes the same archive, so that an interrupted import can be
-// finished; and what became of each of Helm's revisions is in it.
+// TestPack: equal releases give equal archives, so an interrupted import can be finished. The
+// archive has the status of each Helm revision.
 func TestPack(t *testing.T) {
 	first, err := planned(t, "deployed", "superseded", "failed").pack()
 	if err != nil {
@@ -99,7 +99,7 @@ func TestObstacles(t *testing.T) {
 	failed.release.Failed = &helm.Release{Version: 8, Info: helm.Info{Status: "failed"}}
 	for name, tc := range map[string]struct {
 		plan *Plan
-		// says is the reason against the adoption. overwritten is true when --overwrite removes it.
+		// says is the obstacle. overwritten is true when --overwrite removes it.
 		says        string
 		overwritten bool
 	}{
@@ -167,8 +167,8 @@ func TestDiffering(t *testing.T) {
 	}
 }
 
-// TestSince: objects that were taken after the import are known, and revisions that were decided
-// against are named.
+// TestSince: since returns the revision made from Helm's deployed revision, and ErrKept if there is
+// none.
 func TestSince(t *testing.T) {
 	annotated := func(number int64, of string) v1alpha1.ClusterExtensionRevision {
 		one := v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", number), Annotations: map[string]string{v1alpha1.HelmRevisionAnnotation: of}}}

@@ -28,9 +28,9 @@ import (
 type State string
 
 const (
-	// Same: it is as the release says. It is only taken over.
+	// Same: the object equals the release. It is only adopted.
 	Same State = "same"
-	// Ours: the extension has it already.
+	// Ours: the extension already owns the object.
 	Ours State = "adopted"
 	// Differs: the object was changed after the rollout.
 	Differs State = "differs"
@@ -38,7 +38,7 @@ const (
 	Gone State = "gone"
 	// Others: the object has another owner now.
 	Others State = "others"
-	// Unknown: the caller cannot look at it, or the server does not answer.
+	// Unknown: the caller cannot read the object, or the server does not answer.
 	Unknown State = "unknown"
 )
 
@@ -49,8 +49,8 @@ type Object struct {
 	// Detail names the differing fields, the owner, or the reason why the state is unknown. It
 	// contains no values.
 	Detail string
-	// Served is the apiVersion in which the object exists, when the cluster no longer serves that of the
-	// release; otherwise empty.
+	// Served is the apiVersion in which the cluster has the object. It is set only when the cluster
+	// no longer serves the apiVersion of the release.
 	Served string
 }
 
@@ -63,7 +63,7 @@ const (
 	looks = 5
 )
 
-// compare looks at every object of the active revision.
+// compare compares every object of the active revision with the cluster.
 func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
 	manifests := taken.Revisions[0].objects()
 	taken.Objects = make([]Object, len(manifests))
@@ -92,7 +92,7 @@ func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
 	return group.Wait()
 }
 
-// reasonOf is an error in the words of the server.
+// reasonOf returns the server's message, or the text of the error.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
@@ -121,7 +121,7 @@ func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object
 
 // compareLive compares an object of the cluster with its manifest.
 func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest.Object, live *unstructured.Unstructured) (State, string, error) {
-	// An object that was rolled out anew can be another one, also where it is ours.
+	// After another rollout of the release, also an object of the extension can differ.
 	if state, detail := taken.owner(live); state != "" && (state != Ours || !taken.again) {
 		return state, detail, nil
 	}
@@ -158,8 +158,7 @@ func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest
 
 func managerOf(extension string) string { return v1alpha1.FieldManagerPrefix + extension }
 
-// owner returns the state and the owner of an object that is known to have another owner than the
-// installation.
+// owner returns the state and the owner of an object that has another owner than the installation.
 func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {
 	switch chain := live.GetLabels()[v1alpha1.ChainLabel]; {
 	case chain == t.extension && managedfields.ApplyOf(live.GetManagedFields(), managerOf(chain)) != nil:
@@ -194,7 +193,8 @@ func (r Request) belongsElsewhere(live *unstructured.Unstructured) (State, strin
 	return "", ""
 }
 
-// plain is an object without what changes with every write, and without what adoption adds.
+// plain returns an object without the fields that change with every write, and without the marks
+// that adoption adds.
 func plain(object *unstructured.Unstructured) map[string]any {
 	content := maps.Clone(object.Object)
 	delete(content, "status")
@@ -219,7 +219,8 @@ func plain(object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// differing are the paths at which two values differ, sorted. Lists differ as a whole.
+// differing returns the paths at which two values differ, sorted. Lists of different length differ
+// as a whole.
 func differing(before, after any) []string {
 	var found []string
 	walk("", before, after, &found)

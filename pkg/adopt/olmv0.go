@@ -21,12 +21,11 @@ import (
 
 // OLMv0Request selects the Subscriptions of OLM v0 to adopt.
 type OLMv0Request struct {
-	// Namespace of the Subscriptions; empty are all.
+	// Namespace of the Subscriptions; empty selects all.
 	Namespace string
-	// Subscriptions by name; empty are all.
+	// Subscriptions by name; empty selects all.
 	Subscriptions []string
-	// Extension is the name of the extension that a Subscription becomes; empty for the name of its
-	// package.
+	// Extension is the name of the new extension; empty for the name of the package.
 	Extension string
 }
 
@@ -35,39 +34,38 @@ type OLMv0Plan struct {
 	Taken
 	// Subscription is namespace/name.
 	Subscription types.NamespacedName
-	// CSV is the name of the ClusterServiceVersion that is installed, empty for none: then
-	// nothing is done.
+	// CSV is the name of the installed ClusterServiceVersion. Without one (empty), nothing is
+	// adopted.
 	CSV string
 	// Extension is the name of the ClusterExtension and of the extension.
 	Extension string
-	// Version that is installed.
+	// Version is the installed version.
 	Version string
-	// Automatic is true when OLM upgraded without asking.
+	// Automatic is true when OLM upgrades without approval.
 	Automatic bool
 	// Known is true when the revision has been imported before.
 	Known bool
 	// Problem is the reason why the Subscription cannot be adopted; empty when it can.
 	Problem string
-	// NotTaken lists further objects of OLM.
+	// NotTaken lists OLM objects that are not adopted.
 	NotTaken []NotTaken
 
-	// from is the value of v1alpha1.AdoptedFromAnnotation, refs are the objects, and owners
-	// have them until now.
+	// from is the value of v1alpha1.AdoptedFromAnnotation. owners are the present owners of the
+	// objects in refs.
 	from   string
 	refs   []manifest.Ref
 	owners map[types.UID]bool
-	// wanted is the ClusterExtension; made is true when it is there.
+	// wanted is the ClusterExtension; made is true when it exists.
 	wanted *unstructured.Unstructured
 	made   bool
 }
 
-// NotTaken is something of OLM that does not become part of the extension.
+// NotTaken is an object of OLM that does not become part of the extension, with the reason.
 type NotTaken struct {
 	What, Why string
 }
 
-// PlanOLMv0 finds out what would become of Subscriptions, and reads only. It refuses while OLM's
-// operators run.
+// PlanOLMv0 plans the adoption of Subscriptions. It only reads. It fails while OLM's operators run.
 func (a *Adopter) PlanOLMv0(ctx context.Context, request OLMv0Request) ([]*OLMv0Plan, error) {
 	for _, name := range []string{olmOperator, catalogOperator} {
 		if err := a.stopped(ctx, name); err != nil {
@@ -130,7 +128,7 @@ func (a *Adopter) subscriptions(ctx context.Context, request OLMv0Request) ([]ol
 	return all, nil
 }
 
-// planSubscription finds out what becomes of one Subscription.
+// planSubscription plans the adoption of one Subscription.
 func (a *Adopter) planSubscription(ctx context.Context, plan *OLMv0Plan, of *olmv0.Subscription) error {
 	plan.from = "Subscription/" + plan.Subscription.String()
 	plan.extension, plan.highest = plan.Extension, 1
@@ -176,8 +174,8 @@ func (a *Adopter) planSubscription(ctx context.Context, plan *OLMv0Plan, of *olm
 	return a.compare(ctx, &plan.Taken)
 }
 
-// knownBefore finds out what Penstock has of the extension. An adoption that was interrupted is
-// finished with the objects of the revision: OLM's marks may be gone from them.
+// knownBefore reads Penstock's revisions of the extension. To finish an interrupted adoption, it
+// takes the objects from the imported revision, because they may have lost OLM's marks.
 func (a *Adopter) knownBefore(ctx context.Context, plan *OLMv0Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {
@@ -201,7 +199,7 @@ func (a *Adopter) knownBefore(ctx context.Context, plan *OLMv0Plan) error {
 	return nil
 }
 
-// revisionOfCSV is the revision of what was found, without objects.
+// revisionOfCSV returns the revision of a ClusterServiceVersion, without objects.
 func revisionOfCSV(plan *OLMv0Plan, of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion) Revision {
 	cause := "OLM: " + csv.Name
 	out := Revision{
@@ -219,7 +217,8 @@ func revisionOfCSV(plan *OLMv0Plan, of *olmv0.Subscription, csv *olmv0.ClusterSe
 	return out
 }
 
-// belongsToOther is for objects that OLM v0 made: their owner is no controller.
+// belongsToOther returns the state and the owner of an object that another operator owns. The owner
+// references of OLM v0 are no controller references.
 func belongsToOther(live *unstructured.Unstructured, csv *olmv0.ClusterServiceVersion) (State, string) {
 	for _, owner := range live.GetOwnerReferences() {
 		if owner.Kind == olmv0.Kind && owner.UID != csv.UID {
@@ -253,7 +252,7 @@ func (p *OLMv0Plan) Obstacles() []string {
 	return found
 }
 
-// CheckOLMv0 sends the plan to the servers as a dry run. Nothing is stored.
+// CheckOLMv0 sends the plan to the servers as a dry-run. Nothing is stored.
 func (a *Adopter) CheckOLMv0(ctx context.Context, plan *OLMv0Plan) error {
 	if plan.CSV == "" {
 		return nil
@@ -269,15 +268,15 @@ func (a *Adopter) CheckOLMv0(ctx context.Context, plan *OLMv0Plan) error {
 	return a.createWanted(ctx, plan, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// AdoptOLMv0 carries a plan out and returns the name of the revision that becomes active. It
-// can be done again after an interruption:
+// AdoptOLMv0 executes a plan and returns the name of the revision that becomes active. It can be
+// repeated after an interruption:
 //
-//  1. the servers are asked whether they would accept the revision and the ClusterExtension;
-//  2. the revision is imported: by it the same command knows which objects there are;
-//  3. the objects lose their owner and OLM's labels, so that deleting the ClusterServiceVersion
-//     deletes no object;
-//  4. the ClusterExtension is created, with manual approval and the version that is installed;
-//  5. it becomes the owner of the revision.
+//  1. A dry-run checks that the servers accept the revision and the ClusterExtension.
+//  2. The revision is imported. A repeated command reads the list of objects from it.
+//  3. The objects lose their owner and OLM's labels. Then deleting the ClusterServiceVersion
+//     deletes no object.
+//  4. The ClusterExtension is created, with manual approval and the installed version.
+//  5. The ClusterExtension becomes the owner of the revision.
 func (a *Adopter) AdoptOLMv0(ctx context.Context, plan *OLMv0Plan) (string, error) {
 	name := plan.Revisions[0].Name
 	err := a.CheckOLMv0(ctx, plan)

@@ -59,7 +59,7 @@ func clusterExtension(of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion, 
 	return object, nil
 }
 
-// compareWanted finds out whether the ClusterExtension is there.
+// compareWanted checks whether the ClusterExtension exists.
 func (a *Adopter) compareWanted(ctx context.Context, plan *OLMv0Plan) error {
 	live, err := a.objects.Resource(extension.Resource).Get(ctx, plan.Extension, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// alwaysMade are the kinds that OLM makes of a ClusterServiceVersion itself, and of most bundles.
-// Others are named by the InstallPlan and by the Operator.
+// alwaysMade returns the kinds that OLM creates for each ClusterServiceVersion, and the kinds of
+// most bundles. The InstallPlan and the Operator name further kinds.
 func alwaysMade() []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for version, kinds := range map[schema.GroupVersion][]string{
@@ -42,11 +42,12 @@ func alwaysMade() []schema.GroupVersionKind {
 	return all
 }
 
-// madeBy finds what OLM made of a bundle, as manifests in phases:
+// madeBy finds the objects that OLM made for a bundle, and returns their manifests in phases. The
+// objects are:
 //
-//  1. what has the ClusterServiceVersion as owner, or names it in the labels of OLM;
+//  1. objects whose owner reference or OLM labels name the ClusterServiceVersion;
 //  2. the CustomResourceDefinitions and APIServices that it names;
-//  3. what the InstallPlan made for it.
+//  3. the objects that the InstallPlan created for it.
 func (a *Adopter) madeBy(ctx context.Context, plan *OLMv0Plan, of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion) ([]source.Phase, error) {
 	steps, err := a.steps(ctx, csv)
 	if err != nil {
@@ -70,7 +71,7 @@ func (a *Adopter) madeBy(ctx context.Context, plan *OLMv0Plan, of *olmv0.Subscri
 	return a.contents(ctx, plan, slices.SortedFunc(maps.Values(refs), func(a, b manifest.Ref) int { return strings.Compare(a.String(), b.String()) }))
 }
 
-// namedBy are the objects that a ClusterServiceVersion names.
+// namedBy returns the objects that a ClusterServiceVersion names.
 func namedBy(csv *olmv0.ClusterServiceVersion) []manifest.Ref {
 	definitions := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	apiServices := schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
@@ -88,8 +89,8 @@ func refTo(kind schema.GroupVersionKind, name string) manifest.Ref {
 	return manifest.Ref{ID: manifest.ID{Group: kind.Group, Kind: kind.Kind, Name: name}, Version: kind.Version}
 }
 
-// steps are the objects of the InstallPlans that were made for a ClusterServiceVersion. Those of
-// OLM itself are none. The namespace is not known yet.
+// steps returns the objects that InstallPlans created for a ClusterServiceVersion, without their
+// namespaces. It leaves out objects of OLM's own kinds.
 func (a *Adopter) steps(ctx context.Context, csv *olmv0.ClusterServiceVersion) ([]manifest.Ref, error) {
 	list, err := a.objects.Resource(olmv0.InstallPlans).Namespace(csv.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *Adopter) steps(ctx context.Context, csv *olmv0.ClusterServiceVersion) (
 	return refs, nil
 }
 
-// kindsOf are the kinds of which an operator may have objects.
+// kindsOf returns the kinds that the objects of an operator may have.
 func (a *Adopter) kindsOf(ctx context.Context, of *olmv0.Subscription, steps []manifest.Ref) ([]*meta.RESTMapping, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, kind := range alwaysMade() {
@@ -148,8 +149,8 @@ func (a *Adopter) kindsOf(ctx context.Context, of *olmv0.Subscription, steps []m
 	return mappings, nil
 }
 
-// owned lists the objects of kinds that a ClusterServiceVersion owns: those in its namespace by
-// their owner, others by OLM's labels.
+// owned lists the objects of kinds that a ClusterServiceVersion owns. It finds objects in its
+// namespace by owner reference, and in all namespaces by OLM's labels.
 func (a *Adopter) owned(ctx context.Context, csv *olmv0.ClusterServiceVersion, kinds []*meta.RESTMapping) (map[manifest.ID]manifest.Ref, error) {
 	labelled := metav1.ListOptions{LabelSelector: labels.Set{
 		olmv0.OwnerLabel: csv.Name, olmv0.OwnerNamespaceLabel: csv.Namespace, olmv0.OwnerKindLabel: olmv0.Kind,
@@ -189,14 +190,14 @@ func (a *Adopter) owned(ctx context.Context, csv *olmv0.ClusterServiceVersion, k
 	return refs, nil
 }
 
-// ownedBy are the objects that name the ClusterServiceVersion as owner.
+// ownedBy keeps the objects whose owner references name the ClusterServiceVersion.
 func ownedBy(all []metav1.PartialObjectMetadata, csv *olmv0.ClusterServiceVersion) []metav1.PartialObjectMetadata {
 	return slices.DeleteFunc(all, func(one metav1.PartialObjectMetadata) bool {
 		return !slices.ContainsFunc(one.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == csv.UID })
 	})
 }
 
-// namespaced is a reference with the namespace, where its kind has one.
+// namespaced sets the namespace of a reference if its kind is namespaced.
 func (a *Adopter) namespaced(ctx context.Context, ref manifest.Ref, namespace string) (manifest.Ref, error) {
 	mapping, err := a.target.Served(ctx, ref.GroupVersionKind())
 	switch {
@@ -210,7 +211,7 @@ func (a *Adopter) namespaced(ctx context.Context, ref manifest.Ref, namespace st
 	return ref, nil
 }
 
-// contents are the objects as OLM made them. One that is gone is none of them.
+// contents returns the objects as OLM made them, without deleted objects.
 func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest.Ref) ([]source.Phase, error) {
 	var objects []manifest.Object
 	for _, ref := range refs {
@@ -223,7 +224,7 @@ func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest
 			return nil, err
 		}
 		if secret, _ := live.Object["type"].(string); ref.IsSecret() && secret == string(corev1.SecretTypeServiceAccountToken) {
-			continue // kube-controller-manager writes it
+			continue // kube-controller-manager writes this Secret
 		}
 		if owner := live.GetLabels()[v1alpha1.ChainLabel]; owner != "" && owner != plan.Extension {
 			return nil, fmt.Errorf("%s belongs to the extension %s, and an object belongs to one extension: leave this operator to OLM, or delete its Subscription and ClusterServiceVersion while OLM runs, when extension %s is to serve its namespace, too", ref.ID, owner, owner)

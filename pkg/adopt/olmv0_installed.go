@@ -14,21 +14,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
 
-// installed has OLM v0's records of an operator, besides its objects.
+// installed holds OLM v0's records of an operator, without the operator's objects.
 type installed struct {
 	csv   *olmv0.ClusterServiceVersion
 	group *olmv0.OperatorGroup
-	// watches is the namespace that the operator watches, "" for all.
+	// watches is the namespace that the operator watches; empty for all.
 	watches string
-	// beside are the other ClusterServiceVersions of the namespace, without copies, and copies
-	// the namespaces with copies of this one.
+	// beside are the other ClusterServiceVersions of the namespace, without copies. copies are the
+	// namespaces with copies of this ClusterServiceVersion.
 	beside []olmv0.ClusterServiceVersion
 	copies []string
-	// condition is true if there is an OperatorCondition.
+	// condition is true if an OperatorCondition exists.
 	condition bool
 }
 
-// installed reads it, or says why it is not at rest.
+// installed reads OLM's records. It returns an error while OLM is still changing them.
 func (a *Adopter) installed(ctx context.Context, plan *OLMv0Plan) (*installed, error) {
 	found := &installed{}
 	if err := a.findVersions(ctx, plan, found); err != nil {
@@ -67,8 +67,8 @@ func (a *Adopter) installed(ctx context.Context, plan *OLMv0Plan) (*installed, e
 	return found, nil
 }
 
-// hasDeployments refuses a ClusterServiceVersion that has failed before it made its Deployments. With all of
-// them there, what failed is in the past, or the operator's own matter.
+// hasDeployments returns an error for a ClusterServiceVersion that failed before OLM created all
+// its Deployments. If all exist, the failure is over, or is the operator's own.
 func (a *Adopter) hasDeployments(ctx context.Context, csv *olmv0.ClusterServiceVersion) error {
 	for _, one := range csv.Spec.Install.Spec.Deployments {
 		_, err := a.deployments.Deployments(csv.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
@@ -83,8 +83,8 @@ func (a *Adopter) hasDeployments(ctx context.Context, csv *olmv0.ClusterServiceV
 	return nil
 }
 
-// sharedWith refuses a ClusterServiceVersion that owns a definition together with another one of any
-// namespace: an object belongs to one extension, so the second adoption could only fail.
+// sharedWith returns an error if another ClusterServiceVersion of any namespace owns the same
+// definition. An object belongs to one extension, so the second adoption could only fail.
 func (a *Adopter) sharedWith(ctx context.Context, csv *olmv0.ClusterServiceVersion) error {
 	if len(csv.Owned()) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func (a *Adopter) sharedWith(ctx context.Context, csv *olmv0.ClusterServiceVersi
 	return shared(csv, others)
 }
 
-// shared returns an error that names a definition which several ClusterServiceVersions own, and the
-// remedy.
+// shared returns an error that names a definition with several owning ClusterServiceVersions, and
+// the remedy.
 func shared(csv *olmv0.ClusterServiceVersion, others []olmv0.ClusterServiceVersion) error {
 	for _, api := range csv.Owned() {
 		var names, commands []string
@@ -154,7 +154,7 @@ func (a *Adopter) findVersions(ctx context.Context, plan *OLMv0Plan, found *inst
 	return nil
 }
 
-// findGroup reads the OperatorGroup, and which namespace the operator watches.
+// findGroup reads the OperatorGroup, and the namespace that the operator watches.
 func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 	list, err := a.objects.Resource(olmv0.OperatorGroups).Namespace(found.csv.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -178,7 +178,7 @@ func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 	return nil
 }
 
-// notTaken returns further objects of OLM, and warnings for the user.
+// notTaken returns the OLM objects that are not adopted, and warnings for the user.
 func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings []string) {
 	csv := i.csv
 	for _, api := range csv.Required() {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
 
-// TestClusterExtension: a ClusterExtension asks for the same as the Subscription.
+// TestClusterExtension: the ClusterExtension requests the same as the Subscription.
 func TestClusterExtension(t *testing.T) {
 	const metadata = `{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/upgrade-approval":"Manual"},"name":"x"},`
 	for name, tc := range map[string]struct {
@@ -61,7 +61,7 @@ func TestClusterExtension(t *testing.T) {
 	}
 }
 
-// TestBelongsToOther: an object of two operators is not taken from one of them.
+// TestBelongsToOther: an object that two operators own is not adopted.
 func TestBelongsToOther(t *testing.T) {
 	csv := &olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "p.v1", Namespace: "n", UID: "u"}}
 	controller := true
@@ -90,7 +90,7 @@ func TestBelongsToOther(t *testing.T) {
 	}
 }
 
-// TestShared: a definition that two ClusterServiceVersions own refuses both, before one is adopted.
+// TestShared: if two ClusterServiceVersions own a definition, neither is adopted.
 func TestShared(t *testing.T) {
 	of := func(namespace, name string, definitions ...string) olmv0.ClusterServiceVersion {
 		one := olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: types.UID(namespace + name)}}
@@ -108,7 +108,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestNotTaken: objects that are not taken are named, with the reason.
+// TestNotTaken: the plan names objects that are not adopted, with the reason.
 func TestNotTaken(t *testing.T) {
 	found := &installed{
 		csv:   &olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "p.v1", Namespace: "n"}},

@@ -22,11 +22,11 @@ import (
 
 // OLMv1Request selects the extensions of OLM v1 to adopt.
 type OLMv1Request struct {
-	// Namespace of operator-controller: it has the Secrets of releases.
+	// Namespace of operator-controller, which has the Secrets of releases.
 	Namespace string
-	// Extensions by name; empty are all.
+	// Extensions by name; empty selects all.
 	Extensions []string
-	// Overwrite has objects that differ, or are gone, made as they were rolled out.
+	// Overwrite restores objects that differ, and creates deleted objects again.
 	Overwrite bool
 }
 
@@ -36,7 +36,7 @@ type OLMv1Plan struct {
 	// Extension is the name of the ClusterExtension and of the extension.
 	Extension string
 	// From names the object with the content of the newest revision. It is empty when nothing is
-	// installed; then the command does nothing.
+	// installed; then nothing is adopted.
 	From string
 	// Known is true when the extension has been adopted before.
 	Known bool
@@ -47,23 +47,25 @@ type OLMv1Plan struct {
 	origin    origin
 }
 
-// origin has operator-controller's records of an extension.
+// origin holds operator-controller's records of an extension.
 type origin struct {
-	// from is the value of v1alpha1.AdoptedFromAnnotation of what is in the cluster.
+	// from is the value of v1alpha1.AdoptedFromAnnotation for the installed content.
 	from string
-	// owners are the former owners of the objects. They lose them.
+	// owners are the present owners of the objects. The adoption removes them.
 	owners map[types.UID]bool
-	// owner is the owner that the objects get back, nil for none, and newOwner gets their fields.
+	// owner is the owner that an undo restores, nil for none. newOwner gets the fields of the
+	// objects then.
 	owner    *metav1.OwnerReference
 	newOwner targetclient.NewOwner
-	// release is the index Secret of the deployed release, nil for revisions.
+	// release is the index Secret of the deployed release. It is nil when operator-controller uses
+	// revisions.
 	release *corev1.Secret
-	// revisions are the newest first, the first one is in the cluster.
+	// revisions are sorted by age, newest first. The first revision is in the cluster.
 	revisions []Revision
 	warnings  []string
 }
 
-// PlanOLMv1 finds out what would become of extensions, and reads only. It refuses while
+// PlanOLMv1 plans the adoption of ClusterExtensions. It only reads. It fails while
 // operator-controller runs.
 func (a *Adopter) PlanOLMv1(ctx context.Context, request OLMv1Request) ([]*OLMv1Plan, error) {
 	if err := a.stopped(ctx, operatorController); err != nil {
@@ -110,7 +112,7 @@ func (a *Adopter) extensions(ctx context.Context, names []string) ([]unstructure
 	return found, nil
 }
 
-// planExtension finds out what becomes of one extension.
+// planExtension plans the adoption of one extension.
 func (a *Adopter) planExtension(ctx context.Context, request OLMv1Request, of unstructured.Unstructured) (*OLMv1Plan, error) {
 	plan := &OLMv1Plan{Extension: of.GetName(), overwrite: request.Overwrite, Taken: Taken{extension: of.GetName()}}
 	if of.GetDeletionTimestamp() != nil {
@@ -133,8 +135,9 @@ func (a *Adopter) planExtension(ctx context.Context, request OLMv1Request, of un
 	return plan, a.compare(ctx, &plan.Taken)
 }
 
-// originOf finds what operator-controller has of an extension: its revisions, or else its
-// release, which stays when revisions are made of it. It is nil for nothing.
+// originOf reads operator-controller's records of an extension: its revisions, or else its release.
+// The release still exists after operator-controller made revisions of it. Without records,
+// originOf returns nil.
 func (a *Adopter) originOf(ctx context.Context, namespace string, of unstructured.Unstructured) (*origin, error) {
 	found, err := a.setsOf(ctx, namespace, of.GetName())
 	if err != nil || found != nil {
@@ -143,7 +146,7 @@ func (a *Adopter) originOf(ctx context.Context, namespace string, of unstructure
 	return a.releaseOf(ctx, namespace, of)
 }
 
-// compareKnown finds out what Penstock has of the extension.
+// compareKnown reads Penstock's revisions of the extension.
 func (a *Adopter) compareKnown(ctx context.Context, plan *OLMv1Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {
@@ -161,8 +164,8 @@ func (a *Adopter) compareKnown(ctx context.Context, plan *OLMv1Plan) error {
 	return fmt.Errorf("an extension of this name has revisions already, and none of them comes from %s", plan.From)
 }
 
-// belongsElsewhere is for objects that operator-controller rolled out: they have a controller,
-// or none.
+// belongsElsewhere returns the state and the owner of an object whose controller is not
+// operator-controller's.
 func (o *origin) belongsElsewhere(live *unstructured.Unstructured) (State, string) {
 	if controller := metav1.GetControllerOf(live); controller != nil && o.owners[controller.UID] {
 		return "", ""
@@ -190,7 +193,7 @@ func (p *OLMv1Plan) Obstacles() []string {
 	return found
 }
 
-// Differences returns the number of objects that differ from their rollout.
+// Differences returns the number of objects that differ from their revision.
 func (p *OLMv1Plan) Differences() int {
 	differences := 0
 	for _, object := range p.Objects {
@@ -201,7 +204,7 @@ func (p *OLMv1Plan) Differences() int {
 	return differences
 }
 
-// CheckOLMv1 sends the plan to the server as a dry run. Nothing is stored.
+// CheckOLMv1 sends the plan to the server as a dry-run. Nothing is stored.
 func (a *Adopter) CheckOLMv1(ctx context.Context, plan *OLMv1Plan) error {
 	if plan.From == "" || plan.Known {
 		return nil
@@ -210,13 +213,13 @@ func (a *Adopter) CheckOLMv1(ctx context.Context, plan *OLMv1Plan) error {
 	return err
 }
 
-// AdoptOLMv1 carries a plan out and returns the name of the revision that becomes active. It
-// can be done again after an interruption:
+// AdoptOLMv1 executes a plan and returns the name of the revision that becomes active. It can be
+// repeated after an interruption:
 //
-//  1. the server is asked whether it would accept the revisions;
-//  2. the objects lose their owner, so that deleting what OLM has deletes no object;
-//  3. the revisions are imported, owned by the ClusterExtension;
-//  4. the Secret of a release gets an annotation that says which extension has it now.
+//  1. A dry-run checks that the server accepts the revisions.
+//  2. The objects lose their owner. Then deleting OLM's records deletes no object.
+//  3. The revisions are imported, owned by the ClusterExtension.
+//  4. The Secret of a release gets an annotation that names the extension.
 func (a *Adopter) AdoptOLMv1(ctx context.Context, plan *OLMv1Plan) (string, error) {
 	name := plan.Revisions[0].Name
 	if err := a.CheckOLMv1(ctx, plan); err != nil {
@@ -236,12 +239,12 @@ func (a *Adopter) AdoptOLMv1(ctx context.Context, plan *OLMv1Plan) (string, erro
 	return name, a.markSecret(ctx, plan.origin.release, plan.Extension)
 }
 
-// release takes the owners away from all objects.
+// release removes the owners of all objects.
 func (a *Adopter) release(ctx context.Context, plan *OLMv1Plan) error {
 	return a.disown(ctx, plan.Revisions[0].refs(), plan.Extension, plan.origin.owners, nil)
 }
 
-// disown takes owners and labels away from objects; those that have none are not written.
+// disown removes owners and labels from objects. It writes only the objects that have them.
 func (a *Adopter) disown(ctx context.Context, refs []manifest.Ref, extension string, owners map[types.UID]bool, labels []string) error {
 	return eachRef(ctx, refs, func(ctx context.Context, ref manifest.Ref) error {
 		live, err := a.target.ReadMetadata(ctx, ref)
@@ -266,8 +269,8 @@ func (a *Adopter) disown(ctx context.Context, refs []manifest.Ref, extension str
 	})
 }
 
-// bundleAnnotations returns OLM's notes on a bundle, by the keys that OLM and Penstock share, and
-// its version.
+// bundleAnnotations returns the annotations of a bundle that OLM and Penstock share, and the
+// bundle's version.
 func bundleAnnotations(of map[string]string) (annotations map[string]string, version string) {
 	annotations = map[string]string{}
 	for _, key := range []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.ReferenceAnnotation} {
@@ -281,7 +284,7 @@ func bundleAnnotations(of map[string]string) (annotations map[string]string, ver
 	return annotations, version
 }
 
-// ownerLabels are those by which OLM's clients find the revisions of an extension.
+// ownerLabels returns the labels by which OLM's clients find the revisions of an extension.
 func ownerLabels(name string) map[string]string {
 	return map[string]string{chunked.OwnerKindLabel: extension.Kind.Kind, chunked.OwnerNameLabel: name}
 }

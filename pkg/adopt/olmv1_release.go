@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// releaseOf reads the release that operator-controller has of an extension; nil for none.
+// releaseOf reads operator-controller's release of an extension; nil if there is none.
 func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructured.Unstructured) (*origin, error) {
 	name := of.GetName()
 	list, err := a.secrets.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: chunked.Selector(name)})
@@ -78,7 +78,7 @@ func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructur
 	return found, nil
 }
 
-// revisionsOfRelease makes revisions of what is adopted of a release.
+// revisionsOfRelease converts the adopted part of a release to revisions.
 func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request Request, history helm.History) error {
 	digester := digesterFor(history.Deployed.Manifest)
 	for i, one := range append([]helm.Release{history.Deployed}, history.Older...) {
@@ -126,7 +126,7 @@ func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request
 	return nil
 }
 
-// withoutOwners is the manifest of a release without owners, and whether there were any.
+// withoutOwners removes the owners from the manifest of a release, and reports whether it had any.
 func withoutOwners(manifests string) (out string, owned bool, err error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
 	var text bytes.Buffer
@@ -155,7 +155,7 @@ func withoutOwners(manifests string) (out string, owned bool, err error) {
 	}
 }
 
-// unstructuredContent is JSON in which whole numbers stay whole.
+// unstructuredContent decodes JSON without turning integers into floats.
 type unstructuredContent map[string]any
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -31,14 +31,14 @@ import (
 )
 
 const (
-	// boxcutter is the field manager by which operator-controller applies the objects of
-	// revisions, and the value of its label.
+	// boxcutter is operator-controller's field manager for the objects of revisions, and the value
+	// of its label.
 	boxcutter = "olm.operatorframework.io"
 	// most limits the unpacked size of one object in a Secret, in bytes.
 	most = 10 << 20
 )
 
-// Marks that operator-controller leaves on objects of revisions, and that stay.
+// Marks of operator-controller that stay on the objects of revisions.
 const (
 	managedByLabel         = "app.kubernetes.io/managed-by"
 	oldManagedLabel        = "boxcutter-managed"
@@ -67,7 +67,7 @@ type setPhase struct {
 	Objects []setObject `json:"objects"`
 }
 
-// setObject has one of its fields.
+// setObject is an object of a set: its content, or a reference to a Secret with the content.
 type setObject struct {
 	Object map[string]any `json:"object"`
 	Ref    *struct {
@@ -81,7 +81,7 @@ func (s *set) succeeded() bool { return meta.IsStatusConditionTrue(s.Status.Cond
 
 func (s *set) from() string { return s.Kind + "/" + s.Name }
 
-// setsOf reads the revisions that operator-controller has of an extension; nil for none.
+// setsOf reads operator-controller's revisions of an extension; nil if there are none.
 func (a *Adopter) setsOf(ctx context.Context, namespace, name string) (*origin, error) {
 	var all []set
 	for _, resource := range []string{"clusterobjectsets", "clusterextensionrevisions"} {
@@ -110,7 +110,8 @@ func (a *Adopter) setsOf(ctx context.Context, namespace, name string) (*origin, 
 	return a.originOfSets(ctx, namespace, name, all)
 }
 
-// atRest is nil when the newest revision is in the cluster, and no other one.
+// atRest returns an error unless the newest revision has succeeded and all older revisions are
+// archived.
 func atRest(sets []set) error {
 	for i := range sets {
 		one := &sets[i]
@@ -154,7 +155,7 @@ func (a *Adopter) originOfSets(ctx context.Context, namespace, name string, all 
 	return found, nil
 }
 
-// revisionOfSet makes a revision with the phases that the set has.
+// revisionOfSet converts a set to a revision with the same phases.
 func (a *Adopter) revisionOfSet(ctx context.Context, namespace, name string, of *set, active bool, digester manifest.Digester, secrets map[types.NamespacedName]*corev1.Secret) (Revision, error) {
 	annotations, version := bundleAnnotations(of.Annotations)
 	out := Revision{
@@ -189,7 +190,7 @@ func (a *Adopter) revisionOfSet(ctx context.Context, namespace, name string, of 
 	return out, out.take(phases, digester)
 }
 
-// contentOf is an object of a set, which is in the set or in a Secret.
+// contentOf returns an object of a set. The content is in the set or in a Secret.
 func (a *Adopter) contentOf(ctx context.Context, namespace string, of *setObject, secrets map[types.NamespacedName]*corev1.Secret) (map[string]any, error) {
 	if of.Ref == nil {
 		return runtime.DeepCopyJSON(of.Object), nil
@@ -218,7 +219,7 @@ func (a *Adopter) contentOf(ctx context.Context, namespace string, of *setObject
 	return content, nil
 }
 
-// unpacked returns content that may be compressed with gzip, without compression.
+// unpacked returns the content, decompressed if it is gzip.
 func unpacked(raw []byte) ([]byte, error) {
 	if !bytes.HasPrefix(raw, []byte{0x1f, 0x8b}) {
 		return raw, nil
@@ -234,12 +235,12 @@ func unpacked(raw []byte) ([]byte, error) {
 	return text, err
 }
 
-// withMarks adds to a manifest what operator-controller has left on the object: it stays, so
-// that operator-controller finds the object as it was when one goes back.
+// withMarks adds operator-controller's marks on the live object to the manifest, so the adoption
+// keeps them. After an undo, operator-controller finds the object unchanged.
 func (a *Adopter) withMarks(ctx context.Context, object manifest.Object, content map[string]any) (manifest.Object, error) {
 	live, err := a.target.ReadMetadata(ctx, object.Ref)
 	switch {
-	case isAbsent(err), apierrors.IsForbidden(err): // the comparison says so
+	case isAbsent(err), apierrors.IsForbidden(err): // compare reports this state
 		return object, nil
 	case err != nil:
 		return object, err

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// TestAtRest: only what operator-controller has finished is adopted.
+// TestAtRest: only a finished rollout of operator-controller is adopted.
 func TestAtRest(t *testing.T) {
 	one := func(number int64, state string, succeeded bool) set {
 		out := set{}
@@ -46,7 +46,7 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestWithoutOwners: owners go, and nothing else changes, in lines of JSON and in YAML.
+// TestWithoutOwners: only the owners are removed, in lines of JSON and in YAML.
 func TestWithoutOwners(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manifests, want string
@@ -67,7 +67,8 @@ func TestWithoutOwners(t *testing.T) {
 	}
 }
 
-// TestJoined: the new owner has one entry, with what it inherits and what it wrote itself.
+// TestJoined: the new owner has one entry, with the fields that it inherits and the fields that it
+// wrote itself.
 func TestJoined(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, version, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: version, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
@@ -93,7 +94,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestOLMv1Obstacles: a difference is a reason to refuse, unless it is to be overwritten.
+// TestOLMv1Obstacles: a difference prevents the adoption, unless Overwrite is set.
 func TestOLMv1Obstacles(t *testing.T) {
 	for state, says := range map[State]string{
 		Same: "", Ours: "", Others: "ConfigMap a/x: why", Unknown: "ConfigMap a/x: why",

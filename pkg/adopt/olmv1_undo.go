@@ -15,8 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// PlanUndoOLMv1 finds out what of an extension would go back to operator-controller, and reads
-// only. It refuses while that runs, and when the cluster has what that does not know of.
+// PlanUndoOLMv1 plans to give an extension back to operator-controller. It only reads. It fails
+// while operator-controller runs, and when the cluster has content that operator-controller did not
+// install.
 func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*Return, error) {
 	if err := a.stopped(ctx, operatorController); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*R
 	if found.release != nil && found.release.Annotations[supersededBy] == name {
 		back.release.marked = append(back.release.marked, *found.release)
 	}
-	// Also those of an undo that was interrupted: the owners that are missing come back.
+	// These are all objects, so that an interrupted undo also restores the missing owners.
 	back.refs = found.revisions[0].refs()
 	for _, ref := range back.refs {
 		back.Objects = append(back.Objects, ref.ID)
@@ -58,7 +59,7 @@ func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*R
 	return back, nil
 }
 
-// restoreOwner makes what operator-controller has the owner of an object again.
+// restoreOwner adds operator-controller's owner reference to an object again.
 func (a *Adopter) restoreOwner(ctx context.Context, back *Return, ref manifest.Ref, live *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	if back.owner == nil || slices.ContainsFunc(live.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == back.owner.UID }) {
 		return live, nil
@@ -69,8 +70,9 @@ func (a *Adopter) restoreOwner(ctx context.Context, back *Return, ref manifest.R
 	})
 }
 
-// joined makes one entry of those of the new owner: what was restored was written beside what it
-// inherits. Entries that cannot be read stay as they are; the server refuses them then.
+// joined merges the entries of the new owner into one entry: the inherited fields and the restored
+// owner reference. Entries that cannot be parsed are returned unchanged; the server refuses them
+// then.
 func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	newOwner := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
 		return o.inherits(entry) && entry.Operation == o.newOwner.Operation
@@ -88,7 +90,7 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 			return entries
 		}
 		if i != newOwner && o.newOwner.Operation == metav1.ManagedFieldsOperationApply {
-			// An update owns the list, an apply only what it has in the list.
+			// An update owns the whole list, an apply only its own list items.
 			set = set.Difference(fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "ownerReferences")))
 		}
 		all = all.Union(set)
@@ -110,7 +112,7 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return out
 }
 
-// inherits reports whether an entry is the new owner's.
+// inherits reports whether an entry belongs to the new owner.
 func (o *origin) inherits(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == o.newOwner.Manager && entry.Subresource == ""
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Names of OLM's Deployments, in whatever namespace they are.
+// Names of OLM's Deployments, which can be in any namespace.
 const (
-	operatorController = "operator-controller-controller-manager" // v1
-	olmOperator        = "olm-operator"                           // v0
-	catalogOperator    = "catalog-operator"                       // v0
+	operatorController = "operator-controller-controller-manager" // OLM v1
+	olmOperator        = "olm-operator"                           // OLM v0
+	catalogOperator    = "catalog-operator"                       // OLM v0
 )
 
-// stopped is an error, with what to do, while a Deployment of a name has a Pod anywhere in
-// the cluster: two would roll out the same objects.
+// stopped returns an error with the remedy while a Deployment of this name has a Pod in any
+// namespace. Otherwise OLM and Penstock would both roll out the same objects.
 func (a *Adopter) stopped(ctx context.Context, name string) error {
 	list, err := a.deployments.Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),

@@ -20,28 +20,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// supersededBy is the annotation of the Secret of a release that is adopted.
+// supersededBy is the annotation on the Secret of an adopted release.
 const supersededBy = v1alpha1.SupersededByAnnotation
 
-// Plan lists the effects of the adoption of a release. Nothing was written for it.
+// Plan lists the effects of adopting a release. Planning writes nothing.
 type Plan struct {
 	Request
 	Taken
 	// Known is true when the extension has been adopted from this release before.
 	Known bool
-	// Next is true when it was, and Helm has made a newer revision since: only that one
-	// becomes a revision.
+	// Next is true when Known is, and Helm deployed a newer revision since. Then only that revision
+	// is adopted.
 	Next bool
-	// Tried is true when it was, and Helm has tried newer revisions since that failed: they
-	// are only taken note of.
+	// Tried is true when Known is, and all newer revisions of Helm failed. Then they are only
+	// recorded.
 	Tried bool
 
-	// made is the newest revision that has what Helm has deployed; empty for none.
+	// made is the newest revision that was made from Helm's deployed revision; empty for none.
 	made    string
 	release release
 }
 
-// Plan finds out what would become of a release, and reads only.
+// Plan plans the adoption of a release. It only reads.
 func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	found, err := a.read(ctx, request)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	return plan, a.compare(ctx, &plan.Taken)
 }
 
-// compareExtension finds out what there is of the extension.
+// compareExtension reads Penstock's revisions of the extension.
 func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// madeOf is the newest revision that was made of one of Helm's; empty for none.
+// madeOf returns the newest revision that was made from a revision of Helm; empty for none.
 func madeOf(revisions []v1alpha1.ClusterExtensionRevision, version int) string {
 	name, highest := "", int64(0)
 	for i := range revisions {
@@ -115,9 +115,9 @@ func madeOf(revisions []v1alpha1.ClusterExtensionRevision, version int) string {
 	return name
 }
 
-// usedBefore refuses the name of an extension whose revisions are all deleted: an import of
-// it is done already for the server. One that was interrupted has rows of revisions that are
-// not there yet.
+// usedBefore returns an error for an extension whose revisions are all deleted: the server would
+// treat an import as already done. After an interrupted import, some rows have no revision yet and
+// no deletion time.
 func (a *Adopter) usedBefore(ctx context.Context, extension string) error {
 	history, err := a.revisions.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -137,7 +137,8 @@ func (a *Adopter) usedBefore(ctx context.Context, extension string) error {
 	return spent(extension)
 }
 
-// spent returns the error for a name that cannot be used again.
+// spent returns the error for a name that cannot be used again, because its revision numbers are
+// used up.
 func spent(extension string) error {
 	return fmt.Errorf("there was an extension %[1]s, and its numbers are used up: give the new one another name with --extension, or have an administrator delete its history: kubectl delete revisionhistory %[1]s", extension)
 }
@@ -151,8 +152,8 @@ func (a *Adopter) list(ctx context.Context, extension string) ([]v1alpha1.Cluste
 	return list.Items, nil
 }
 
-// adopted is the release that revisions were adopted from, with the newest of Helm's
-// revisions that was taken into account.
+// adopted returns the release from which the revisions were adopted, with the newest Helm revision
+// that was recorded.
 func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release {
 	var newest helmrelease.Release
 	for i := range revisions {
@@ -164,7 +165,7 @@ func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release 
 	return newest
 }
 
-// revision makes one revision of one of Helm's.
+// revision converts a Helm revision to a revision of the extension.
 func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, digester manifest.Digester) (Revision, error) {
 	rendered, err := a.renderRelease(ctx, of)
 	if err != nil {
@@ -180,8 +181,8 @@ func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, dig
 	return out, nil
 }
 
-// renderRelease makes objects of the record of a revision. A fault of the record is an
-// unreadableError; a missing answer of the cluster is not.
+// renderRelease parses the objects of a Helm revision. An invalid record gives an unreadableError.
+// A failed request to the cluster gives another error.
 func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Rendered, error) {
 	var unanswered error
 	scopes := a.inNamespace(ctx)
@@ -199,8 +200,8 @@ func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Re
 	return rendered, nil
 }
 
-// leftOut words the warning of a revision whose record cannot be read. It is empty when the revision is
-// needed, or the error is not about its record.
+// leftOut returns the warning for a revision whose record is unreadable. It is empty when the
+// revision is needed, or for any other error.
 func leftOut(of helm.Release, needed bool, err error) string {
 	if unreadable := (*unreadableError)(nil); needed || !errors.As(err, &unreadable) {
 		return ""
@@ -217,8 +218,8 @@ func (e *unreadableError) Error() string { return e.err.Error() }
 // Unwrap returns the reason.
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// ofHelm returns a revision of the release without its objects. Highest is the newest existing
-// revision.
+// ofHelm returns a revision of the release without its objects. Highest is the highest revision
+// number of the release.
 func (r Request) ofHelm(of helm.Release, highest int) Revision {
 	out := Revision{
 		Name: olm.RevisionName(r.Extension, int64(of.Version)), Status: of.Info.Status, Chart: of.Chart.Metadata.Name + "-" + of.Chart.Metadata.Version,

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// sendTries is the number of attempts at a server that is busy or unavailable, for example because
-	// of other imports. sendPause is the time between two attempts.
+	// sendTries is the number of attempts while the server is busy or unavailable, for example
+	// because of other imports. sendPause is the time between two attempts.
 	sendTries = 30
 	sendPause = 2 * time.Second
 )
@@ -52,29 +52,30 @@ func (p *Plan) Obstacles() []string {
 	return found
 }
 
-// Check sends the plan to the server as a dry run, which checks the caller's rights and the policies.
-// Nothing is stored.
+// Check sends the plan to the server as a dry-run, which checks the caller's rights and the
+// policies. Nothing is stored.
 func (a *Adopter) Check(ctx context.Context, plan *Plan) error {
 	_, err := a.send(ctx, plan, true)
 	return err
 }
 
-// Outcome has the effects of an adoption.
+// Outcome is the result of an adoption.
 type Outcome struct {
-	// Revision that is or becomes active.
+	// Revision is active or becomes active.
 	Revision string
-	// Before is true when the plan had been carried out before.
+	// Before is true when the plan had been executed before.
 	Before bool
 }
 
-// Adopt carries a plan out. Nothing is written when there are Obstacles.
+// Adopt executes a plan. The caller checks Obstacles first.
 func (a *Adopter) Adopt(ctx context.Context, plan *Plan) (Outcome, error) {
 	out, err := a.send(ctx, plan, false)
 	if err != nil {
 		return out, err
 	}
 	if out.Before {
-		// Users without the right to read histories learn only here that all of it was deleted since.
+		// Users without the right to read histories learn only here that all revisions were deleted
+		// since.
 		revisions, err := a.list(ctx, plan.Extension)
 		if err != nil {
 			return out, err
@@ -95,7 +96,7 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 	case plan.Tried:
 	default:
 		if out.Before, err = a.post(ctx, &plan.Taken, check); plan.Known && apierrors.IsConflict(err) {
-			// The import was of less: Helm has made revisions since, which were taken or were not.
+			// The stored import has fewer revisions: Helm has made revisions since.
 			out, err = plan.since()
 		}
 	}
@@ -109,7 +110,8 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 // Helm's.
 var ErrKept = errors.New("the extension was adopted before, and keeps its content")
 
-// since is the outcome when Helm's deployed revision has been taken into account since the import.
+// since returns the outcome when the extension was imported before and Helm has made revisions
+// since.
 func (p *Plan) since() (Outcome, error) {
 	if p.made != "" {
 		return Outcome{Revision: p.made, Before: true}, nil
@@ -118,7 +120,7 @@ func (p *Plan) since() (Outcome, error) {
 		ErrKept, p.release.Deployed.Version)
 }
 
-// post imports the revisions. It is true when they had been imported before.
+// post imports the revisions. before is true when they had been imported before.
 func (a *Adopter) post(ctx context.Context, taken *Taken, check bool) (before bool, err error) {
 	for try := 1; ; try++ {
 		request := a.revisions.OlmV1alpha1().RESTClient().Post().Resource("revisionhistories").Name(taken.extension).SubResource("import").
@@ -139,7 +141,7 @@ func (a *Adopter) post(ctx context.Context, taken *Taken, check bool) (before bo
 	}
 }
 
-// create makes the newest revision of Helm the next one of the extension, and returns its
+// create creates the next revision of the extension from Helm's newest revision, and returns its
 // name.
 func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, error) {
 	history, err := a.revisions.OlmV1alpha1().RevisionHistories().Get(ctx, plan.Extension, metav1.GetOptions{})
@@ -164,8 +166,8 @@ func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, e
 	return revision.Name, err
 }
 
-// mark records the extension on the Secret of the release, and the adopted revision of Helm on every
-// revision.
+// mark writes the extension's name to the Secret of the release, and the adopted Helm revision to
+// every revision.
 func (a *Adopter) mark(ctx context.Context, plan *Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {
@@ -196,8 +198,8 @@ func (a *Adopter) annotate(ctx context.Context, revision *v1alpha1.ClusterExtens
 	return nil
 }
 
-// markSecret sets the annotation of a Secret, or removes it when the extension is empty.
-// Helm's own content stays as it is: Helm reads labels and data.
+// markSecret sets the annotation of a Secret, or removes it when the extension is empty. It does
+// not change the labels and data, which Helm reads.
 func (a *Adopter) markSecret(ctx context.Context, secret *corev1.Secret, extension string) error {
 	if secret.Annotations[supersededBy] == extension {
 		return nil
@@ -217,7 +219,8 @@ func (a *Adopter) markSecret(ctx context.Context, secret *corev1.Secret, extensi
 	return nil
 }
 
-// annotationPatch sets an annotation of the very object that was read; nil removes it.
+// annotationPatch sets an annotation, if the object is still the one that was read; a nil value
+// removes the annotation.
 func annotationPatch(key string, value any, of metav1.ObjectMeta) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": of.UID, "annotations": map[string]any{key: value}}})
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// Taken is an adopted installation, no matter who made it: revisions, and the objects of the newest
-// one.
+// Taken is an adopted installation of Helm or OLM: its revisions, and the objects of the newest
+// revision.
 type Taken struct {
-	// Revisions that the extension gets, the newest first.
+	// Revisions of the new extension, newest first.
 	Revisions []Revision
-	// Objects of the revision that becomes active, in the order of rollout.
+	// Objects of the revision that becomes active, in rollout order.
 	Objects []Object
 	// Warnings list omitted parts, and parts that the server may refuse.
 	Warnings []string
 
 	extension string
-	// highest number that the installation has used.
+	// highest is the highest number that the installation has used.
 	highest int64
-	// owners of the revisions.
+	// owners are the owner references of the revisions.
 	owners []archive.Owner
 	// foreign returns the state and the owner of an object that has another owner than the
 	// installation.
 	foreign func(*unstructured.Unstructured) (State, string)
-	// again also compares objects that the extension has already, because the installer may have
+	// again compares also objects that the extension already owns, because the installer may have
 	// changed them.
 	again   bool
 	archive []byte
@@ -44,7 +44,7 @@ type Revision struct {
 	Name string
 	// State is Active or Archived.
 	State v1alpha1.LifecycleState
-	// Status and Chart are what Helm or OLM says of it.
+	// Status and Chart are as Helm or OLM reports them.
 	Status, Chart string
 	Objects       int
 
@@ -84,15 +84,15 @@ func (r *Revision) objects() []manifest.Object {
 	return all
 }
 
-// digesterFor keys the digests of Secrets in the archive. The server makes its own; these
-// only have to be the same when the installation is, and say nothing to those who cannot read
-// it.
+// digesterFor returns a digester with its own key for Secrets. The server computes its own digests.
+// The digests of the archive must only be equal for equal installations, and must reveal nothing to
+// users who cannot read the content.
 func digesterFor(content string) manifest.Digester {
 	key := sha256.Sum256([]byte("penstock adopt-helm\n" + content))
 	return manifest.Digester{SecretKey: key[:]}
 }
 
-// pack makes the archive of the extension: the same whenever the installation is.
+// pack returns the archive of the extension. Equal installations give equal archives.
 func (t *Taken) pack() ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := archive.NewWriter(&out)
@@ -103,7 +103,7 @@ func (t *Taken) pack() ([]byte, error) {
 	for i := range t.Revisions {
 		one := &t.Revisions[i]
 		chain.Revisions = append(chain.Revisions, one.number)
-		// By rising number.
+		// The history is sorted by rising number.
 		row := one.row()
 		row.Counts = t.counts(i)
 		chain.History = append([]archive.Row{row}, chain.History...)
@@ -129,7 +129,7 @@ func (t *Taken) pack() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// counts are of the i-th revision, against the one before it.
+// counts compares the i-th revision with the revision before it.
 func (t *Taken) counts(i int) *archive.Counts {
 	own, before := t.Revisions[i].refs(), []manifest.Ref(nil)
 	if i+1 < len(t.Revisions) {
@@ -139,7 +139,7 @@ func (t *Taken) counts(i int) *archive.Counts {
 	return &archive.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
 }
 
-// refs are the objects of a revision.
+// refs returns the references of a revision's objects.
 func (r *Revision) refs() []manifest.Ref {
 	var refs []manifest.Ref
 	for _, object := range r.objects() {
@@ -148,14 +148,14 @@ func (r *Revision) refs() []manifest.Ref {
 	return refs
 }
 
-// row returns the row that history gets of a revision.
+// row returns the history row of a revision.
 func (r *Revision) row() archive.Row {
 	row := archive.Row{
 		Revision: r.number, Version: r.version, CreatedAt: r.at, CompletedAt: r.completed(), Result: v1alpha1.ResultIncomplete, Cause: r.cause,
 	}
 	switch {
 	case r.State == v1alpha1.LifecycleStateActive:
-		row.Result, row.CompletedAt = v1alpha1.ResultProgressing, time.Time{} // as it is here, the controller finds out
+		row.Result, row.CompletedAt = v1alpha1.ResultProgressing, time.Time{} // the controller determines the result in this cluster
 	case r.succeeded:
 		row.Result = v1alpha1.ResultSucceeded
 	}
@@ -169,7 +169,7 @@ func (r *Revision) completed() time.Time {
 	return r.at
 }
 
-// spec is that of a revision, with manifests inline or by digest.
+// spec returns the spec of a revision, with manifests inline or by digest.
 func (r *Revision) spec(inline bool) v1alpha1.ClusterExtensionRevisionSpec {
 	spec := v1alpha1.ClusterExtensionRevisionSpec{
 		Revision: r.number, LifecycleState: r.State, CollisionProtection: v1alpha1.CollisionProtectionIfNoController,

@@ -29,20 +29,20 @@ import (
 // Return lists the effects of an undo.
 type Return struct {
 	Request
-	// Revisions that go, the oldest first, and Objects that go back to Helm as they are.
+	// Revisions are deleted, oldest first. Objects go back to Helm unchanged.
 	Revisions []string
 	Objects   []manifest.ID
 
 	refs    []manifest.Ref
 	release release
-	// newOwner gets the fields that are the extension's.
+	// newOwner gets the fields that the extension manages.
 	newOwner targetclient.NewOwner
-	// owner is the former owner of the objects, nil for none.
+	// owner is the former owner of the objects; nil for none.
 	owner *metav1.OwnerReference
 }
 
-// PlanUndo finds out what would go back to Helm, and reads only. It refuses when the
-// cluster has what Helm does not know of.
+// PlanUndo plans to give an extension back to Helm. It only reads. It fails when the cluster has
+// content that Helm did not install.
 func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string) (*Return, error) {
 	found, err := a.read(ctx, request)
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 	return back, nil
 }
 
-// goesBack is nil when the cluster has what Helm believes it has, or what Helm has made of
-// it since.
+// goesBack returns nil when the extension has the content of Helm's deployed revision, or when Helm
+// has made a newer revision since.
 func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, known helmrelease.Release) error {
 	if found.Highest > known.Revision {
 		return nil
@@ -102,15 +102,15 @@ func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, know
 	return nil
 }
 
-// Undo gives everything back to Helm. It can be done again after an interruption:
+// Undo gives an extension back to Helm. It can be repeated after an interruption:
 //
-//  1. the active revisions are paused, so that nothing is repaired meanwhile;
-//  2. each object loses the marks of the extension, and its fields go back to Helm's manager;
-//  3. the revisions are deleted, the oldest first, without their objects;
-//  4. the history is deleted, if the caller may, so that the release can be adopted again;
-//  5. the Secrets of the release lose their annotation.
+//  1. The active revisions are paused, so that Penstock repairs nothing meanwhile.
+//  2. Each object loses the marks of the extension, and Helm's manager gets its fields.
+//  3. The revisions are deleted, oldest first, without their objects.
+//  4. The history is deleted, if the caller may, so that the release can be adopted again.
+//  5. The Secrets of the release lose their annotation.
 //
-// It is false when the history stays.
+// forgotten is false when the history still exists.
 func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err error) {
 	if err := a.pause(ctx, back.Extension); err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	if err = client.IgnoreNotFound(err); err != nil && forgotten {
 		return false, fmt.Errorf("deleting the history of extension %s: %w", back.Extension, err)
 	}
-	// By the annotation the same command knows that it has something to finish: it goes last.
+	// The annotation is removed last. A repeated command sees by it that the undo is unfinished.
 	for i := range back.release.marked {
 		if err := a.markSecret(ctx, &back.release.marked[i], ""); err != nil {
 			return false, err
@@ -135,7 +135,7 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	return forgotten, nil
 }
 
-// pause pauses the active revisions and returns when the controller knows.
+// pause pauses the active revisions, and waits until the controller has observed the pause.
 func (a *Adopter) pause(ctx context.Context, extension string) error {
 	revisions, err := a.list(ctx, extension)
 	if err != nil {
@@ -166,13 +166,13 @@ func (a *Adopter) pause(ctx context.Context, extension string) error {
 	return nil
 }
 
-// until follows the revisions of an extension.
+// until watches the revisions of an extension until done returns true.
 func (a *Adopter) until(ctx context.Context, extension string, done func([]*v1alpha1.ClusterExtensionRevision) bool) error {
 	source := follow.Revisions(a.revisions, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + extension})
 	return source.Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return done(all), nil })
 }
 
-// giveBack hands one object over, if it still is the extension's.
+// giveBack gives one object back, if the extension still owns it.
 func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) error {
 	manager := managerOf(back.Extension)
 	marks := targetclient.Marks{
@@ -187,7 +187,8 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	}
 	kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
 	ours := live.Labels[v1alpha1.ChainLabel] == back.Extension || kept
-	// An object that was released and not taken over yet has its owner again, and nothing else.
+	// An object without Penstock's marks and without a controller only gets its owner back: the
+	// adoption was interrupted before Penstock took it over.
 	if ours || live.Labels[v1alpha1.ChainLabel] == "" && metav1.GetControllerOf(live) == nil {
 		if live, err = a.restoreOwner(ctx, back, ref, live); err != nil {
 			return err
@@ -199,8 +200,8 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	return a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.newOwner)
 }
 
-// eachRef does something with each object, some at once, and again with those that somebody
-// writes meanwhile.
+// eachRef calls do for each object, some in parallel. It calls do again for an object that another
+// client writes meanwhile.
 func eachRef(ctx context.Context, refs []manifest.Ref, do func(context.Context, manifest.Ref) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(lookAtOnce)
@@ -218,13 +219,13 @@ func eachRef(ctx context.Context, refs []manifest.Ref, do func(context.Context, 
 	return group.Wait()
 }
 
-// isAbsent reports whether a read says that there is no such object, or no such kind.
+// isAbsent reports whether the object or its kind does not exist.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// remove deletes the revisions, the oldest first, and waits until they are gone. It does not ask
-// for orphans: the finalizer of that is the host's garbage collector's to remove, and where a
-// CustomResourceDefinition has the name of ours, as that of OLM's revisions had, the collector
-// sees only those.
+// remove deletes the revisions, oldest first, and waits until they are deleted. It does not set the
+// orphan propagation policy. Only the garbage collector removes the finalizer of that policy. A
+// CustomResourceDefinition can have the same name as Penstock's API, as that of OLM's revisions
+// had; then the garbage collector sees only the objects of that definition.
 func (a *Adopter) remove(ctx context.Context, back *Return) error {
 	background := metav1.DeletePropagationBackground
 	leave, err := json.Marshal(map[string]any{"spec": map[string]any{"teardownPolicy": v1alpha1.TeardownPolicyOrphan}})
@@ -250,8 +251,8 @@ func (a *Adopter) remove(ctx context.Context, back *Return) error {
 // ErrNotReady reports that a revision did not succeed within the timeout.
 var ErrNotReady = errors.New("it has not succeeded in time")
 
-// Await waits until a revision succeeds. A revision that needs a user ends the wait with an error that
-// says for what it waits.
+// Await waits until a revision succeeds. If a revision needs a user, Await returns an error with
+// the reason.
 func (a *Adopter) Await(ctx context.Context, name string) error {
 	extension, _, _ := olm.ChainOf(name)
 	message := "the controller has not looked at it yet"

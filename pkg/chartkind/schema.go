@@ -7,8 +7,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Lacks returns the status fields that the schema of a kind must declare and does not; empty when it
-// declares all. Server-side apply refuses a whole write that has an undeclared field.
+// Lacks returns the status fields that Penstock writes and the schema of a kind does not declare;
+// empty if the schema declares all. Server-side apply refuses the whole write if one field is
+// undeclared.
 func Lacks(schema *apiextensionsv1.CustomResourceValidation) string {
 	var status apiextensionsv1.JSONSchemaProps
 	if schema != nil && schema.OpenAPIV3Schema != nil {

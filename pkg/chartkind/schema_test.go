@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A schema's faults are said before anything is installed: a status could never be written.
+// A ChartKind is refused when the schema lacks a status field: Penstock could never write the
+// status.
 func TestLacks(t *testing.T) {
 	const (
 		list  = "conditions: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], items: "

@@ -15,51 +15,51 @@ import (
 // Resource is the resource of ChartKinds.
 var Resource = schema.GroupVersionResource{Group: "charts.penstock.dev", Version: "v1alpha1", Resource: "chartkinds"}
 
-// Kind is the kind ChartKind.
+// Kind is the kind of ChartKinds.
 var Kind = Resource.GroupVersion().WithKind("ChartKind")
 
-// Names on ChartKinds and on custom resources.
+// Names on ChartKinds and custom resources.
 const (
-	// Finalizer keeps a custom resource until what was installed for it is gone, and a
-	// ChartKind until its custom resources are let go.
+	// Finalizer keeps a custom resource until its installed objects are deleted. It keeps a
+	// ChartKind until its custom resources no longer have the finalizer.
 	Finalizer = "charts.penstock.dev/teardown"
-	// PausedAnnotation, with the value "true" on a custom resource, stops changes to the installed
+	// PausedAnnotation with the value "true" on a custom resource stops changes of the installed
 	// objects. Deletion continues.
 	PausedAnnotation = "charts.penstock.dev/paused"
 )
 
-// Annotations of revisions that were made of a custom resource.
+// Annotations of revisions that were created from a custom resource.
 const (
-	// ResourceAnnotation is the custom resource, as ChartKind/namespace/name, and UIDAnnotation
-	// its uid.
+	// ResourceAnnotation identifies the custom resource as ChartKind/namespace/name. UIDAnnotation
+	// has its uid.
 	ResourceAnnotation = "charts.penstock.dev/resource"
 	UIDAnnotation      = "charts.penstock.dev/resource-uid"
-	// GenerationAnnotation is the generation of the custom resource that the revision was made
-	// of first.
+	// GenerationAnnotation is the first generation of the custom resource that had the revision's
+	// content.
 	GenerationAnnotation = "charts.penstock.dev/resource-generation"
-	// MadeOfAnnotation is a digest of everything that the content depends on. As long as it
-	// would be the same, nothing is rendered.
+	// MadeOfAnnotation is the digest of all inputs of the content. While it is unchanged, the chart
+	// is not rendered.
 	MadeOfAnnotation = "charts.penstock.dev/made-of"
-	// SettingsAnnotation is a digest of what the content depends on in the ChartKind.
+	// SettingsAnnotation is the digest of the ChartKind's settings that affect the content.
 	SettingsAnnotation = "charts.penstock.dev/kind-settings"
-	// NotesAnnotation has the content of the chart's NOTES.txt, cut to MaxNotes bytes.
+	// NotesAnnotation has the text of the chart's NOTES.txt, truncated to MaxNotes bytes.
 	NotesAnnotation = "charts.penstock.dev/notes"
 )
 
-// Notes returns the annotations in which Penstock records the progress of a custom resource. Clients
-// must not set or change them.
+// Notes returns the annotations in which Penstock records the progress of a custom resource.
+// Clients must not set or change them.
 func Notes() []string {
 	return []string{ResourceAnnotation, UIDAnnotation, GenerationAnnotation, MadeOfAnnotation, SettingsAnnotation, NotesAnnotation}
 }
 
-// Policies of upgrades.
+// Approval policies of upgrades.
 const (
-	// ApprovalAutomatic rolls every revision out.
+	// ApprovalAutomatic rolls out every revision.
 	ApprovalAutomatic = "Automatic"
-	// ApprovalManual makes every revision but the first Paused, for somebody to resume it.
+	// ApprovalManual creates every revision except the first as Paused. A user resumes it.
 	ApprovalManual = "Manual"
-	// ApprovalReviewed makes a revision Paused when its diff has a note that holds, and its chart or
-	// ChartKind changed, or no change of the custom resource asked for it.
+	// ApprovalReviewed creates a revision as Paused when its diff has a note that holds, and the
+	// revision results from a changed chart or ChartKind, or from no change of the custom resource.
 	ApprovalReviewed = "Reviewed"
 )
 
@@ -77,28 +77,28 @@ type Spec struct {
 	// Resource is the kind of the custom resources. Immutable.
 	Resource ResourceKind `json:"resource"`
 	Chart    Chart        `json:"chart"`
-	// ServiceAccount is in whose name custom resources are read, their status is written and
-	// revisions are made.
+	// ServiceAccount is the identity with which Penstock reads custom resources, writes their
+	// status and creates revisions.
 	ServiceAccount ServiceAccount `json:"serviceAccount"`
-	// Namespace is that of the objects; empty is the namespace of the custom resource.
+	// Namespace of the objects; empty for the namespace of the custom resource.
 	Namespace string `json:"namespace,omitempty"`
-	// Extension is an expression for the name of the extension that a custom resource becomes;
-	// empty is kind, namespace and name with hyphens between them, and a digest.
+	// Extension is a CEL expression for the name of the extension. When empty, the name has kind,
+	// namespace and name, joined by hyphens, and a digest.
 	Extension string `json:"extension,omitempty"`
-	// Values are those of the chart, made of the custom resource.
+	// Values computes values of the chart from the custom resource.
 	Values []Value `json:"values,omitempty"`
-	// Overrides are values of the chart that count more than Values.
+	// Overrides are values of the chart that win over Values.
 	Overrides map[string]any `json:"overrides,omitempty"`
-	// GeneratedSecrets are the names of Secrets whose values the chart makes by chance, once.
+	// GeneratedSecrets are the names of Secrets for which the chart generates random values once.
 	GeneratedSecrets []string `json:"generatedSecrets,omitempty"`
 	Inputs           []Input  `json:"inputs,omitempty"`
-	// UpgradeApproval is Automatic, the default, Reviewed or Manual.
+	// UpgradeApproval is Automatic (the default), Reviewed or Manual.
 	UpgradeApproval string `json:"upgradeApproval,omitempty"`
-	// HoldOn lists the reasons of the notes that hold with Reviewed; empty is the default list of
-	// package note.
+	// HoldOn lists the reasons of notes that hold an upgrade with Reviewed; empty for the default
+	// list of package note.
 	HoldOn []string `json:"holdOn,omitempty"`
-	// ProgressDeadlineMinutes limits the time of a rollout, after which it counts as failed; 0 sets no
-	// deadline.
+	// ProgressDeadlineMinutes limits the duration of a rollout. Later the rollout counts as failed;
+	// 0 sets no deadline.
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 }
 
@@ -107,28 +107,29 @@ type ResourceKind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Plural is that of the CustomResourceDefinition; empty is the kind in lower case with s.
+	// Plural is the plural of the CustomResourceDefinition; empty for the kind in lower case plus
+	// "s".
 	Plural string `json:"plural,omitempty"`
 }
 
-// GVK is the kind.
+// GVK returns the kind.
 func (r ResourceKind) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// GVR is the resource.
+// GVR returns the resource.
 func (r ResourceKind) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: cmp.Or(r.Plural, strings.ToLower(r.Kind)+"s")}
 }
 
 // Chart is a Helm chart in a registry.
 type Chart struct {
-	// Ref is an image reference with a tag or a digest. A tag is read when the spec of the
-	// ChartKind changes, and when Penstock starts.
+	// Ref is an image reference with a tag or a digest. Penstock resolves a tag when it starts, and
+	// when the spec of the ChartKind changes.
 	Ref string `json:"ref"`
 }
 
-// ServiceAccount names one.
+// ServiceAccount names a ServiceAccount.
 type ServiceAccount struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -136,33 +137,34 @@ type ServiceAccount struct {
 
 func (a ServiceAccount) String() string { return a.Namespace + "/" + a.Name }
 
-// Value is one value of the chart. It is From or Expression; nothing is set when there is no
-// such field, or the expression is null.
+// Value sets one value of the chart, by From or by Expression. If the field does not exist or the
+// expression is null, it sets nothing.
 type Value struct {
-	// To is the path in the values: names with dots between them.
+	// To is the path in the values: names separated by dots.
 	To string `json:"to"`
 	// From is the path in the custom resource.
 	From string `json:"from,omitempty"`
-	// Expression is in CEL, of object, the custom resource without its status, and of inputs.
+	// Expression is CEL. Its variables are object, the custom resource without its status, and
+	// inputs.
 	Expression string `json:"expression,omitempty"`
 }
 
-// Input is something besides the custom resource by which its revision is made anew: one object
-// that the custom resource names, or all objects of a kind in its namespace.
+// Input is a further input of a revision: one object that the custom resource names, or all objects
+// of a kind in its namespace. When it changes, the revision is made again.
 type Input struct {
-	// Name is that in inputs, for expressions.
+	// Name is the name in the variable inputs.
 	Name    string `json:"name"`
 	Group   string `json:"group,omitempty"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 	Plural  string `json:"plural,omitempty"`
-	// NameFrom is the path in the custom resource of the name of one object. Its
-	// resourceVersion counts, and its content is not read. Without it, the names of all
-	// objects of the kind count.
+	// NameFrom is the path in the custom resource of the name of one object. Only the object's
+	// resourceVersion counts; its content is not read. Without NameFrom, the names of all objects
+	// of the kind count.
 	NameFrom string `json:"nameFrom,omitempty"`
 }
 
-// GVR is the resource of an input.
+// GVR returns the resource of an input.
 func (i Input) GVR() schema.GroupVersionResource {
 	return ResourceKind{Group: i.Group, Version: i.Version, Kind: i.Kind, Plural: i.Plural}.GVR()
 }
@@ -174,19 +176,19 @@ type Status struct {
 	Chart *ChartStatus `json:"chart,omitempty"`
 }
 
-// ChartStatus is a chart that was pulled.
+// ChartStatus describes the pulled chart.
 type ChartStatus struct {
-	// Reference has the digest.
+	// Reference is the reference with the digest.
 	Reference string `json:"reference"`
 }
 
-// ConditionAccepted is True when custom resources of the kind are installed.
+// ConditionAccepted is True when Penstock installs the chart for custom resources of the kind.
 const ConditionAccepted = "Accepted"
 
-// From reads a ChartKind.
+// From decodes a ChartKind.
 func From(object *unstructured.Unstructured) (*ChartKind, error) {
 	kind := &ChartKind{}
-	// By JSON, so that numbers in overrides are those that everybody reads.
+	// The round trip through JSON decodes numbers in overrides as other clients do.
 	content, err := json.Marshal(object.Object)
 	if err == nil {
 		err = json.Unmarshal(content, kind)
@@ -197,7 +199,7 @@ func From(object *unstructured.Unstructured) (*ChartKind, error) {
 	return kind, nil
 }
 
-// StatusOf returns the status as fields, for a write to the subresource.
+// StatusOf encodes the status for a write to the subresource.
 func StatusOf(name string, status Status) (map[string]any, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestFrom: a ChartKind is read as it is written, numbers included.
+// TestFrom: From decodes a ChartKind as it was written, numbers included.
 func TestFrom(t *testing.T) {
 	object := &unstructured.Unstructured{}
 	object.Object = map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{

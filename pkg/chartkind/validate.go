@@ -13,23 +13,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// Limits of a ChartKind, and of the values and objects that are made of a custom resource.
+// Limits of a ChartKind, and of the values and objects that are rendered for a custom resource.
 const (
 	MaxValues           = 128
 	MaxInputs           = 16
 	MaxGeneratedSecrets = 32
-	// MaxPath is the length of a path, and MaxExpression that of an expression, in bytes.
+	// MaxPath limits the length of a path, MaxExpression that of an expression, in bytes.
 	MaxPath       = 256
 	MaxExpression = 4096
-	// MaxNotes limits the stored part of NOTES.txt, in bytes, because it becomes a column.
+	// MaxNotes limits the stored part of NOTES.txt, in bytes, because kubectl shows it as a column.
 	MaxNotes = 1024
 )
 
-// pathPattern matches paths: names with dots between them.
+// pathPattern matches paths: names separated by dots.
 var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // Validate returns the errors of a ChartKind, except those of expressions, which package mapping
-// compiles. Old is nil at creation.
+// compiles. Old is nil on create.
 func Validate(spec, old *Spec) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateResource(spec.Resource, path.Child("resource"))

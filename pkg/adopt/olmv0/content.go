@@ -12,13 +12,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 )
 
-// Content is the manifest of an object of an operator: the fields that OLM wrote, and those that
-// people have changed since, by hand, but for labels and annotations, which they may have added.
-// Fields of controllers (replicas of an autoscaler, the bundle of a certificate authority) are
-// left to them. Where OLM wrote nothing that is known, it is all of the object. People are the
-// managers of those who changed it by hand.
+// Content returns the manifest of an operator's object. It has the fields that OLM wrote, and the
+// fields that people changed by hand. It leaves out labels and annotations that people added. It
+// also leaves out fields of controllers (replicas of an autoscaler, the bundle of a certificate
+// authority). Without a field manager of OLM, it has all fields. People are the field managers of
+// the manual changes.
 //
-// It has neither owners nor the labels by which OLM finds what it owns.
+// The manifest has no owners, and none of the labels by which OLM finds the objects that it owns.
 func Content(live *unstructured.Unstructured) (content map[string]any, people []string, err error) {
 	set, people, err := written(live.GetManagedFields())
 	if err != nil {
@@ -48,7 +48,7 @@ func Content(live *unstructured.Unstructured) (content map[string]any, people []
 	return content, people, nil
 }
 
-// written are the fields of OLM and of people, nil when nothing is known of OLM.
+// written returns the fields of OLM and of people; nil when OLM manages no field.
 func written(entries []metav1.ManagedFieldsEntry) (set *fieldpath.Set, people []string, err error) {
 	set = fieldpath.NewSet()
 	known := false
@@ -76,8 +76,7 @@ func written(entries []metav1.ManagedFieldsEntry) (set *fieldpath.Set, people []
 	return set, slices.Compact(people), nil
 }
 
-// withoutMetadata are the fields that are in no metadata, neither that of the object nor that of
-// a template.
+// withoutMetadata removes fields of metadata, both the object's metadata and that of a template.
 func withoutMetadata(fields *fieldpath.Set) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	fields.Iterate(func(path fieldpath.Path) {
@@ -89,13 +88,13 @@ func withoutMetadata(fields *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// isOLM reports whether a field manager is one of OLM's operators: olm is the program of
-// olm-operator, and catalog that of catalog-operator.
+// isOLM reports whether a field manager is one of OLM's operators. The program of olm-operator is
+// olm, that of catalog-operator is catalog.
 func isOLM(manager string) bool {
 	return manager == "olm" || manager == "catalog" || strings.HasPrefix(manager, "olm-") || strings.HasPrefix(manager, "catalog-operator")
 }
 
-// isPerson reports whether a field manager is a program that people type into.
+// isPerson reports whether a field manager is an interactive client.
 func isPerson(manager string) bool {
 	return manager == "kubectl" || strings.HasPrefix(manager, "kubectl-") || manager == "oc" || manager == "Mozilla" || manager == "k9s"
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestContent: a manifest has what OLM wrote, and people, and nothing of controllers.
+// TestContent: a manifest has the fields of OLM and of people, and no field of a controller.
 func TestContent(t *testing.T) {
 	const (
 		begins = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"1","finalizers":["f"],` +
@@ -70,7 +70,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestOwns: an API is told by its name, or by its group and version.
+// TestOwns: an API is identified by its name, or by its group and version.
 func TestOwns(t *testing.T) {
 	csv := &ClusterServiceVersion{}
 	csv.Spec.CRDs.Owned = []API{{Name: "carts.example.com", Version: "v1"}}

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group of OLM's API.
+// Group is the group of OLM's API.
 const Group = "operators.coreos.com"
 
-// Resources of OLM.
+// The resources of OLM.
 var (
 	Subscriptions          = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "subscriptions"}
 	ClusterServiceVersions = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "clusterserviceversions"}
@@ -22,23 +22,23 @@ var (
 	OperatorConditions     = schema.GroupVersionResource{Group: Group, Version: "v2", Resource: "operatorconditions"}
 )
 
-// Labels by which OLM finds what a ClusterServiceVersion owns. Finding nothing by them, OLM
-// deletes nothing.
+// Labels by which OLM finds the objects that a ClusterServiceVersion owns. OLM deletes no object
+// without them.
 const (
 	OwnerLabel          = "olm.owner"
 	OwnerNamespaceLabel = "olm.owner.namespace"
 	OwnerKindLabel      = "olm.owner.kind"
-	// CopiedFromLabel is on copies of a ClusterServiceVersion in other namespaces.
+	// CopiedFromLabel marks the copies of a ClusterServiceVersion in other namespaces.
 	CopiedFromLabel = "olm.copiedFrom"
 )
 
-// OwnerLabels are those three.
+// OwnerLabels returns OwnerLabel, OwnerNamespaceLabel and OwnerKindLabel.
 func OwnerLabels() []string { return []string{OwnerLabel, OwnerNamespaceLabel, OwnerKindLabel} }
 
-// Kind of the owner that objects name.
+// Kind is the kind of the owner in owner references.
 const Kind = "ClusterServiceVersion"
 
-// Values of fields of OLM.
+// Values of OLM's fields.
 const (
 	PhaseSucceeded  = "Succeeded"
 	PhaseFailed     = "Failed"
@@ -62,14 +62,14 @@ type Subscription struct {
 	} `json:"status"`
 }
 
-// Component is the label of all that belongs to the operator of the subscription, and the name
-// of the Operator that lists it without the prefix.
+// Component returns the label of all objects of the subscription's operator. The label without its
+// prefix is the name of the Operator that lists the objects.
 func (s *Subscription) Component() string { return componentPrefix + s.OperatorName() }
 
-// OperatorName is the name of the Operator of the subscription.
+// OperatorName returns the name of the subscription's Operator.
 func (s *Subscription) OperatorName() string { return s.Spec.Package + "." + s.Namespace }
 
-// ClusterServiceVersion is one version of an operator, installed.
+// ClusterServiceVersion is one installed version of an operator.
 type ClusterServiceVersion struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -99,15 +99,15 @@ type apis struct {
 	Required []API `json:"required"`
 }
 
-// API is a kind that an operator has or needs: a CustomResourceDefinition by its name, or a
-// version of a group that is served by the operator.
+// API is a kind that an operator owns or requires: a CustomResourceDefinition, by its name, or a
+// version of a group that the operator serves.
 type API struct {
 	Name    string `json:"name"`
 	Group   string `json:"group"`
 	Version string `json:"version"`
 }
 
-// Owns reports whether the operator has an API.
+// Owns reports whether the operator owns an API.
 func (c *ClusterServiceVersion) Owns(api API) bool {
 	for _, one := range c.Owned() {
 		if one.Name == api.Name && one.Group == api.Group && (one.Group == "" || one.Version == api.Version) {
@@ -117,17 +117,17 @@ func (c *ClusterServiceVersion) Owns(api API) bool {
 	return false
 }
 
-// Owned are the APIs that the operator has.
+// Owned returns the APIs that the operator owns.
 func (c *ClusterServiceVersion) Owned() []API {
 	return append(append([]API(nil), c.Spec.CRDs.Owned...), c.Spec.APIs.Owned...)
 }
 
-// Required are the APIs that the operator needs.
+// Required returns the APIs that the operator requires.
 func (c *ClusterServiceVersion) Required() []API {
 	return append(append([]API(nil), c.Spec.CRDs.Required...), c.Spec.APIs.Required...)
 }
 
-// String names the API as its object is named.
+// String returns the name of the API's object.
 func (a API) String() string {
 	if a.Group != "" {
 		return "APIService " + a.Version + "." + a.Group
@@ -135,7 +135,7 @@ func (a API) String() string {
 	return "CustomResourceDefinition " + a.Name
 }
 
-// OperatorGroup lists the namespaces that the operators of its own namespace watch.
+// OperatorGroup lists the namespaces that the operators in its namespace watch.
 type OperatorGroup struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -153,9 +153,9 @@ type InstallPlan struct {
 	} `json:"status"`
 }
 
-// Step is one object that was made.
+// Step is one object that OLM created.
 type Step struct {
-	// Resolving is the ClusterServiceVersion for which it was made.
+	// Resolving is the ClusterServiceVersion that needed the object.
 	Resolving string `json:"resolving"`
 	Resource  struct {
 		Group   string `json:"group"`
@@ -165,7 +165,7 @@ type Step struct {
 	} `json:"resource"`
 }
 
-// Kind of the object of a step.
+// Kind returns the kind of the step's object.
 func (s Step) Kind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: s.Resource.Group, Version: s.Resource.Version, Kind: s.Resource.Kind}
 }

@@ -1,5 +1,5 @@
-// Package mapping makes the values of a chart from a custom resource: by paths, by expressions in
-// CEL, and by fixed overrides. It is pure, and its cost is bounded.
+// Package mapping computes the values of a chart from a custom resource: by paths, by CEL
+// expressions, and by fixed overrides. It is pure, and its cost is bounded.
 package mapping
 
 import (
@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// maxUnits is the cost that all expressions of one custom resource may have together: about 0.1
-	// s (see package expression).
+	// maxUnits limits the total cost of all expressions of one custom resource: about 0.1 s (see
+	// package expression).
 	maxUnits = 1_000_000
-	// maxValues bounds what they make, in bytes of JSON.
+	// maxValues limits the computed values, in bytes of JSON.
 	maxValues = 256 << 10
-	// maxExtension is the length of the name of an extension.
+	// maxExtension limits the length of an extension's name.
 	maxExtension = 52
 )
 
@@ -35,12 +35,12 @@ const (
 type Mapping struct {
 	spec      *chartkind.Spec
 	extension *expression.Program
-	// programs are by the index of their value.
+	// programs are the compiled expressions, by the index of their value.
 	programs map[int]*expression.Program
 }
 
-// New compiles a stored mapping. Limits for new mappings do not apply, so a stored mapping stays
-// valid.
+// New compiles a stored mapping. Limits for new mappings do not apply, so that a stored mapping
+// stays valid.
 func New(spec *chartkind.Spec) (*Mapping, error) {
 	m, errs := compile(spec, false)
 	return m, errs.ToAggregate()
@@ -82,8 +82,8 @@ func compile(spec *chartkind.Spec, checking bool) (*Mapping, field.ErrorList) {
 	return m, errs
 }
 
-// Visible returns the part of a custom resource that expressions and paths see: no status, and of
-// its metadata the parts that its author writes, with its uid.
+// Visible returns the part of a custom resource that expressions and paths can read: no status, and
+// of the metadata only the uid and the parts that its author writes.
 func Visible(resource *unstructured.Unstructured) map[string]any {
 	seen := maps.Clone(resource.Object)
 	delete(seen, "status")
@@ -100,9 +100,9 @@ func Visible(resource *unstructured.Unstructured) map[string]any {
 	return seen
 }
 
-// Extension is the name of the extension that a custom resource becomes. Without spec.extension no
-// two custom resources have the same, of whichever ChartKind: the user of one namespace cannot take
-// the name that a custom resource in another one will need.
+// Extension returns the name of the extension for a custom resource. Without spec.extension, names
+// are unique across custom resources and ChartKinds. So a user of one namespace cannot take the
+// name that a custom resource of another namespace will need.
 func (m *Mapping) Extension(ctx context.Context, resource *unstructured.Unstructured) (string, error) {
 	if m.extension == nil {
 		kind := m.spec.Resource
@@ -122,8 +122,8 @@ func (m *Mapping) Extension(ctx context.Context, resource *unstructured.Unstruct
 	return name, nil
 }
 
-// FormerExtension is the name of an extension that was installed when names had no digest. It is
-// empty with spec.extension.
+// FormerExtension returns the name that an extension had when names had no digest. With
+// spec.extension it is empty.
 func (m *Mapping) FormerExtension(resource *unstructured.Unstructured) string {
 	if m.extension != nil {
 		return ""
@@ -135,10 +135,10 @@ func (m *Mapping) FormerExtension(resource *unstructured.Unstructured) string {
 	return strings.Join(append(parts, resource.GetName()), "-")
 }
 
-// Inputs are the known inputs of a ChartKind, by name. They are JSON.
+// Inputs are the resolved inputs of a ChartKind, by name, as JSON values.
 type Inputs map[string]any
 
-// Values makes the values of the chart.
+// Values computes the values of the chart.
 func (m *Mapping) Values(ctx context.Context, resource *unstructured.Unstructured, inputs Inputs) (map[string]any, error) {
 	object, budget, values := Visible(resource), expression.NewCostBudget(maxUnits), map[string]any{}
 	for i, value := range m.spec.Values {
@@ -170,7 +170,7 @@ func (m *Mapping) Values(ctx context.Context, resource *unstructured.Unstructure
 	return values, nil
 }
 
-// At returns the value at a path of an object; null counts as absent.
+// At returns the value at a path of an object; a null counts as absent.
 func At(object map[string]any, path string) (any, bool) {
 	var at any = object
 	for _, name := range strings.Split(path, ".") {
@@ -183,7 +183,7 @@ func At(object map[string]any, path string) (any, bool) {
 	return at, at != nil
 }
 
-// plain is a copy with the types that JSON has.
+// plain returns a copy that has only JSON types.
 func plain(value any) any {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -196,7 +196,7 @@ func plain(value any) any {
 	return out
 }
 
-// merge puts what counts more over values, field by field.
+// merge merges over into values, field by field; over wins.
 func merge(values, over map[string]any) map[string]any {
 	for name, value := range over {
 		fields, isMap := value.(map[string]any)
@@ -213,12 +213,12 @@ func merge(values, over map[string]any) map[string]any {
 	return values
 }
 
-// madeOfVersion changes when the same chart and values become other objects.
+// madeOfVersion is raised when Penstock renders other objects from the same chart and values.
 const madeOfVersion = 1
 
-// MadeOf is everything that the content of a revision depends on.
+// MadeOf holds all inputs of a revision's content.
 type MadeOf struct {
-	// Chart is the reference of the chart with its digest.
+	// Chart is the chart's reference with its digest.
 	Chart              string
 	Release, Namespace string
 	Values             map[string]any
@@ -226,7 +226,7 @@ type MadeOf struct {
 	GeneratedSecrets   []string
 }
 
-// Digest is the same as long as the content of a revision would be.
+// Digest returns a digest that changes only when the content of a revision could change.
 func (m MadeOf) Digest() (string, error) {
 	content, err := json.Marshal(struct {
 		Version int

@@ -138,8 +138,8 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// Two custom resources whose parts come to the same text are two extensions, and so are those of kinds
-// of two groups.
+// Custom resources get different extensions, even if their kind, namespace and name join to the
+// same text, or their kinds are in two groups.
 func TestExtensionsDiffer(t *testing.T) {
 	named := map[string]string{}
 	for _, group := range []string{"lights.example.com", "other.example.com"} {

@@ -20,7 +20,7 @@ const (
 	Progressing    = "Progressing"
 )
 
-// Reasons of conditions. Those of Progressing are the names of conditions, too.
+// Reasons of conditions. The reasons of Progressing are also condition types.
 const (
 	ReasonInstallSuccessful   = "InstallSuccessful"
 	ReasonUpgradeSuccessful   = "UpgradeSuccessful"
@@ -38,19 +38,19 @@ const (
 	ReasonWorkloadsUnknown    = "WorkloadsUnknown"
 )
 
-// maxMessage bounds a message, in bytes.
+// maxMessage limits a message, in bytes.
 const maxMessage = 1024
 
 // Status is the part of the stored status that this package writes.
 type Status struct {
 	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
 	ReconciledVersion  string `json:"reconciledVersion,omitempty"`
-	// Conditions are a map by type.
+	// Conditions are a list map by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// StatusOf reads what is stored. An unreadable condition counts as absent; of several conditions
-// of a type the first one counts.
+// StatusOf reads the stored status. An unreadable condition counts as absent. If a type occurs
+// twice, the first condition counts.
 func StatusOf(object *unstructured.Unstructured) Status {
 	var out Status
 	out.ObservedGeneration, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
@@ -85,7 +85,7 @@ func (s Status) Is(kind string, status metav1.ConditionStatus) bool {
 	return found != nil && found.Status == status
 }
 
-// ProgressOf is the reason of Progressing, empty when there is none.
+// ProgressOf returns the reason of Progressing; empty without that condition.
 func ProgressOf(object *unstructured.Unstructured) string {
 	if found := StatusOf(object).find(Progressing); found != nil {
 		return found.Reason
@@ -102,8 +102,7 @@ func Clip(message string) string {
 	return text.Clip(strings.TrimSpace(message), maxMessage)
 }
 
-// stamped gives conditions the times at which their status changed: that of what is stored, or
-// now.
+// stamped sets lastTransitionTime: the stored time if the status is unchanged, otherwise now.
 func stamped(stored Status, now metav1.Time, wanted ...metav1.Condition) []metav1.Condition {
 	for i := range wanted {
 		wanted[i].LastTransitionTime = now.Rfc3339Copy()

@@ -7,40 +7,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pass is the result of one pass over a custom resource.
+// Pass is the result of one reconcile of a custom resource.
 type Pass struct {
-	// Kind and Name are those of the custom resource, for people.
+	// Kind and Name of the custom resource, for messages.
 	Kind, Name string
-	// Generation is metadata.generation as it was when the pass began. Later changes are
-	// not observed.
+	// Generation is metadata.generation at the beginning of the pass. Later changes do not count as
+	// observed.
 	Generation int64
-	// Paused is true if nothing is done.
+	// Paused is true if the custom resource is paused.
 	Paused bool
-	// Irreconcilable says why there can be no revision; empty when there is one.
+	// Irreconcilable is the reason why no revision can be created; empty otherwise.
 	Irreconcilable string
-	// Waiting says for what the next revision waits; empty when it waits for nothing.
+	// Waiting is the reason why the next revision waits; empty otherwise.
 	Waiting string
-	// Rollout is that of the newest revision; nil when there is none.
+	// Rollout is the rollout of the newest revision; nil without a revision.
 	Rollout *Rollout
 }
 
 // Rollout is the rollout of a revision.
 type Rollout struct {
-	// Revision is its name.
+	// Revision is the revision's name.
 	Revision string
-	// Version is the version of the chart, and Notes the text of its NOTES.txt.
+	// Version is the chart's version. Notes is the text of its NOTES.txt.
 	Version, Notes string
 	// First is true if nothing was installed before.
 	First bool
-	// Succeeded is true if all of it was ready once.
+	// Succeeded is true if all objects have been ready once.
 	Succeeded bool
-	// Failure says why it does not go on; empty when it does.
+	// Failure is the reason why the rollout is stuck; empty otherwise.
 	Failure string
 }
 
-// Reconciled is the part of the status of the controller that makes revisions, after a pass.
-// observedGeneration and reconciledVersion stay as they are while a rollout runs, waits or is
-// paused. A generation is observed when its rollout has succeeded or failed.
+// Reconciled returns the status fields of the revision controller after a pass. While a rollout
+// runs, waits or is paused, observedGeneration and reconciledVersion do not change. A generation is
+// observed when its rollout has succeeded or failed, or when no revision can be created.
 func Reconciled(p Pass, stored Status, now metav1.Time) Status {
 	out := Status{ObservedGeneration: stored.ObservedGeneration, ReconciledVersion: stored.ReconciledVersion}
 	deployed := p.deployed(stored)
@@ -65,7 +65,7 @@ func Reconciled(p Pass, stored Status, now metav1.Time) Status {
 	return out
 }
 
-// kept is a condition as it is stored, when it is.
+// kept returns the stored condition if it exists.
 func kept(stored Status, otherwise metav1.Condition) metav1.Condition {
 	if before := stored.find(otherwise.Type); before != nil {
 		return *before
@@ -80,10 +80,10 @@ func (r *Rollout) reason(install, upgrade string) string {
 	return upgrade
 }
 
-// deployed is the condition whose message is a column: what there is to say of the custom
+// deployed returns the condition whose message kubectl shows as a column: the state of the custom
 // resource in one line.
 func (p Pass) deployed(stored Status) metav1.Condition {
-	// Deployed stays True while the next revision is made.
+	// Deployed stays True while the next revision is created.
 	there := metav1.ConditionFalse
 	if stored.Is(Deployed, metav1.ConditionTrue) || stored.ReconciledVersion != "" {
 		there = metav1.ConditionTrue

@@ -18,7 +18,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	content, err := yaml.YAMLToJSON([]byte(text))
 	if err == nil {
-		// As from a cluster: numbers are int64.
+		// Numbers from a cluster are int64, too.
 		err = out.UnmarshalJSON(content)
 	}
 	if err != nil {
@@ -27,7 +27,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return out
 }
 
-// central has a status.
+// central returns a custom resource with this status.
 func central(t *testing.T, metadata, status string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: c, %s}, status: {%s}}", metadata, status))
@@ -109,7 +109,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A time changes with the status alone.
+// lastTransitionTime changes only with the status.
 func TestTransitionTime(t *testing.T) {
 	was := central(t, "generation: 2", `observedGeneration: 2, conditions: [{type: Ready, status: "False", reason: NoWorkloads, lastTransitionTime: 2026-11-01T00:00:00Z},
 		{type: Progressing, status: "True", reason: Reconciling, lastTransitionTime: 2026-11-01T00:00:00Z}]`)

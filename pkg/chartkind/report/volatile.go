@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// notAvailable is the problem of a workload that wants time, or somebody to look at it.
+// notAvailable is the problem of a workload that needs time, or a user's attention.
 const notAvailable = "not available"
 
-// maxNames is the number of workloads that a message names.
+// maxNames limits the workloads that a message names.
 const maxNames = 20
 
 // Workload is a workload that a revision expects.
 type Workload struct {
 	// Kind is Deployment, StatefulSet or DaemonSet.
 	Kind, Namespace, Name string
-	// None is true if its manifest requests no replica.
+	// None is true if the manifest requests zero replicas.
 	None bool
 }
 
@@ -32,16 +32,16 @@ const (
 
 // Workloads are the known workloads of a custom resource.
 type Workloads struct {
-	// Unknown says why it is not known which there are, or how they are; empty when it is.
+	// Unknown is the reason why the workloads or their states are unknown; empty otherwise.
 	Unknown string
-	// Installed is true if there is a revision to expect any.
+	// Installed is true if a revision exists.
 	Installed bool
 	Expected  []Workload
-	// Find returns a workload, nil when it is not there.
+	// Find returns a workload; nil if it does not exist.
 	Find func(Workload) *unstructured.Unstructured
 }
 
-// Volatile is the part of the status that changes without a pass: Ready and Progressing.
+// Volatile returns the part of the status that changes between passes: Ready and Progressing.
 func Volatile(object *unstructured.Unstructured, workloads Workloads, now metav1.Time) []metav1.Condition {
 	stored := StatusOf(object)
 	return stamped(stored, now, workloads.ready(), progressing(object, stored))
@@ -56,7 +56,7 @@ func progressing(object *unstructured.Unstructured, stored Status) metav1.Condit
 	switch generation := object.GetGeneration(); {
 	case object.GetDeletionTimestamp() != nil:
 		return is(metav1.ConditionTrue, ReasonDeleting, "the installed objects are being deleted")
-	// A generation from the future is that of a backup.
+	// The observed generation is higher after a restore from a backup.
 	case generation != stored.ObservedGeneration && stored.Is(Paused, metav1.ConditionTrue):
 		return is(metav1.ConditionTrue, ReasonReconciling, "Reconciliation is paused by an annotation")
 	case generation != stored.ObservedGeneration:
@@ -72,7 +72,7 @@ func progressing(object *unstructured.Unstructured, stored Status) metav1.Condit
 	}
 }
 
-// ready is True when every workload that the revision expects is there and available.
+// ready is True when every workload that the revision expects is available.
 func (w Workloads) ready() metav1.Condition {
 	switch {
 	case w.Unknown != "":
@@ -100,7 +100,7 @@ func (w Workloads) ready() metav1.Condition {
 		fmt.Sprintf("%d of %d workloads are not ready: %s%s", count, len(w.Expected), strings.Join(missing, ", "), more))
 }
 
-// IsSettling reports whether the only problem is that controllers of workloads have not seen the
+// IsSettling reports whether the only problem is that workload controllers have not observed the
 // newest spec yet. That lasts some milliseconds after each change of a workload.
 func (w Workloads) IsSettling() bool {
 	if w.Unknown != "" || !w.Installed {
@@ -117,9 +117,9 @@ func (w Workloads) IsSettling() bool {
 	return settling
 }
 
-// problem returns the reason why a workload is not available; empty when it is. The text stays the
-// same while the workload is unavailable. passes is true when the only reason is that its controller
-// has not observed the newest spec.
+// problem returns the reason why a workload is not available; empty if it is. The text does not
+// change while the workload is unavailable. passes is true when the only reason is that the
+// workload's controller has not observed the newest spec.
 func (w Workload) problem(object *unstructured.Unstructured) (why string, passes bool) {
 	if object == nil {
 		return "missing", false
@@ -147,7 +147,7 @@ func (w Workload) problem(object *unstructured.Unstructured) (why string, passes
 	return "", false
 }
 
-// isAvailable reports whether a Deployment says that it is.
+// isAvailable reports whether a Deployment has the condition Available.
 func isAvailable(object *unstructured.Unstructured) bool {
 	return StatusOf(object).Is("Available", metav1.ConditionTrue)
 }
