@@ -18,8 +18,8 @@ import (
 // no dot, so the names of children are unique.
 func ChildName(set, cluster string) string { return set + "." + cluster }
 
-// Child returns the ClusterExtension of a cluster whose Secret has some labels: the template, with
-// the overrides of the cluster.
+// Child returns the ClusterExtension of a cluster: the template with the overrides of the cluster.
+// The parameter of has the labels of its Secret.
 func (s *Set) Child(cluster string, of map[string]string) (*unstructured.Unstructured, error) {
 	child := &unstructured.Unstructured{Object: map[string]any{"spec": (&unstructured.Unstructured{Object: s.Spec.Template.Spec}).DeepCopy().Object}}
 	for i := range s.Spec.Overrides {
@@ -44,7 +44,7 @@ func (s *Set) Child(cluster string, of map[string]string) (*unstructured.Unstruc
 	return child, nil
 }
 
-// applies reports whether an override is about a cluster whose Secret has some labels.
+// applies reports whether an override matches a cluster by its name or the labels of its Secret.
 func (o *Override) applies(cluster string, of map[string]string) (bool, error) {
 	if o.ClusterSelector == nil {
 		return slices.Contains(o.ClusterNames, cluster), nil
@@ -53,7 +53,6 @@ func (o *Override) applies(cluster string, of map[string]string) (bool, error) {
 	return err == nil && selector.Matches(labels.Set(of)), err
 }
 
-// apply changes the spec of a child.
 func (o *Override) apply(child *unstructured.Unstructured) error {
 	if o.Version != "" {
 		if err := unstructured.SetNestedField(child.Object, o.Version, "spec", "source", "catalog", "version"); err != nil {

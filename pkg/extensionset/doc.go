@@ -1,5 +1,5 @@
-// Package extensionset has the type ClusterExtensionSet, which asks for one ClusterExtension on
-// each of many clusters. It knows no client and no clock.
+// Package extensionset has the type ClusterExtensionSet. A set requests one ClusterExtension on
+// each of many clusters. The package has no client and no clock.
 //
 //	types.go       the type
 //	definition.go  its CustomResourceDefinition

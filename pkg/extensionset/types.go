@@ -16,26 +16,26 @@ import (
 // Resource is the resource of ClusterExtensionSets.
 var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1alpha1", Resource: "clusterextensionsets"}
 
-// Kind is the kind ClusterExtensionSet.
+// Kind is the kind of ClusterExtensionSets.
 var Kind = Resource.GroupVersion().WithKind("ClusterExtensionSet")
 
-// ClusterLabel is on each Secret with a kubeconfig that sets may select, in the namespace of
-// Penstock. Its value has no meaning.
+// ClusterLabel marks the Secrets with a kubeconfig, in Penstock's namespace, that sets may select.
+// Its value has no meaning.
 const ClusterLabel = "penstock.dev/cluster"
 
 // Approvals of waves.
 const (
-	// ApprovalAutomatic: the approval of the rollout is that of the wave.
+	// ApprovalAutomatic: the approval of the rollout also approves the wave.
 	ApprovalAutomatic = "Automatic"
-	// ApprovalRequired: the wave needs an approval after the earlier waves.
+	// ApprovalRequired: the wave needs a separate approval after the earlier waves.
 	ApprovalRequired = "Required"
 )
 
-// Policies for ClusterExtensions that the set does not ask for any more.
+// Policies for ClusterExtensions that the set no longer requests.
 const (
-	// PolicyRetain: they stay.
+	// PolicyRetain keeps them.
 	PolicyRetain = "Retain"
-	// PolicyDelete: they are deleted.
+	// PolicyDelete deletes them.
 	PolicyDelete = "Delete"
 )
 
@@ -59,93 +59,95 @@ type Spec struct {
 	// ClusterSelector chooses clusters by the labels of their Secrets.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
 	Template        Template             `json:"template"`
-	// Overrides change the template for some clusters, one after the other.
+	// Overrides change the template for some clusters, in order.
 	Overrides []Override `json:"overrides,omitempty"`
 	Strategy  Strategy   `json:"strategy,omitempty,omitzero"`
-	// RemovalPolicy is PolicyRetain, the default, or PolicyDelete: for the ClusterExtension of a
-	// cluster that loses the labels.
+	// RemovalPolicy applies to the ClusterExtension of a cluster that the set no longer selects. It
+	// is PolicyRetain, the default, or PolicyDelete.
 	RemovalPolicy string `json:"removalPolicy,omitempty"`
-	// TeardownPolicy is PolicyRetain, the default, or PolicyDelete: for the ClusterExtensions of a
-	// set that is deleted.
+	// TeardownPolicy applies to the ClusterExtensions of a deleted set. It is PolicyRetain, the
+	// default, or PolicyDelete.
 	TeardownPolicy string `json:"teardownPolicy,omitempty"`
-	// Paused lets no cluster begin.
+	// Paused prevents further clusters from beginning.
 	Paused bool `json:"paused,omitempty"`
-	// RolloutHistoryLimit is the number of ended rollouts that are kept.
+	// RolloutHistoryLimit is the number of ended rollouts to keep.
 	RolloutHistoryLimit *int32 `json:"rolloutHistoryLimit,omitempty"`
 }
 
 // Template is a ClusterExtension without a name and a target.
 type Template struct {
 	Metadata TemplateMetadata `json:"metadata,omitempty,omitzero"`
-	// Spec is that of a ClusterExtension. Its source may be a range of versions: each rollout
-	// has one version.
+	// Spec is the spec of a ClusterExtension. Its source may be a version range. Each rollout has
+	// one version of the range.
 	Spec map[string]any `json:"spec"`
 }
 
-// TemplateMetadata are labels and annotations of each ClusterExtension.
+// TemplateMetadata holds the labels and annotations of each ClusterExtension.
 type TemplateMetadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Override changes the ClusterExtension of the clusters that ClusterSelector or ClusterNames names.
+// Override changes the ClusterExtensions of the clusters that ClusterSelector or ClusterNames
+// select.
 type Override struct {
-	// ClusterSelector chooses clusters by the labels of their Secrets; nil for ClusterNames.
+	// ClusterSelector selects clusters by the labels of their Secrets; nil to use ClusterNames.
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
-	// ClusterNames are names of Secrets.
+	// ClusterNames lists names of Secrets.
 	ClusterNames []string `json:"clusterNames,omitempty"`
 	// Config is merged into config.inline of the template, as a JSON merge patch (RFC 7386).
 	Config map[string]any `json:"config,omitempty"`
-	// Version replaces the version of the catalog source of the template.
+	// Version replaces the version of the template's catalog source.
 	Version string `json:"version,omitempty"`
 }
 
 // Strategy determines the order in which a change reaches the clusters.
 type Strategy struct {
-	// Waves in their order; without any there is one, of all clusters.
+	// Waves lists the waves in order. Without waves, one wave has all clusters.
 	Waves []Wave `json:"waves,omitempty"`
 	// DeadlineSeconds limits the time in which a cluster must become healthy; 0 is the default.
 	DeadlineSeconds int64 `json:"deadlineSeconds,omitempty"`
 }
 
-// Wave is a group of clusters that later waves wait for.
+// Wave is a group of clusters. Later waves wait for it.
 type Wave struct {
 	Name string `json:"name"`
-	// ClusterSelector chooses clusters of the set. The first wave that selects a cluster has it.
+	// ClusterSelector selects clusters of the set. A cluster belongs to the first wave that selects
+	// it.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector,omitempty,omitzero"`
-	// MaxUnavailable is a number or a percentage of the wave; nil is 1.
+	// MaxUnavailable is a number, or a percentage of the wave; the default is 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	MaxFailures    int32               `json:"maxFailures,omitempty"`
-	// MaxUnreachable is a number or a percentage of the wave; nil is 10%.
+	// MaxUnreachable is a number, or a percentage of the wave; the default is 10%.
 	MaxUnreachable *intstr.IntOrString `json:"maxUnreachable,omitempty"`
 	SoakSeconds    int64               `json:"soakSeconds,omitempty"`
 	// Approval is ApprovalAutomatic, the default, or ApprovalRequired.
 	Approval string `json:"approval,omitempty"`
-	// Window is when clusters of the wave may begin; nil is always.
+	// Window limits the time in which clusters of the wave may begin; nil means always.
 	Window *Window `json:"window,omitempty"`
 }
 
 // Window is a recurring time.
 type Window struct {
-	// Schedule is when the window opens, as cron has it, read in TimeZone.
+	// Schedule is the opening time in cron format, in TimeZone.
 	Schedule string `json:"schedule"`
-	// TimeZone is a name of the IANA database; empty is UTC.
+	// TimeZone is a name of the IANA database; the default is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
-	// Duration is how long it is open each time.
+	// Duration is the length of each opening.
 	Duration metav1.Duration `json:"duration"`
 }
 
-// Status is the progress of a set. Its counts add up to Clusters.
+// Status is the progress of a set. Its counts sum to Clusters.
 type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Clusters that the set selects.
+	// Clusters counts the selected clusters.
 	Clusters int32 `json:"clusters"`
-	// Updated have the newest approved content.
+	// Updated counts the clusters with the newest approved content.
 	Updated int32 `json:"updated"`
-	// Rollout is the newest one.
+	// Rollout is the name of the newest rollout.
 	Rollout string `json:"rollout,omitempty"`
 	Phase   string `json:"phase,omitempty"`
-	// Exceptions are clusters that the set cannot serve, at most MaxExceptions.
+	// Exceptions lists the clusters that the set cannot serve, at most MaxExceptions.
 	Exceptions []Exception        `json:"exceptions,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -157,14 +159,14 @@ const (
 	MaxClusters = 1000
 )
 
-// Exception is a cluster that the set does not serve, and the reason.
+// Exception is a cluster that the set does not serve, with the reason.
 type Exception struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
 }
 
-// Author returns the subject of a set's author: the spec.
+// Author returns the rules for the author stamp of a set: the stamp covers the spec.
 func Author() author.Subject {
 	return author.Subject{Kind: Kind, Spec: true, Annotation: func(string) bool { return false }}
 }
@@ -193,7 +195,7 @@ func From(object *unstructured.Unstructured) (*Set, error) {
 	return read, nil
 }
 
-// WithStatus returns a copy of an object with another status, for a write to its subresource.
+// WithStatus returns a copy of an object with a new status, for the status subresource.
 func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {

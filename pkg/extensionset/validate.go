@@ -54,7 +54,8 @@ func selector(s *metav1.LabelSelector, path *field.Path, empty bool) field.Error
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// template checks what children must not have: their cluster, and decisions that belong to the set.
+// template rejects fields that children must not have: the target cluster, and decisions that
+// belong to the set.
 func template(t *Template, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(t.Spec) == 0 {
@@ -148,7 +149,7 @@ func strategy(s *Strategy, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// bound is a number of clusters of a wave, of a number or a percentage.
+// bound returns the number of clusters for a value of a wave, or for the default usual.
 func bound(value *intstr.IntOrString, usual string, clusters, least int) (int, error) {
 	text := usual
 	if value != nil {
@@ -162,7 +163,7 @@ func bound(value *intstr.IntOrString, usual string, clusters, least int) (int, e
 	return fleet.Number(number, percent, clusters, least)
 }
 
-// Bounds returns the bounds of a wave with a number of clusters.
+// Bounds returns the bounds of a wave that has this many clusters.
 func (w *Wave) Bounds(clusters int) (fleet.Bounds, error) {
 	unavailable, err := bound(w.MaxUnavailable, "1", clusters, 1)
 	if err != nil {

@@ -26,7 +26,7 @@ spec:
     - {name: rest, maxUnavailable: 10%, maxFailures: 2, approval: Required, window: {schedule: 0 22 * * Sat, duration: 6h}}
 `
 
-// read reads a set, with one text in the place of another.
+// read decodes a set after the text old is replaced.
 func read(t *testing.T, old, changed string) *Set {
 	t.Helper()
 	if !strings.Contains(whole, old) {
@@ -105,7 +105,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestChildOverrides: every override of a cluster applies, in its order, and none of another cluster.
+// TestChildOverrides: all overrides of a cluster apply in order, and no override of another
+// cluster.
 func TestChildOverrides(t *testing.T) {
 	small := &metav1.LabelSelector{MatchLabels: map[string]string{"site": "small"}}
 	set := read(t, "", "")
@@ -143,14 +144,14 @@ func TestChildOverrides(t *testing.T) {
 	}
 }
 
-// TestChildName: no two children have one name.
+// TestChildName: names of children are unique.
 func TestChildName(t *testing.T) {
 	if a, b := ChildName("a-b", "c"), ChildName("a", "b-c"); a == b {
 		t.Errorf("both are %s", a)
 	}
 }
 
-// TestDefinition: the definition can be read, and has the kind of the package.
+// TestDefinition: the definition parses, and has the kind of the package.
 func TestDefinition(t *testing.T) {
 	found, err := Definition().Decode()
 	if err != nil || found.Name != DefinitionName || found.Spec.Names.Kind != Kind.Kind || found.Spec.Names.Plural != Resource.Resource {

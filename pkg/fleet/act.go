@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Troubles returns the digest of the clusters in trouble: those that failed, became unreachable
-// after they began, are deferred, or would leave. Resume, Retry and Skip take it, so that people
-// decide about exactly the clusters that they were shown.
+// Troubles returns the digest of the clusters in trouble. A cluster is in trouble if it failed, was
+// lost during its change, is deferred, or would leave. Users pass the digest to Resume, Retry and
+// Skip, so that they decide about exactly the clusters that they were shown.
 func (p *Plan) Troubles(progress Progress, situation Situation) string {
 	s := &step{plan: p, Situation: situation, progress: progress.clone()}
 	shown := []any{p.Digest()}
@@ -21,7 +21,7 @@ func (p *Plan) Troubles(progress Progress, situation Situation) string {
 	return digest("fleet-troubles", append(shown, s.leaving()))
 }
 
-// Approve approves the plan, if it is the reviewed one.
+// Approve approves the plan if reviewed is its digest.
 func (p *Plan) Approve(progress Progress, reviewed string) (Progress, error) {
 	if err := open(progress); err != nil {
 		return progress, err
@@ -34,7 +34,7 @@ func (p *Plan) Approve(progress Progress, reviewed string) (Progress, error) {
 	return next, nil
 }
 
-// ApproveWave approves a wave that asks again, once every earlier wave is done.
+// ApproveWave approves a wave that needs a separate approval, once every earlier wave is done.
 func (p *Plan) ApproveWave(progress Progress, wave, reviewed string) (Progress, error) {
 	if err := open(progress); err != nil {
 		return progress, err
@@ -59,7 +59,7 @@ func (p *Plan) ApproveWave(progress Progress, wave, reviewed string) (Progress, 
 	return s.progress, nil
 }
 
-// Halt prevents further clusters from beginning until a person resumes the rollout.
+// Halt prevents further clusters from beginning until a user resumes the rollout.
 func (p *Plan) Halt(progress Progress) (Progress, error) {
 	if err := open(progress); err != nil {
 		return progress, err
@@ -69,7 +69,7 @@ func (p *Plan) Halt(progress Progress) (Progress, error) {
 	return next, nil
 }
 
-// Resume ends a person's halt, and lets the clusters leave that were shown as leaving.
+// Resume ends the halt of a user, and lets the clusters leave that were shown as leaving.
 func (p *Plan) Resume(progress Progress, situation Situation, shown string) (Progress, error) {
 	if err := p.decide(progress, situation, shown); err != nil {
 		return progress, err
@@ -82,17 +82,17 @@ func (p *Plan) Resume(progress Progress, situation Situation, shown string) (Pro
 	return s.progress, nil
 }
 
-// Retry lets failed clusters begin again in their turn.
+// Retry lets failed clusters begin again when their turn comes.
 func (p *Plan) Retry(progress Progress, situation Situation, shown string, clusters []string) (Progress, error) {
 	return p.moveAll(progress, situation, shown, EventRetry, clusters)
 }
 
-// Skip continues without clusters that failed or have not begun.
+// Skip continues the rollout without clusters that failed or have not begun.
 func (p *Plan) Skip(progress Progress, situation Situation, shown string, clusters []string) (Progress, error) {
 	return p.moveAll(progress, situation, shown, EventSkip, clusters)
 }
 
-// moveAll moves all of the clusters, or none.
+// moveAll moves all of the clusters or none of them.
 func (p *Plan) moveAll(progress Progress, situation Situation, shown string, event Event, clusters []string) (Progress, error) {
 	if err := p.decide(progress, situation, shown); err != nil {
 		return progress, err
@@ -112,7 +112,7 @@ func (p *Plan) moveAll(progress Progress, situation Situation, shown string, eve
 	return next, nil
 }
 
-// decide returns the error of a decision about other troubles than there are.
+// decide returns an error if the troubles changed since the user saw them.
 func (p *Plan) decide(progress Progress, situation Situation, shown string) error {
 	if err := open(progress); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *Plan) decide(progress Progress, situation Situation, shown string) erro
 	return match("the list of troubles", shown, p.Troubles(progress, situation))
 }
 
-// open returns the error of an act on a rollout that has ended.
+// open returns an error if the rollout has ended.
 func open(progress Progress) error {
 	if progress.Ended {
 		return fmt.Errorf("the rollout has ended: another one took its place")
@@ -128,7 +128,7 @@ func open(progress Progress) error {
 	return nil
 }
 
-// match returns an error when another digest was reviewed.
+// match returns an error if the user reviewed another digest than the present one.
 func match(what, reviewed, now string) error {
 	if reviewed != now {
 		return fmt.Errorf("%s has the digest %s, found %q: read it again", what, now, reviewed)
@@ -136,7 +136,7 @@ func match(what, reviewed, now string) error {
 	return nil
 }
 
-// allowed are the states that an event moves, for people.
+// allowed lists the states that the event can move, for an error message.
 func allowed(event Event) string {
 	var states []string
 	for _, row := range Table() {

@@ -11,25 +11,25 @@ import (
 type Candidate struct {
 	// Name is the name of its Secret.
 	Name string
-	// UID is the uid of its namespace kube-system; empty while the cluster was never reached.
+	// UID is the uid of its namespace kube-system. It is empty until the cluster was first reached.
 	UID    string
 	Labels map[string]string
 }
 
-// Assignment is the wave of each candidate. Every candidate is in it once.
+// Assignment is the result of Assign. It contains every candidate once.
 type Assignment struct {
-	// Waves have the candidates of each selector, by name.
+	// Waves holds the candidates of each selector, by name.
 	Waves [][]Candidate
-	// Unassigned are in no wave.
+	// Unassigned holds the candidates that no wave selects.
 	Unassigned []Candidate
-	// Unknown have no uid yet, so their identity is unknown.
+	// Unknown holds the candidates without a uid.
 	Unknown []Candidate
-	// Same are clusters with the name or uid of another candidate, by name.
+	// Same holds the clusters with the name or uid of another candidate, by name.
 	Same []Candidate
 }
 
-// Assign gives each candidate the first wave whose selector has its labels. Of two candidates
-// with one uid, the first one by name counts.
+// Assign gives each candidate the first wave whose selector matches its labels. Of two candidates
+// with one uid, only the first by name gets a wave.
 func Assign(waves []labels.Selector, candidates []Candidate) Assignment {
 	assigned := Assignment{Waves: make([][]Candidate, len(waves))}
 	sorted := slices.Clone(candidates)

@@ -5,22 +5,23 @@ import (
 	"slices"
 )
 
-// Group is clusters that would see the same change, so that people review it once.
+// Group holds the clusters that would see the same change, so that users review it once.
 type Group struct {
 	// Change is the digest of the content before and after.
 	Change        string
 	Before, After string
-	// Clusters by name.
+	// Clusters lists the clusters by name.
 	Clusters []string
 }
 
-// Change returns the digest of the change that the cluster would see.
+// Change returns the digest of the cluster's change.
 func (c Cluster) Change() string { return Change(c.Before, c.After) }
 
 // Change returns the digest of a change from one content to another.
 func Change(before, after string) string { return digest("fleet-change", []string{before, after}) }
 
-// Groups returns the groups of equal change, the largest first. Clusters that do not change are in none.
+// Groups returns the groups of equal change, the largest first. Clusters that do not change are in
+// no group.
 func (p *Plan) Groups() []Group {
 	byChange := map[string]*Group{}
 	for _, cluster := range p.Clusters {

@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// Plan is one change to many clusters, as it is reviewed and approved.
+// Plan is one change to many clusters, as users review and approve it.
 type Plan struct {
-	// Waves in their order.
+	// Waves lists the waves in order.
 	Waves []Wave
-	// Clusters by name. Each one is in one wave.
+	// Clusters lists the clusters by name. Each cluster is in one wave.
 	Clusters []Cluster
-	// Deadline is the time that a cluster has to become healthy with the new content.
+	// Deadline limits the time in which a cluster must become healthy with the new content.
 	Deadline time.Duration
 }
 
@@ -25,21 +25,21 @@ type Plan struct {
 type Wave struct {
 	Name   string
 	Bounds Bounds
-	// Soak is the time for which each cluster must be healthy with the new content.
+	// Soak is the time that each cluster must stay healthy with the new content.
 	Soak time.Duration
-	// AsksAgain means that the wave needs a separate approval, after the earlier waves.
+	// AsksAgain is true if the wave needs a separate approval after the earlier waves.
 	AsksAgain bool
-	// Window is when clusters of the wave may begin; nil for always.
+	// Window limits the time in which clusters of the wave may begin; nil means always.
 	Window *Window `json:",omitempty"`
 }
 
-// Window is a recurring time, as package window reads it.
+// Window is a recurring time in the format of package window.
 type Window struct {
 	Schedule, TimeZone string
 	Duration           time.Duration
 }
 
-// at is the time that is open at a moment, or else the next one.
+// at returns the open span at now, or else the next span.
 func (w *Window) at(now time.Time) (span window.Span, open bool, err error) {
 	recurs, err := window.New(w.Schedule, w.TimeZone, w.Duration)
 	if err != nil {
@@ -49,38 +49,38 @@ func (w *Window) at(now time.Time) (span window.Span, open bool, err error) {
 	return span, open, nil
 }
 
-// Bounds are numbers of clusters of a wave. Number computes them.
+// Bounds limit the numbers of clusters of a wave. Number computes them.
 type Bounds struct {
-	// MaxUnavailable clusters may be changing or unhealthy at a time: 1 or more.
+	// MaxUnavailable is how many clusters may be changing or unhealthy together: at least 1.
 	MaxUnavailable int
-	// MaxFailures clusters may fail before the rollout halts.
+	// MaxFailures is how many clusters may fail before the rollout halts.
 	MaxFailures int
-	// MaxUnreachable clusters may be unreachable before the rollout halts.
+	// MaxUnreachable is how many clusters may be unreachable before the rollout halts.
 	MaxUnreachable int
 }
 
-// Cluster is one target of a change.
+// Cluster is one cluster of a plan.
 type Cluster struct {
 	// Name is the name of its Secret.
 	Name string
-	// UID of its namespace kube-system.
+	// UID is the uid of its namespace kube-system.
 	UID string
 	// Wave is the name of its wave.
 	Wave string
-	// Before and After are digests of the content that the cluster has and gets. Before is
-	// empty for an installation.
+	// Before and After are the digests of its present and its new content. Before is empty for an
+	// installation.
 	Before, After string
-	// Present is true for a cluster that ran After for the soak time before this rollout. It does not change,
-	// and counts against the bounds of its wave.
+	// Present is true if the cluster ran After for the soak time before this rollout. Such a
+	// cluster does not change, but it counts against the bounds of its wave.
 	Present bool `json:",omitempty"`
 }
 
-// Digest returns the digest of a plan. An approval names it, so it approves exactly these clusters,
-// changes, waves and bounds.
+// Digest returns the digest of a plan. An approval names this digest, so it approves exactly these
+// clusters, changes, waves and bounds.
 func (p *Plan) Digest() string { return digest("fleet", p) }
 
-// WaveDigest returns the digest that the approval of a later wave names: of the plan, the wave, and
-// the state of each cluster of the earlier waves.
+// WaveDigest returns the digest that the approval of a later wave names. It covers the plan, the
+// wave, and the state of each cluster of the earlier waves.
 func (p *Plan) WaveDigest(progress Progress, wave string) string {
 	earlier := map[string]any{}
 	for _, cluster := range p.before(wave) {
@@ -90,7 +90,8 @@ func (p *Plan) WaveDigest(progress Progress, wave string) string {
 	return digest("fleet-wave", []any{p.Digest(), wave, earlier})
 }
 
-// Validate returns the faults of a plan. For a plan without faults, the rule of the package holds.
+// Validate returns the faults of a plan. The rule of the package holds for every plan without
+// faults.
 func (p *Plan) Validate() error {
 	waves, names, uids := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, wave := range p.Waves {
@@ -139,7 +140,7 @@ func (p *Plan) of(wave string) []Cluster {
 	return clusters
 }
 
-// before returns the clusters that change in the waves before the given wave.
+// before returns the clusters of all waves before the given wave that change.
 func (p *Plan) before(wave string) []Cluster {
 	var clusters []Cluster
 	for _, w := range p.Waves {
@@ -151,8 +152,8 @@ func (p *Plan) before(wave string) []Cluster {
 	return slices.DeleteFunc(clusters, func(cluster Cluster) bool { return cluster.Present })
 }
 
-// Number computes a bound of a wave with a number of clusters. A percentage is rounded down, and is
-// at least 1. A bound that would never let a cluster begin is an error.
+// Number computes a bound for a wave of some clusters. A percentage is rounded down, and is at
+// least 1. A bound that would never let a cluster begin is an error.
 func Number(value int, percent bool, clusters, least int) (int, error) {
 	switch {
 	case percent && (value < 1 || value > 100):
@@ -165,11 +166,11 @@ func Number(value int, percent bool, clusters, least int) (int, error) {
 	return value, nil
 }
 
-// digest is over the JSON of content.
+// digest hashes the kind and the JSON of content.
 func digest(kind string, content any) string {
 	raw, err := json.Marshal([]any{"penstock/" + kind + "/1", content})
 	if err != nil {
-		panic(err) // strings, numbers and lists of them
+		panic(err) // content consists of strings, numbers and lists
 	}
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])

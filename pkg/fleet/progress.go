@@ -5,37 +5,38 @@ import (
 	"time"
 )
 
-// Progress is the progress of a plan. The caller stores it before it acts on it.
+// Progress is the stored progress of a plan.
 type Progress struct {
-	// Approved is the digest of the plan that people approved.
+	// Approved is the digest of the plan that users approved.
 	Approved string
-	// ApprovedWaves are the digests of the later waves that people approved, by wave.
+	// ApprovedWaves holds the digests of the later waves that users approved, by wave.
 	ApprovedWaves map[string]string
-	// Halted is true while a person holds the rollout.
+	// Halted is true while a user holds the rollout.
 	Halted bool
 	// Ended is true once another rollout has replaced this one.
 	Ended bool
-	// Completed is true once every wave was done.
+	// Completed is true once every wave is done.
 	Completed bool
-	// Clusters by name. A cluster without an entry is Pending.
+	// Clusters holds the state of each cluster, by name. A cluster without an entry is Pending.
 	Clusters map[string]At
 }
 
 // At is the state of one cluster.
 type At struct {
 	State State
-	// Attempt counts how often the cluster began. The caller marks its writes with it.
+	// Attempt counts how often the cluster began. The caller marks its writes with this number.
 	Attempt int64
-	// Since is the beginning of the state, or the time at which a soaking cluster became unhealthy.
+	// Since is the time when the state began, or when a soaking cluster became unhealthy.
 	Since time.Time
-	// Healthy is the time since which a soaking cluster is healthy; zero while it is not.
+	// Healthy is the time since when a soaking cluster is healthy. It is zero while the cluster is
+	// unhealthy.
 	Healthy time.Time
-	// Seen is the minute of the last observation that showed it healthy, while it soaks.
+	// Seen is the minute of the last observation that showed a soaking cluster as healthy.
 	Seen   time.Time
 	Reason Reason
 }
 
-// Reason is the reason of a cluster's failure.
+// Reason explains the failure of a cluster.
 type Reason string
 
 // Reasons of failures.
@@ -47,45 +48,49 @@ const (
 	ReasonRolledBack         Reason = "RolledBack"
 )
 
-// Observation is the known state of a cluster. The caller omits outdated facts.
+// Observation is the observed state of a cluster. The caller omits outdated facts.
 type Observation struct {
 	// At is the time of the observation.
 	At time.Time
 	// Unreachable is true when the cluster did not answer. The other fields keep their last values.
 	Unreachable bool
-	// UID of the cluster that its Secret leads to; empty while it is unknown.
+	// UID identifies the cluster to which the Secret leads; empty while unknown.
 	UID string
 	// Change is the digest of the change that the cluster would see; empty while unknown.
 	Change string
-	// Attempt is the attempt of Content and Failed, by the mark of the written child.
+	// Attempt is the attempt to which Content and Failed belong, read from the mark of the written
+	// child.
 	Attempt int64
-	// Content is the digest of the content that was rolled out last; empty while a rollout
-	// is in progress.
+	// Content is the digest of the last content that was rolled out; empty while a rollout is in
+	// progress.
 	Content string
-	// Refused is true when the attempt was refused because its change would differ.
+	// Refused is true if the attempt was refused because its change would differ from the approved
+	// one.
 	Refused bool
-	// Failed is true when the rollout of the attempt failed for good.
+	// Failed is true if the rollout of the attempt failed for good.
 	Failed bool
-	// Healthy is true while all of the content is available, and while there is none.
+	// Healthy is true while all content is available. It is also true while there is no content.
 	Healthy bool
 }
 
-// Situation has the inputs of a step besides the plan and its progress.
+// Situation holds the inputs of a step besides the plan and its progress.
 type Situation struct {
 	Now time.Time
 	// Frozen is true while no cluster may begin: the set is paused, or the freeze holds.
 	Frozen bool
-	// Closed is true while no maintenance window is open. Opens is when one opens; zero while that is unknown.
+	// Closed is true while no maintenance window is open. Opens is the next opening time; zero
+	// while unknown.
 	Closed bool
 	Opens  time.Time
-	// Room is the number of clusters that may begin, beside those of all rollouts that are
-	// changing.
+	// Room is the number of clusters that may begin now, after all rollouts in progress are
+	// counted.
 	Room int
-	// Members says whether the set selects a cluster of the plan, or a cluster beside it that has
-	// the extension of the set. While MembersKnown is false, no cluster leaves.
+	// Members maps each cluster of the plan, and each other cluster with a child of the set, to
+	// true if the set selects it. While MembersKnown is false, no cluster leaves.
 	Members      map[string]bool
 	MembersKnown bool
-	// Clusters are observations by name. A cluster without an observation counts as unavailable.
+	// Clusters holds the observations by name. A cluster without an observation counts as
+	// unavailable.
 	Clusters map[string]Observation
 }
 
@@ -101,7 +106,7 @@ func (p Progress) clone() Progress {
 	return p
 }
 
-// at returns where a cluster is.
+// at returns the state of a cluster.
 func (p Progress) at(cluster string) At {
 	at := p.Clusters[cluster]
 	if at.State == "" {
@@ -110,7 +115,7 @@ func (p Progress) at(cluster string) At {
 	return at
 }
 
-// move moves a cluster by an event that its state handles, and tells whether it does.
+// move moves a cluster by an event, and reports whether its state handles the event.
 func (p Progress) move(cluster string, event Event, now time.Time) bool {
 	at := p.at(cluster)
 	next, err := Next(at.State, event)
@@ -125,7 +130,7 @@ func (p Progress) move(cluster string, event Event, now time.Time) bool {
 	return true
 }
 
-// fail moves a cluster by an event that has a reason.
+// fail moves a cluster by an event, and stores the reason.
 func (p Progress) fail(cluster string, event Event, reason Reason, now time.Time) {
 	if p.move(cluster, event, now) {
 		at := p.Clusters[cluster]

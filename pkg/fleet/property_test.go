@@ -11,27 +11,29 @@ import (
 	"pgregory.net/rapid"
 )
 
-// target is a cluster as it really is.
+// target is the real state of a cluster.
 type target struct {
 	away, absent, sick bool
 	uid, change        string
 	content            string
-	// attempt is the mark of what was written last. rolling is true until its rollout ends.
+	// attempt is the mark of the last write. rolling is true until its rollout ends.
 	attempt int64
 	rolling bool
 	failed  bool
 }
 
-// memory is what a witness concludes from the observations of the steps that were stored. It
-// knows nothing of the states of the rollout.
+// memory holds the conclusions of a witness from the observations of the stored steps. The witness
+// does not read the states of the rollout.
 type memory struct {
-	// since is since when each look showed the new content healthy; zero while none did.
+	// since is the time since when every look showed the new content as healthy; zero if no look
+	// did.
 	since map[string]time.Time
-	// last is the last of these looks.
+	// last is the time of the last such look.
 	last map[string]time.Time
-	// soaked have been so for the soak time, until a look showed something else. ever were so once.
+	// soaked holds the clusters that were healthy for the whole soak time until now. ever holds the
+	// clusters that were so at any time.
 	soaked, ever map[string]bool
-	// changing were written and have not ended, as far as was seen.
+	// changing holds the clusters that were written and for which no look showed the end.
 	changing map[string]bool
 }
 
@@ -39,7 +41,7 @@ func (m memory) clone() memory {
 	return memory{maps.Clone(m.since), maps.Clone(m.last), maps.Clone(m.soaked), maps.Clone(m.ever), maps.Clone(m.changing)}
 }
 
-// world is a rollout and the clusters that it leads to.
+// world is a rollout and its clusters.
 type world struct {
 	plan     *Plan
 	progress Progress
@@ -51,7 +53,7 @@ type world struct {
 	room     int
 	blind    bool
 	memory
-	// Decisions of people: approvals by digest, and clusters that they skipped.
+	// Decisions of users: approved digests and skipped clusters.
 	approved      map[string]bool
 	approvedWaves map[string]bool
 	skipped       map[string]bool
@@ -122,7 +124,7 @@ func (w *world) situation() Situation {
 	return s
 }
 
-// conclude is what the witness sees in a situation.
+// conclude returns the memory of the witness after a situation.
 func (w *world) conclude(s Situation) memory {
 	m := w.memory.clone()
 	for _, cluster := range w.plan.Clusters {
@@ -153,7 +155,7 @@ func (w *world) conclude(s Situation) memory {
 	return m
 }
 
-// judge holds the rule for each cluster that a step lets begin.
+// judge checks the rule for each cluster that a step lets begin.
 func (w *world) judge(t *rapid.T, s Situation, m memory, next Progress) {
 	for _, cluster := range w.plan.Clusters {
 		if next.at(cluster.Name).Attempt == w.progress.at(cluster.Name).Attempt {
@@ -193,8 +195,8 @@ func (w *world) judge(t *rapid.T, s Situation, m memory, next Progress) {
 	}
 }
 
-// judgeEarlier: every cluster of the earlier waves has run exactly the new content for the soak
-// time, but for those within the bounds and those that people named.
+// judgeEarlier checks that every cluster of the earlier waves has run exactly the new content for
+// the soak time. The exceptions are clusters within the bounds, and clusters that users named.
 func (w *world) judgeEarlier(cluster Cluster, s Situation, m memory, next Progress, broken func(string, ...any)) {
 	for _, wave := range w.plan.Waves {
 		if wave.Name == cluster.Wave {
@@ -227,7 +229,7 @@ func (w *world) judgeEarlier(cluster Cluster, s Situation, m memory, next Progre
 	}
 }
 
-// judgeWave: no more than MaxUnavailable clusters of the wave are changing or unhealthy.
+// judgeWave checks that no more than MaxUnavailable clusters of the wave are changing or unhealthy.
 func (w *world) judgeWave(wave Wave, s Situation, m memory, next Progress, broken func(string, ...any)) {
 	var unavailable []string
 	for _, cluster := range w.plan.of(wave.Name) {
@@ -251,14 +253,14 @@ func (w *world) judgeWave(wave Wave, s Situation, m memory, next Progress, broke
 	}
 }
 
-// step is a pass of the caller: it may die before it stores the progress, or before it writes
-// to the clusters.
+// step is a pass of the caller. The caller may die before it stores the progress, or before it
+// writes to the clusters.
 func (w *world) step(t *rapid.T) {
 	s := w.situation()
 	next, report := w.plan.Step(w.progress, s)
 	m := w.conclude(s)
 	w.judge(t, s, m, next)
-	for name := range w.targets { // those that began have taken their room
+	for name := range w.targets { // the clusters that began have used their room
 		if next.at(name).Attempt != w.progress.at(name).Attempt {
 			s.Room--
 		}
@@ -297,8 +299,7 @@ func (w *world) step(t *rapid.T) {
 	}
 }
 
-// pass is what happens most of the time: rollouts end, the caller looks at most clusters, and
-// time passes.
+// pass is the usual course: rollouts end, the caller looks at most clusters, and time passes.
 func (w *world) pass(t *rapid.T) {
 	for _, cluster := range w.plan.Clusters {
 		if rapid.IntRange(0, 2).Draw(t, "ends") > 0 {
@@ -317,7 +318,7 @@ func (w *world) pass(t *rapid.T) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "minutes")) * time.Minute)
 }
 
-// write gives clusters the content of their attempt.
+// write writes the content of the attempt to each cluster.
 func (w *world) write() {
 	for name, one := range w.targets {
 		if at := w.progress.at(name); (at.State == Updating || at.State == Unknown) && one.attempt != at.Attempt {
@@ -326,7 +327,7 @@ func (w *world) write() {
 	}
 }
 
-// act is somebody's act, who has seen what there is now or something before.
+// act is the act of a user, who has seen the present state or an earlier one.
 func (w *world) act(t *rapid.T, what string) {
 	s := w.situation()
 	stale := rapid.Bool().Draw(t, "stale")
@@ -374,7 +375,7 @@ func (w *world) act(t *rapid.T, what string) {
 	}
 }
 
-// TestProperties holds the rule, whatever happens to the clusters, the caller and the people.
+// TestProperties checks the rule under random events of the clusters, the caller and the users.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -433,7 +434,7 @@ func (w *world) cluster(name string) Cluster {
 	return w.plan.Clusters[slices.IndexFunc(w.plan.Clusters, func(c Cluster) bool { return c.Name == name })]
 }
 
-// end ends the rollout of a cluster that can be reached.
+// end ends the rollout of a reachable cluster.
 func (one *target) end(how string) {
 	if !one.rolling || one.away {
 		return
@@ -444,8 +445,8 @@ func (one *target) end(how string) {
 	}
 }
 
-// calm: once everything works and people decide, the rollout completes, and every cluster has
-// the new content but for those that left or were named.
+// calm checks the end: once everything works and users decide, the rollout completes. Then every
+// cluster has the new content, except those that left or were skipped.
 func (w *world) calm(t *rapid.T) {
 	w.frozen, w.closed, w.blind, w.room = false, false, false, 100
 	for name, one := range w.targets {
@@ -468,7 +469,7 @@ func (w *world) calm(t *rapid.T) {
 			if next, err := w.plan.Retry(w.progress, s, w.plan.Troubles(w.progress, s), []string{name}); err == nil {
 				w.progress = next
 			}
-			if w.progress.at(name).State == Leaving { // nobody waits for it
+			if w.progress.at(name).State == Leaving { // the rollout does not wait for it
 				w.progress, _ = w.plan.Skip(w.progress, s, w.plan.Troubles(w.progress, s), []string{name})
 			}
 		}

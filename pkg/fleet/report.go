@@ -2,10 +2,10 @@ package fleet
 
 import "time"
 
-// Phase of a rollout.
+// Phase is the phase of a rollout.
 type Phase string
 
-// Phases of a rollout.
+// Phases of rollouts.
 const (
 	ReviewRequired Phase = "ReviewRequired"
 	Scheduled      Phase = "Scheduled"
@@ -44,25 +44,26 @@ const (
 // Wait names the clusters that a rollout waits for.
 type Wait struct {
 	Reason WaitReason
-	// Wave that waits; empty for the whole rollout.
+	// Wave is the waiting wave; empty for the whole rollout.
 	Wave string
-	// Clusters that it waits for, by name.
+	// Clusters lists the names of the clusters that the rollout waits for.
 	Clusters []string
-	// Opens is when the window opens that it waits for; zero for another reason, or while that is unknown.
+	// Opens is the time when the awaited window opens; zero for another reason, or while unknown.
 	Opens time.Time
 }
 
 // Report is the state of a rollout after a step.
 type Report struct {
 	Phase Phase
-	// Counts of clusters by state. They add up to all clusters of the plan.
+	// Counts holds the number of clusters in each state. Its sum is the number of clusters of the
+	// plan.
 	Counts map[State]int
-	// Waves have the counts of each wave.
+	// Waves holds the counts of each wave.
 	Waves map[string]map[State]int
 	Waits []Wait
 }
 
-// report says where the rollout is.
+// report returns the state of the rollout.
 func (s *step) report() Report {
 	r := Report{Phase: s.phase(), Counts: map[State]int{}, Waves: map[string]map[State]int{}, Waits: s.waits}
 	for _, wave := range s.plan.Waves {
@@ -76,7 +77,6 @@ func (s *step) report() Report {
 	return r
 }
 
-// phase is that of the rollout.
 func (s *step) phase() Phase {
 	changing, soaking := false, false
 	for _, cluster := range s.plan.Clusters {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// State of a cluster in a rollout.
+// State is the state of a cluster in a rollout.
 type State string
 
-// States of a cluster.
+// States of clusters.
 const (
 	Pending    State = "Pending"
 	Present    State = "Present"
@@ -52,11 +52,11 @@ type Transition struct {
 	From []State
 	On   Event
 	To   State
-	// When describes the occasion of the event.
+	// When describes when the event happens.
 	When string
 }
 
-// Table returns the state machine of a cluster: nothing else changes a state.
+// Table returns the state machine of a cluster. Every change of a state is one of its rows.
 func Table() []Transition {
 	from := func(states ...State) []State { return states }
 	return []Transition{
@@ -75,8 +75,8 @@ func Table() []Transition {
 	}
 }
 
-// Next returns the state that an event leads to. An event that a state does not handle is an
-// error.
+// Next returns the state after an event. It returns an error if the state does not handle the
+// event.
 func Next(state State, event Event) (State, error) {
 	for _, row := range Table() {
 		if row.On == event && slices.Contains(row.From, state) {
@@ -86,7 +86,7 @@ func Next(state State, event Event) (State, error) {
 	return state, fmt.Errorf("a cluster in state %s does not handle the event %s", state, event)
 }
 
-// handles reports whether an event moves a state.
+// handles reports whether a state handles an event.
 func handles(state State, event Event) bool {
 	_, err := Next(state, event)
 	return err == nil

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// leavingTogether is how many clusters may leave within leavingTime without a person, and
-	// leavingPercent how many of all.
+	// Up to leavingTogether clusters, and up to leavingPercent of all clusters, may leave within
+	// leavingTime without the decision of a user.
 	leavingTogether = 1
 	leavingPercent  = 10
 	leavingTime     = 10 * time.Minute
-	// longestGap bounds the time between two looks of a soak time: nobody knows what was in between.
+	// longestGap bounds the time between two observations of a soak time: the health in between is
+	// unknown.
 	longestGap = 5 * time.Minute
-	// seenEvery is how exactly the last look of a soak time is stored: not every look is a write.
+	// seenEvery rounds the stored time of the last observation, so that not every observation is a
+	// write.
 	seenEvery = time.Minute
 )
 
-// step is one pass over a plan.
 type step struct {
 	plan *Plan
 	Situation
@@ -30,8 +31,8 @@ type step struct {
 // Step computes the next progress:
 //
 //  1. It moves each cluster by its observation.
-//  2. It lets clusters leave that the set no longer selects, unless too many would leave at once.
-//  3. It lets clusters begin in their turn, wave by wave, unless something halts the rollout.
+//  2. It lets clusters leave that the set no longer selects, unless too many would leave together.
+//  3. It lets clusters begin in their turn, wave by wave, unless the rollout is halted.
 //  4. It completes the rollout when every wave is done.
 //
 // The report has the state of the rollout, and the clusters that it waits for.
@@ -50,7 +51,6 @@ func (p *Plan) Step(progress Progress, situation Situation) (Progress, Report) {
 	return s.progress, s.report()
 }
 
-// soak is the soak time of a cluster.
 func (p *Plan) soak(cluster Cluster) time.Duration {
 	for _, wave := range p.Waves {
 		if wave.Name == cluster.Wave {
@@ -60,11 +60,11 @@ func (p *Plan) soak(cluster Cluster) time.Duration {
 	return 0
 }
 
-// observe moves a cluster by what is known of it.
+// observe moves a cluster by its observation and its deadline.
 func (s *step) observe(cluster Cluster) {
 	before := s.progress.at(cluster.Name)
 	if before.State == Present {
-		return // it does not change
+		return // a present cluster does not change
 	}
 	if s.progress.Completed && (before.State == Succeeded || before.State == RolledBack || before.State == Failed) {
 		return // the rollout is over for this cluster
@@ -78,13 +78,12 @@ func (s *step) observe(cluster Cluster) {
 	}
 }
 
-// see moves a cluster by an observation.
 func (s *step) see(cluster Cluster, at At, seen Observation) {
 	name := cluster.Name
 	switch {
 	case seen.Unreachable:
 		s.progress.move(name, EventLost, s.Now)
-		if at.State == Updating { // the deadline goes on
+		if at.State == Updating { // the deadline continues
 			lost := s.progress.Clusters[name]
 			lost.Since = at.Since
 			s.progress.Clusters[name] = lost
@@ -99,7 +98,7 @@ func (s *step) see(cluster Cluster, at At, seen Observation) {
 		}
 		return // nothing was written yet
 	case seen.At.Before(at.Since):
-		return // it is about something before
+		return // the observation is older than the state
 	case seen.Refused && seen.Attempt == at.Attempt:
 		s.progress.fail(name, EventRefuse, ReasonChangedSinceReview, s.Now)
 		return
@@ -125,18 +124,18 @@ func (s *step) see(cluster Cluster, at At, seen Observation) {
 		at.Seen = seen.At.Truncate(seenEvery)
 		s.progress.Clusters[name] = at
 	}
-	// Only a look after the soak time tells that the cluster was healthy until its end.
+	// Only an observation after the soak time proves that the cluster was healthy until its end.
 	at = s.progress.at(name)
 	if healthy && at.State == Soaking && !seen.At.Before(at.Healthy.Add(s.plan.soak(cluster))) {
 		s.progress.move(name, EventSoaked, s.Now)
 	}
 }
 
-// waits reports whether a cluster in a state waits for the end of its rollout.
+// waits reports whether a state waits for the end of a cluster's rollout.
 func waits(state State) bool { return state == Updating || state == Unknown }
 
-// leave lets clusters leave that the set no longer selects. Many at once are more probably a
-// mistake: a person has to accept that.
+// leave lets clusters leave that the set no longer selects. If many would leave together, the cause
+// is more probably a mistake, so a user has to accept it.
 func (s *step) leave() {
 	leaving := s.leaving()
 	if s.tooMany(leaving) {
@@ -148,7 +147,7 @@ func (s *step) leave() {
 	}
 }
 
-// leaving are the clusters that would leave now.
+// leaving returns the clusters that would leave now.
 func (s *step) leaving() []string {
 	if !s.MembersKnown {
 		return nil
@@ -162,7 +161,7 @@ func (s *step) leaving() []string {
 	return leaving
 }
 
-// all are the clusters of the plan, and then those beside it that have the extension of the set.
+// all returns the clusters of the plan, then the other clusters that have a child of the set.
 func (s *step) all() []string {
 	planned := map[string]bool{}
 	var names []string
@@ -178,7 +177,7 @@ func (s *step) all() []string {
 	return names
 }
 
-// tooMany reports whether more clusters leave together than may without a person.
+// tooMany reports whether more clusters leave together than allowed without a user.
 func (s *step) tooMany(leaving []string) bool {
 	together, all := len(leaving), s.all()
 	for _, name := range all {
@@ -206,7 +205,7 @@ func (s *step) begin() {
 	s.progress.Completed = true
 }
 
-// halted reports whether nothing may begin, in any wave.
+// halted reports whether no cluster of any wave may begin.
 func (s *step) halted() bool {
 	if over := s.progress.Completed && !s.follows(); !over {
 		if s.progress.Halted {
@@ -229,7 +228,8 @@ func (s *step) follows() bool {
 	return slices.ContainsFunc(s.plan.Waves, func(wave Wave) bool { return len(s.in(wave, Pending, Deferred)) > 0 })
 }
 
-// turn lets clusters of a wave begin whose turn has come. It is false when no later wave may.
+// turn lets clusters of a wave begin if it is the turn of the wave. It returns false if no later
+// wave may begin.
 func (s *step) turn(wave Wave) bool {
 	waiting := s.in(wave, Pending, Deferred)
 	if len(waiting) > 0 && !s.approved(wave) {
@@ -255,8 +255,8 @@ func (s *step) turn(wave Wave) bool {
 	return true
 }
 
-// closed returns which window keeps clusters of a wave from beginning, and when it opens. The reason is empty when
-// they may begin.
+// closed returns the closed window that prevents the clusters of a wave from beginning, and the
+// time when it opens. The reason is empty if they may begin.
 func (s *step) closed(wave Wave) (WaitReason, time.Time) {
 	if s.Closed {
 		return WaitWindow, s.Opens
@@ -271,14 +271,15 @@ func (s *step) closed(wave Wave) (WaitReason, time.Time) {
 	return "", time.Time{}
 }
 
-// approved reports whether a wave needs no further approval. The approval of the plan is that of
+// approved reports whether a wave needs no further approval. The approval of the plan also approves
 // the first wave that has clusters.
 func (s *step) approved(wave Wave) bool {
 	return !wave.AsksAgain || len(s.plan.before(wave.Name)) == 0 || s.progress.ApprovedWaves[wave.Name] == s.plan.WaveDigest(s.progress, wave.Name)
 }
 
-// spend lets clusters begin within the budget of a wave. Those that are unhealthy come first: they count
-// already. The clusters that have the content already must be healthy in the waves before.
+// spend lets clusters begin within the budget of a wave. Unhealthy clusters begin first, because
+// the budget counts them already. Clusters of earlier waves that have the content already must be
+// healthy.
 func (s *step) spend(wave Wave) {
 	counted := map[string]bool{}
 	for _, cluster := range s.plan.of(wave.Name) {
@@ -332,8 +333,8 @@ func (s *step) spend(wave Wave) {
 	}
 }
 
-// unhealthyBefore waits for clusters of the waves before one that have the content already, and are not
-// healthy with it. It reports whether there are any.
+// unhealthyBefore adds waits for Present clusters of earlier waves that are unhealthy. It reports
+// whether there are any.
 func (s *step) unhealthyBefore(wave Wave) bool {
 	found := false
 	for _, earlier := range s.plan.Waves {
@@ -354,8 +355,8 @@ func (s *step) unhealthyBefore(wave Wave) bool {
 	return found
 }
 
-// unavailableReason is why the budget of a wave is spent: for clusters that are changing or soak, which ends, or
-// else for clusters that are unhealthy, which a user has to repair.
+// unavailableReason returns the reason why the budget is spent. Clusters that change or soak free
+// the budget by themselves. Unhealthy clusters need a user to repair them.
 func (s *step) unavailableReason(counted map[string]bool) WaitReason {
 	for name := range counted {
 		if state := s.progress.at(name).State; waits(state) || state == Soaking {
@@ -372,8 +373,8 @@ func rank(first bool) int {
 	return 1
 }
 
-// unavailable reports whether a cluster counts against the budget of its wave: it is changing, not
-// healthy, or unknown.
+// unavailable reports whether a cluster counts against the budget of its wave, because it is
+// changing, unhealthy or unknown.
 func (s *step) unavailable(cluster Cluster) bool {
 	state := s.progress.at(cluster.Name).State
 	seen, observed := s.Clusters[cluster.Name]
@@ -387,17 +388,17 @@ func (s *step) unavailable(cluster Cluster) bool {
 	case state == Present:
 		return !seen.Unreachable && (seen.UID != cluster.UID || seen.Content != cluster.After || !seen.Healthy)
 	case seen.Unreachable:
-		return state != Pending && state != Deferred // MaxUnreachable bounds these
+		return state != Pending && state != Deferred // MaxUnreachable bounds these clusters
 	case seen.UID != "" && seen.UID != cluster.UID:
-		return false // it failed, and MaxFailures bounds that
+		return false // the cluster failed; MaxFailures bounds it
 	case seen.UID == "":
 		return true
 	}
 	return !seen.Healthy
 }
 
-// away are the clusters of a wave that cannot be reached, but for those that failed. One that was
-// deferred is away until a look has reached it.
+// away returns the unreachable clusters of a wave, except the failed ones. A deferred cluster is
+// away until it is reached.
 func (s *step) away(wave Wave) []string {
 	var away []string
 	for _, name := range s.in(wave, Present, Pending, Deferred, Updating, Unknown, Soaking, Succeeded) {
@@ -418,18 +419,18 @@ func (s *step) done(wave Wave) bool {
 	waiting := s.in(wave, Pending)
 	for _, name := range s.in(wave, Deferred) {
 		if seen, observed := s.Clusters[name]; observed && !seen.Unreachable {
-			waiting = append(waiting, name) // its turn has come again
+			waiting = append(waiting, name) // its turn comes again
 		}
 	}
 	if len(waiting) > 0 {
-		return false // turn says for whom they wait
+		return false // turn reports the awaited clusters
 	}
 	if soaking := s.in(wave, Soaking); len(soaking) > 0 {
 		s.wait(WaitSoak, wave.Name, soaking...)
 		return false
 	}
-	// The bounds are for exceptions: a wave without a single success has shown nothing. Clusters that leave
-	// later take that from no rollout that is completed.
+	// A wave without a single success has proved nothing, so the bounds do not complete it. A
+	// completed rollout stays completed if its clusters leave later.
 	if missing := s.in(wave, Deferred, Failed, RolledBack, Leaving); len(missing) > 0 && len(s.in(wave, Succeeded)) == 0 && !s.progress.Completed {
 		s.wait(WaitNoSuccess, wave.Name, missing...)
 		return false
@@ -437,7 +438,7 @@ func (s *step) done(wave Wave) bool {
 	return true
 }
 
-// in are the clusters of a wave in some states, by name.
+// in returns the names of a wave's clusters that are in some states.
 func (s *step) in(wave Wave, states ...State) []string {
 	var names []string
 	for _, cluster := range s.plan.of(wave.Name) {
@@ -449,7 +450,7 @@ func (s *step) in(wave Wave, states ...State) []string {
 	return names
 }
 
-// wait notes for whom the rollout waits.
+// wait adds a wait to the report.
 func (s *step) wait(reason WaitReason, wave string, clusters ...string) {
 	s.waits = append(s.waits, Wait{Reason: reason, Wave: wave, Clusters: clusters})
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// story is a rollout of a canary wave and a second wave, in which every cluster does what it
-// should, unless the story says something else.
+// story is a rollout with a canary wave and a second wave. Every cluster succeeds, unless the story
+// changes an observation.
 type story struct {
 	t        *testing.T
 	plan     *Plan
@@ -20,7 +20,7 @@ type story struct {
 	report   Report
 }
 
-// tell begins the story of an approved plan, with so many clusters in each wave.
+// tell begins the story of an approved plan with this many clusters in each wave.
 func tell(t *testing.T, canaries, others int) *story {
 	t.Helper()
 	soak := 10 * time.Minute
@@ -50,7 +50,8 @@ func tell(t *testing.T, canaries, others int) *story {
 	return one
 }
 
-// after lets time pass, has each cluster observed, with changes of what is seen, and takes a step.
+// after lets time pass, observes each cluster, applies a change to the observations, and takes a
+// step.
 func (s *story) after(passed time.Duration, change func(cluster string, seen *Observation)) *story {
 	s.t.Helper()
 	for ; passed > longestGap; passed -= longestGap {
@@ -72,7 +73,6 @@ func (s *story) after(passed time.Duration, change func(cluster string, seen *Ob
 	return s
 }
 
-// is checks the states of all clusters, and the phase.
 func (s *story) is(phase Phase, states ...State) *story {
 	s.t.Helper()
 	var got []State
@@ -85,7 +85,7 @@ func (s *story) is(phase Phase, states ...State) *story {
 	return s
 }
 
-// waits checks that the rollout says for whom it waits.
+// waits checks a reported wait.
 func (s *story) waits(reason WaitReason, clusters ...string) *story {
 	s.t.Helper()
 	for _, wait := range s.report.Waits {
@@ -97,7 +97,7 @@ func (s *story) waits(reason WaitReason, clusters ...string) *story {
 	return s
 }
 
-// only changes what is seen of one cluster.
+// only changes the observation of one cluster.
 func only(name string, change func(*Observation)) func(string, *Observation) {
 	return func(cluster string, seen *Observation) {
 		if cluster == name {
@@ -118,16 +118,15 @@ func TestWaves(t *testing.T) {
 	s.after(time.Minute, nil).is(Completed, Succeeded, Succeeded, Succeeded, Succeeded)
 }
 
-// TestStaleHealth: a cluster that is healthy with the content of before is not one that has the
-// new content.
+// TestStaleHealth: a cluster that is healthy with the old content does not count as updated.
 func TestStaleHealth(t *testing.T) {
 	before := func(_ string, seen *Observation) { seen.Attempt, seen.Content = 0, "new" }
 	s := tell(t, 1, 1).after(0, before).after(time.Hour/4, before)
 	s.is(InProgress, Updating, Pending)
 }
 
-// TestSoakBeginsAnew: the soak time counts from the last time that the cluster became healthy,
-// and only a look after it ends it.
+// TestSoakBeginsAnew: the soak time begins when the cluster last became healthy. Only an
+// observation after the soak time ends it.
 func TestSoakBeginsAnew(t *testing.T) {
 	s := tell(t, 1, 1).after(0, nil).after(time.Minute, nil)
 	s.after(8*time.Minute, only("c00", func(o *Observation) { o.Healthy = false })).is(PhaseSoaking, Soaking, Pending)
@@ -135,12 +134,12 @@ func TestSoakBeginsAnew(t *testing.T) {
 	s.after(9*time.Minute, nil).is(PhaseSoaking, Soaking, Pending)
 	looked := s.s.Now
 	s.after(time.Hour, only("c00", func(o *Observation) { o.At = looked })).is(PhaseSoaking, Soaking, Pending)
-	s.after(time.Minute, nil).is(PhaseSoaking, Soaking, Pending) // nobody looked meanwhile
+	s.after(time.Minute, nil).is(PhaseSoaking, Soaking, Pending) // no observation meanwhile
 	s.after(10*time.Minute, nil).is(InProgress, Succeeded, Updating)
 }
 
-// TestUnhealthyAgain: while a cluster of an earlier wave is not healthy any more, nothing begins
-// in later waves.
+// TestUnhealthyAgain: while a cluster of an earlier wave is unhealthy again, no cluster of a later
+// wave begins.
 func TestUnhealthyAgain(t *testing.T) {
 	s := tell(t, 1, 3).after(0, nil).after(time.Minute, nil).after(10*time.Minute, nil)
 	s.is(InProgress, Succeeded, Updating, Updating, Pending)
@@ -149,15 +148,15 @@ func TestUnhealthyAgain(t *testing.T) {
 	s.is(InProgress, Succeeded, Succeeded, Succeeded, Updating)
 }
 
-// TestRoom: the bound of all rollouts holds beside that of the wave.
+// TestRoom: the bound of all rollouts holds in addition to the bound of the wave.
 func TestRoom(t *testing.T) {
 	s := tell(t, 0, 3)
 	s.s.Room = 1
 	s.after(0, nil).is(InProgress, Updating, Pending, Pending).waits(WaitRoom)
 }
 
-// TestFailure: one failure above the bound halts; a person who has seen it has it tried again, or
-// goes on without it.
+// TestFailure: one failure above the bound halts the rollout. A user who has seen it can retry or
+// skip the cluster.
 func TestFailure(t *testing.T) {
 	s := tell(t, 2, 1).after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.Content = "old" }))
 	s.is(PhaseHalted, RolledBack, Pending, Pending).waits(WaitFailures, "c00")
@@ -184,8 +183,8 @@ func TestFailure(t *testing.T) {
 	s.after(time.Minute, nil).is(InProgress, Skipped, Updating, Pending)
 }
 
-// TestAway: a cluster that is away before its turn is deferred, and follows; one that is lost
-// while it changes keeps its place until the deadline.
+// TestAway: a cluster that is unreachable before its turn is deferred, and begins later. A cluster
+// that is lost while it changes keeps its place until the deadline.
 func TestAway(t *testing.T) {
 	s := tell(t, 1, 3)
 	s.after(0, only("c01", away)).after(time.Minute, only("c01", away)).after(10*time.Minute, only("c01", away))
@@ -202,16 +201,16 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestManyAway: more clusters away than the bound halt the rollout, and a wave that nobody could
-// reach has shown nothing.
+// TestManyAway: more unreachable clusters than the bound halt the rollout. A wave in which no
+// cluster was reached has proved nothing.
 func TestManyAway(t *testing.T) {
 	tell(t, 3, 1).after(0, func(cluster string, seen *Observation) { seen.Unreachable = cluster < "c02" }).
 		is(PhaseHalted, Deferred, Deferred, Pending, Pending).waits(WaitUnreachable, "c00", "c01")
 	tell(t, 1, 1).after(0, only("c00", away)).is(PhaseHalted, Deferred, Pending).waits(WaitNoSuccess, "c00")
 }
 
-// TestLeave: a cluster may leave; many at once are a question to people; an answer that is
-// missing is no answer.
+// TestLeave: a single cluster may leave. Many clusters leave together only after a user decided.
+// While membership is unknown, no cluster leaves.
 func TestLeave(t *testing.T) {
 	s := tell(t, 1, 2)
 	s.s.Members["c02"] = false
@@ -230,7 +229,7 @@ func TestLeave(t *testing.T) {
 	s.after(time.Minute, nil).is(PhaseHalted, Leaving, Leaving, Leaving).waits(WaitNoSuccess, "c00")
 }
 
-// joins has clusters have the new content already, so that only the others change.
+// joins gives clusters the new content before the rollout, so that only the other clusters change.
 func (s *story) joins(present ...string) *story {
 	s.t.Helper()
 	for i := range s.plan.Clusters {
@@ -261,7 +260,7 @@ func TestPresent(t *testing.T) {
 		t.Errorf("clusters that do not change are reviewed: %+v", groups)
 	}
 
-	// Two clusters of the wave can be unavailable. With one more the third would be.
+	// Two clusters of the wave can be unavailable. A third would exceed the budget.
 	both := func(cluster string, seen *Observation) { seen.Healthy = cluster != "c01" && cluster != "c02" }
 	of().after(0, only("c01", sick)).is(InProgress, Present, Present, Present, Updating)
 	s := of().after(0, both).is(PhaseHalted, Present, Present, Present, Pending).waits(WaitUnhealthy, "c01", "c02")
@@ -273,7 +272,7 @@ func TestPresent(t *testing.T) {
 	s.progress = skipped
 	s.after(time.Minute, both).is(InProgress, Present, Skipped, Present, Updating)
 
-	// Another content, another cluster and a cluster that nobody has looked at are not healthy.
+	// Other content, another cluster, or no observation makes a cluster unavailable.
 	for what, change := range map[string]func(*Observation){
 		"content": func(o *Observation) { o.Content = "other" }, "uid": func(o *Observation) { o.UID = "another" }, "no uid": func(o *Observation) { o.UID = "" },
 	} {
@@ -286,30 +285,30 @@ func TestPresent(t *testing.T) {
 		}
 	}
 
-	// MaxUnreachable bounds those that cannot be reached.
+	// MaxUnreachable bounds unreachable clusters.
 	of().after(0, only("c01", away)).is(InProgress, Present, Present, Present, Updating)
 	of().after(0, func(cluster string, seen *Observation) { seen.Unreachable = cluster == "c01" || cluster == "c02" }).
 		is(PhaseHalted, Present, Present, Present, Pending).waits(WaitUnreachable, "c01", "c02")
 
-	// The wave before is not done while one of its clusters is not healthy.
+	// The earlier wave is not done while one of its clusters is unhealthy.
 	of().after(0, only("c00", sick)).is(PhaseHalted, Present, Present, Present, Pending).waits(WaitEarlier, "c00")
-	// A later wave holds nobody up, and a wave without others either.
+	// A later wave does not delay the rollout, nor does a wave without changing clusters.
 	tell(t, 1, 2).joins("c01", "c02").after(0, both).is(InProgress, Updating, Present, Present)
 
-	// One that leaves counts no more.
+	// A cluster that leaves no longer counts.
 	s = of()
 	s.s.Members["c01"] = false
 	s.after(0, both).is(InProgress, Present, Leaving, Present, Updating)
 
-	// A wave that asks again asks nobody when nothing changes before it.
+	// A wave with a separate approval needs none if nothing changes before it.
 	s = tell(t, 1, 1).joins("c00")
 	s.plan.Waves[1].AsksAgain = true
 	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
 	s.after(0, nil).is(InProgress, Present, Updating)
 }
 
-// TestWindow: clusters of a wave begin in its window only. Those that are changing continue, and the wait says
-// when the window opens.
+// TestWindow: clusters of a wave begin in its window only. Changing clusters continue, and the wait
+// has the time when the window opens.
 func TestWindow(t *testing.T) {
 	s := tell(t, 1, 3) // at 8:00 UTC
 	s.plan.Waves[1].Window = &Window{Schedule: "0 10 * * *", TimeZone: "Europe/Berlin", Duration: time.Hour}
@@ -324,7 +323,7 @@ func TestWindow(t *testing.T) {
 	hangs := only("c01", func(o *Observation) { o.Content, o.Healthy = "", false })
 	s.after(time.Minute, hangs).is(InProgress, Succeeded, Updating, Succeeded, Updating)
 
-	// Windows of administrators count beside it.
+	// Maintenance windows of administrators count in addition.
 	s = tell(t, 0, 2)
 	s.plan.Waves[1].Window = &Window{Schedule: "0 8 * * *", TimeZone: "UTC", Duration: time.Hour}
 	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
@@ -361,7 +360,7 @@ func TestManyUnhealthy(t *testing.T) {
 	}
 	s.after(time.Minute, func(cluster string, seen *Observation) { seen.Healthy = cluster != "c03" }).is(InProgress, Pending, Pending, Pending, Updating)
 
-	// A cluster that soaks, and is healthy, holds nobody up.
+	// A healthy cluster that soaks does not delay other clusters.
 	s = tell(t, 0, 3)
 	s.plan.Waves[1].Soak = time.Hour
 	s.plan.Waves[1].Bounds.MaxUnavailable = 1
@@ -370,8 +369,8 @@ func TestManyUnhealthy(t *testing.T) {
 	s.after(time.Minute, only("c01", func(o *Observation) { o.Failed, o.Healthy = true, false })).is(PhaseHalted, Soaking, Failed, Pending).waits(WaitUnhealthy, "c01")
 }
 
-// TestRefused: a cluster that is another one than was approved, or would see another change, gets
-// nothing.
+// TestRefused: a cluster gets nothing if it is not the approved cluster, or would see another
+// change.
 func TestRefused(t *testing.T) {
 	s := tell(t, 1, 1).after(0, only("c00", func(o *Observation) { o.UID = "another" }))
 	s.is(PhaseHalted, Failed, Pending)
@@ -386,12 +385,12 @@ func TestRefused(t *testing.T) {
 	tell(t, 1, 1).after(0, only("c00", func(o *Observation) { o.Change = "" })).is(InProgress, Pending, Pending).waits(WaitUnobserved, "c00")
 }
 
-// TestWaveApproval: a wave that asks again waits for a person who has seen what became of the
-// earlier ones.
+// TestWaveApproval: a wave with a separate approval waits for a user who has seen the results of
+// the earlier waves.
 func TestWaveApproval(t *testing.T) {
 	s := tell(t, 1, 1)
 	s.plan.Waves[1].AsksAgain = true
-	s.after(0, nil).is(ReviewRequired, Pending, Pending).waits(WaitApproval) // the approval was of another plan
+	s.after(0, nil).is(ReviewRequired, Pending, Pending).waits(WaitApproval) // the approval names another plan
 	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
 	early := s.plan.WaveDigest(s.progress, "rest")
 	s.after(0, nil).after(time.Minute, nil)
@@ -410,7 +409,7 @@ func TestWaveApproval(t *testing.T) {
 	s.after(time.Minute, nil).is(InProgress, Succeeded, Updating)
 }
 
-// TestEnd: nothing begins in a rollout that ended, and nobody acts on it; what is changing ends.
+// TestEnd: in an ended rollout no cluster begins and users cannot act. Changing clusters finish.
 func TestEnd(t *testing.T) {
 	s := tell(t, 2, 0).after(0, nil)
 	s.progress.Ended = true
@@ -420,8 +419,8 @@ func TestEnd(t *testing.T) {
 	s.after(time.Minute, nil).after(10*time.Minute, nil).is(Superseded, Succeeded, Pending)
 }
 
-// TestTable: each state can be reached and left but for the last ones, and one event moves one
-// state one way.
+// TestTable: each state can be reached, and left unless it is final. One event moves one state to
+// one state.
 func TestTable(t *testing.T) {
 	type pair struct {
 		State
@@ -451,8 +450,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestAssign: nothing falls out: a cluster is in the first wave that has it, in none, or another
-// one already.
+// TestAssign: every cluster is assigned once: to the first wave that selects it, to no wave, or as
+// a duplicate.
 func TestAssign(t *testing.T) {
 	ring := func(text string) labels.Selector {
 		selector, err := labels.Parse(text)
@@ -473,7 +472,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// TestGroups: the largest group comes first, and clusters of other content make another one.
+// TestGroups: the largest group is first. Clusters with other content form another group.
 func TestGroups(t *testing.T) {
 	plan := tell(t, 1, 3).plan
 	plan.Clusters[1].Before = ""
@@ -494,7 +493,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestFound are the counter-examples that reading found once.
+// TestFound holds counter-examples from a code review.
 func TestFound(t *testing.T) {
 	s := tell(t, 1, 1).after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.Failed = true }))
 	s.s.Members["c00"] = false
@@ -527,7 +526,7 @@ func TestFound(t *testing.T) {
 	s.after(time.Minute, only("c00", func(o *Observation) { o.Failed = true })).is(PhaseHalted, Failed, Succeeded)
 }
 
-// TestValidate: a plan that could not hold the rule is none.
+// TestValidate: a plan that cannot keep the rule is invalid.
 func TestValidate(t *testing.T) {
 	if err := tell(t, 1, 2).plan.Validate(); err != nil {
 		t.Error(err)

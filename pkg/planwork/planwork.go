@@ -1,5 +1,5 @@
-// Package planwork turns items of a plan into work for the engine, for the controller that executes
-// them and for endpoints that show their effect.
+// Package planwork turns the items of a plan into work for the engine. The controller executes the
+// work. Endpoints preview it.
 package planwork
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Names returns the marks of targets. They have no label, because targets have other owners and are
-// watched by name.
+// Names returns the marks of targets. Targets have no label: they have other owners and are watched
+// by name.
 func Names() observe.Names {
 	return observe.Names{AppliedAnnotation: v1alpha1.AppliedHashAnnotation, ManagerPrefix: v1alpha1.FieldManagerPrefix}
 }
@@ -30,7 +30,7 @@ func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
 	}
 }
 
-// Goes reports whether an item deletes its target, which may be absent already.
+// Goes reports whether an item deletes its target. The target may be absent already.
 func Goes(item v1alpha1.PlanItem) bool {
 	return item.Action == v1alpha1.ItemDelete || item.Action == v1alpha1.ItemNone && item.Fingerprint == rollout.FingerprintAbsent
 }
@@ -48,7 +48,7 @@ func (b Bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 }
 
 // PreviewWork returns the work of a single item, for a preview. key distinguishes its layer from
-// the layers of other previews. With remove the target is to be deleted.
+// the layers of other previews. With remove, the work deletes the target.
 func PreviewWork(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: remove}}
 	return rollout.Work{

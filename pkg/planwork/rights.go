@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// Kinds returns the resource of a kind. *targetclient.Client implements it.
+// Kinds maps a kind to its resource. *targetclient.Client implements it.
 type Kinds interface {
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
 // Rights returns the rights that the approver of a plan needs: the verb approve, and the verbs of
-// each item on its target. They are checked on approval, and again before the execution.
+// each item on its target. Penstock checks them on approval, and again before the execution.
 func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]authz.Right, error) {
 	rights := []authz.Right{{
 		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: plan.Name,
@@ -39,8 +39,8 @@ func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) 
 	return rights, nil
 }
 
-// verbsOf are those that an item needs. A target is created by server-side apply, which
-// needs both.
+// verbsOf returns the verbs that an action needs. Server-side apply needs both create and patch to
+// create a target.
 func verbsOf(action v1alpha1.ItemAction) []string {
 	switch action {
 	case v1alpha1.ItemCreate:

@@ -29,22 +29,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// FieldManager writes children, rollouts and the status of sets.
+// FieldManager owns Penstock's fields of children, rollouts and the status of sets.
 const FieldManager = "penstock-fleet"
 
 const (
-	// workers is how many sets are looked at at a time.
+	// workers is the number of sets that are reconciled in parallel.
 	workers = 2
-	// lookEvery is how often clusters of a rollout in progress are looked at, and lookTimeout bounds
-	// one look. lookers look at a time.
+	// lookEvery is the interval between two reads of a cluster while its rollout is in progress.
+	// lookTimeout bounds one read. lookers reads run in parallel.
 	lookEvery   = 5 * time.Second
 	lookTimeout = 5 * time.Second
 	lookers     = 16
-	// maxChanging bounds the clusters of all sets that are changing.
+	// maxChanging bounds the changing clusters of all sets together.
 	maxChanging = 64
 )
 
-// Extensions knows ClusterExtensions, as a *extension.Controller does.
+// Extensions reads ClusterExtensions. *extension.Controller implements it.
 type Extensions interface {
 	Find(name string) (object *unstructured.Unstructured, known bool)
 	Children(set string) (children []*unstructured.Unstructured, known bool)
@@ -52,13 +52,13 @@ type Extensions interface {
 	Preview(ctx context.Context, child *unstructured.Unstructured, who user.Info) (*extension.Preview, *maker.Outcome)
 }
 
-// Windows are the maintenance windows of the host.
+// Windows reads the maintenance windows of the host.
 type Windows interface {
 	Decide(labels map[string]string) maintenancewindow.Decision
 	OnChange(tell func())
 }
 
-// Freezes says whether the cluster is frozen.
+// Freezes reports whether the host is frozen.
 type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
 	Follow(ctx context.Context, tell func())
@@ -66,24 +66,25 @@ type Freezes interface {
 
 // Options of a Controller; all are required.
 type Options struct {
-	// Host reads and writes sets and ClusterExtensions, and Definitions watches whether there are sets.
+	// Host reads and writes sets and ClusterExtensions. Definitions watches the
+	// CustomResourceDefinition of sets.
 	Host        dynamic.Interface
 	Definitions metadata.Interface
 	// Core reads the Secrets of clusters in Namespace.
 	Core      kubernetes.Interface
 	Namespace string
-	// Rollouts are in our own API.
+	// Rollouts reads and writes the rollouts, which Penstock serves itself.
 	Rollouts rollouts.ClusterExtensionRolloutInterface
-	// Store reads revisions, and writes in the name of this process.
+	// Store reads revisions, and writes as this process.
 	maker.Store
 	Extensions Extensions
 	Catalogs   *inventory.Inventory
 	Windows    Windows
 	Freezes    Freezes
-	// Key verifies the stamps of authors of sets, and signs those of children.
+	// Key verifies the author stamps of sets, and signs the stamps of children.
 	Key    author.Key
 	Rights maker.Rights
-	// Look returns which cluster a configuration leads to.
+	// Look returns the uid of the cluster to which a configuration leads.
 	Look  func(ctx context.Context, config *rest.Config) (string, error)
 	Clock clock.WithTicker
 }
@@ -94,13 +95,13 @@ type Controller struct {
 	queue maker.Queue
 
 	mu sync.Mutex
-	// known is nil while the host has no ClusterExtensionSets.
+	// known is nil while the host does not serve ClusterExtensionSets.
 	known *known
-	// looks are the last looks at clusters, by Secret.
+	// looks holds the last read of each cluster, by Secret.
 	looks map[string]look
-	// previews are the last ones, by set and cluster.
+	// previews holds the last previews, by set and cluster.
 	previews map[string]map[string]preview
-	// changing is how many clusters of each set are changing.
+	// changing counts the changing clusters of each set.
 	changing map[string]int
 }
 
@@ -109,14 +110,14 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, queue: maker.NewQueue(o.Clock), looks: map[string]look{}, previews: map[string]map[string]preview{}, changing: map[string]int{}}
 }
 
-// known are the watches while the host has ClusterExtensionSets.
+// known holds the watches that run while the host serves ClusterExtensionSets.
 type known struct {
 	sets     cache.SharedIndexInformer
 	secrets  *objectwatch.Watch[*corev1.Secret]
 	rollouts cache.SharedIndexInformer
 }
 
-// withoutData keeps the names and labels of Secrets: their content is read for each look.
+// withoutData keeps only the metadata of Secrets. Each look reads the content from the host.
 func withoutData(object any) (any, error) {
 	if secret, ok := object.(*corev1.Secret); ok {
 		secret.Data, secret.ManagedFields, secret.Annotations = nil, nil, nil
@@ -124,12 +125,12 @@ func withoutData(object any) (any, error) {
 	return object, nil
 }
 
-// Run follows sets until ctx ends.
+// Run reconciles sets until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("fleet"))
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer c.queue.ShutDown() // the workers wait for it
+	defer c.queue.ShutDown() // ends the workers
 	add := func(object any) {
 		if revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object); ok {
 			if set, _, child := strings.Cut(revision.Labels[olmv1alpha1.ChainLabel], "."); child {
@@ -161,14 +162,14 @@ func (c *Controller) set(watches *known) {
 	c.known = watches
 }
 
-// watches returns the watches, nil while the host has no ClusterExtensionSets.
+// watches returns nil while the host does not serve ClusterExtensionSets.
 func (c *Controller) watches() *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
 }
 
-// informer is that of sets, nil while the host has no such kind.
+// informer returns the informer of sets, or nil while the host does not serve them.
 func (c *Controller) informer() cache.SharedIndexInformer {
 	if watches := c.watches(); watches != nil {
 		return watches.sets
@@ -176,7 +177,7 @@ func (c *Controller) informer() cache.SharedIndexInformer {
 	return nil
 }
 
-// watchSets follows sets, clusters and rollouts for as long as the host has the definition.
+// watchSets watches sets, clusters and rollouts while the host has the definition.
 func (c *Controller) watchSets(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Host, c.Host.Resource(extensionset.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
 	add := func(object any) {
@@ -184,7 +185,7 @@ func (c *Controller) watchSets(ctx context.Context) {
 			c.queue.Add(key)
 		}
 	}
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, DeleteFunc: add, UpdateFunc: func(_, now any) { add(now) }})
 	watches := &known{
 		sets:     informer,
@@ -204,14 +205,14 @@ func (c *Controller) watchSets(ctx context.Context) {
 	objectwatch.Follow(ctx, c.addAll, informer, watches.rollouts)
 }
 
-// addAll asks for a pass over each set.
+// addAll enqueues every set.
 func (c *Controller) addAll() {
 	for _, set := range objectwatch.All[*unstructured.Unstructured](c.informer()) {
 		c.queue.Add(set.GetName())
 	}
 }
 
-// addSet asks for a pass over a set, when there is one.
+// addSet enqueues a set if it exists.
 func (c *Controller) addSet(name string) {
 	if set, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name); known && set != nil {
 		c.queue.Add(name)

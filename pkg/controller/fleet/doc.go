@@ -1,15 +1,15 @@
-// Package fleet carries out ClusterExtensionSets. It computes the change of each cluster, records
-// the changes as a ClusterExtensionRollout for people to approve, and writes the ClusterExtensions
-// of the clusters that may begin. Package pkg/fleet decides which clusters may begin.
+// Package fleet rolls out ClusterExtensionSets. It computes the change of each cluster, records the
+// changes as a ClusterExtensionRollout for users to approve, and writes the ClusterExtensions of
+// the clusters that may begin (the children). Package pkg/fleet decides which clusters may begin.
 //
 // It runs on the leader. At rest it sends no request: it watches sets, Secrets, rollouts, revisions
 // and catalogs. While a rollout is in progress, it reads the clusters of the rollout every few
 // seconds.
 //
-// It stores the progress of a rollout before it writes a ClusterExtension. The mark of the attempt
-// makes a second write of the same attempt have no effect.
+// It stores the progress of a rollout before it writes a ClusterExtension. A child carries the mark
+// of its attempt, so a second write of the same attempt has no effect.
 //
 // Files: controller.go has the watches, reconcile.go the steps of a pass, propose.go computes a
-// change, observe.go reads clusters, write.go writes children, release.go ends a
-// set that is deleted, status.go makes the status of a set.
+// change, observe.go reads clusters, write.go writes children, release.go handles a deleted set,
+// status.go writes the status of a set.
 package fleet

@@ -45,14 +45,13 @@ import (
 
 const namespace = "penstock-system"
 
-// errDied is what a process sees of a write after which it is gone.
+// errDied is the error of a write after which the process is dead.
 var errDied = errors.New("the process was killed by the test")
 
-// rolloutsResource is that of rollouts.
 var rolloutsResource = olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrollouts")
 
-// world is a host with clusters. It outlives the processes that run on it. Its passes are made one by
-// one, over what its trackers have.
+// world is a host with clusters. It outlives the processes that run on it. The test runs each pass
+// itself, on the objects of the fake trackers.
 type world struct {
 	*testing.T
 	clock *testclock.FakeClock
@@ -62,40 +61,39 @@ type world struct {
 	key   author.Key
 	// clusters by the names of their Secrets.
 	clusters map[string]*member
-	// revisions are those of children, and number is the highest one.
+	// revisions of the children; number is the highest revision number.
 	revisions []*olmv1alpha1.ClusterExtensionRevision
 	number    int64
-	// denied are targets that the author cannot use.
+	// denied holds the targets that the author cannot use.
 	denied map[string]bool
-	// left is how many writes the process has before it dies; negative for as many as it likes.
+	// left is the number of writes before the process dies; negative for no limit.
 	left int
-	// writes are those that happened, and marks those of children.
+	// writes that succeeded; marks of the child writes.
 	writes, marks []string
 	previews      int
-	// blind has the watch of Secrets answer that there are none.
+	// blind makes the watch of Secrets answer with an empty list.
 	blind bool
-	// unknown has the ClusterExtensions of the host be unknown still.
+	// unknown makes the ClusterExtensions of the host unknown.
 	unknown bool
 	frozen  bool
-	// refuses has the host refuse writes of children.
+	// refuses makes the host refuse writes of children.
 	refuses bool
 	closed  bool
 
 	running *Controller
 }
 
-// member is a cluster.
 type member struct {
 	uid  string
 	away bool
-	// looks counts looks at it.
+	// looks counts the reads of this cluster.
 	looks int
-	// fails has the next content fail there, rollsBack brings the one before back then, and hangs leaves it
-	// in progress.
+	// fails makes the next content fail. rollsBack then restores the earlier content. hangs leaves
+	// the rollout in progress.
 	fails, rollsBack, hangs bool
-	// sick has what was rolled out be unavailable.
+	// sick makes the content unavailable.
 	sick bool
-	// more is content that only this cluster has; changed is content that comes after the review.
+	// more is content that only this cluster has. changed is content that appears after the review.
 	more, changed string
 	done          string
 }
@@ -115,7 +113,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// process starts a controller, that knows nothing of the one before.
+// process starts a controller without the memory of the earlier process.
 func (w *world) process() {
 	w.left = -1
 	w.running = New(Options{
@@ -150,9 +148,9 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 	return false, nil, nil
 }
 
-// check is the rule of package fleet, at each write of a child: the stored rollout says that the cluster
-// is changing in this attempt, no attempt is written twice, the budget of the wave holds, and earlier
-// waves are done.
+// check checks the rule of package fleet at each write of a child. The stored rollout has the
+// cluster as changing in this attempt, no attempt is written twice, the budget of the wave holds,
+// and earlier waves are done.
 func (w *world) check(child *unstructured.Unstructured) {
 	mark := child.GetAnnotations()[ext.RolloutAnnotation]
 	cluster := child.GetAnnotations()[ext.TargetAnnotation]
@@ -243,7 +241,7 @@ func (w *world) look(_ context.Context, config *rest.Config) (string, error) {
 	return one.uid, nil
 }
 
-// wave is one of a set, of the clusters with a ring.
+// wave returns a wave of the clusters whose label ring has the value.
 func wave(name, ring string, change func(*extensionset.Wave)) extensionset.Wave {
 	one := extensionset.Wave{Name: name}
 	if ring != "" {
@@ -272,7 +270,7 @@ func (w *world) applyAs(who, image string, waves ...extensionset.Wave) {
 	w.changeSet(who, func(set *unstructured.Unstructured) { set.Object["spec"] = fields })
 }
 
-// changeSet has somebody change the set, which is created when it is not there.
+// changeSet changes the set as a user, and creates it if it does not exist.
 func (w *world) changeSet(who string, change func(*unstructured.Unstructured)) {
 	w.Helper()
 	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
@@ -313,7 +311,7 @@ func (w *world) changeSet(who string, change func(*unstructured.Unstructured)) {
 	}
 }
 
-// set is the set as it is, nil for none.
+// set returns the present set, or nil.
 func (w *world) set() *extensionset.Set {
 	w.Helper()
 	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
@@ -351,7 +349,7 @@ func (w *world) decide(name string, decide func(*fleet.Plan, fleet.Progress, fle
 	return w.own.Tracker().Update(rolloutsResource, r, "")
 }
 
-// approve approves a rollout as it is shown.
+// approve approves a rollout as it is.
 func (w *world) approve(name string) {
 	w.Helper()
 	shown := w.rollout(name).Status.Digest
@@ -362,7 +360,7 @@ func (w *world) approve(name string) {
 	}
 }
 
-// pass is one pass over the set, and then the clusters do what they are asked for.
+// pass runs one pass over the set. Then each cluster does what its child asks for.
 func (w *world) pass() error {
 	w.Helper()
 	known := &facts{}
@@ -392,7 +390,7 @@ func (w *world) pass() error {
 	return nil
 }
 
-// until makes passes until something is so.
+// until runs passes until the condition holds.
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
 	for range 400 {
@@ -407,15 +405,15 @@ func (w *world) until(what string, is func() bool) {
 	w.Fatalf("%s: it does not come: %s", what, w.shown())
 }
 
-// for lets passes come for a while.
+// let runs passes for a while.
 func (w *world) let(while time.Duration) {
 	w.Helper()
 	end := w.clock.Now().Add(while)
 	w.until("time goes on", func() bool { return !w.clock.Now().Before(end) })
 }
 
-// shown is the newest rollout in words, without clusters that do not change: "edge-1 Completed: a Succeeded, b
-// Succeeded".
+// shown returns the newest rollout as text, without clusters that do not change: "edge-1 Completed:
+// a Succeeded, b Succeeded".
 func (w *world) shown() string {
 	w.Helper()
 	all, err := w.own.Tracker().List(rolloutsResource, olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRollout"), "")
@@ -446,13 +444,13 @@ func (w *world) shown() string {
 	return newest.Name + " " + newest.Status.Phase + ": " + strings.Join(states, ", ")
 }
 
-// becomes waits until the newest rollout is as in words, by shown.
+// becomes waits until shown returns the text.
 func (w *world) becomes(want string) {
 	w.Helper()
 	w.until(want, func() bool { return w.shown() == want })
 }
 
-// child is the extension of a cluster, nil for none.
+// child returns the extension of a cluster, or nil.
 func (w *world) child(cluster string) *unstructured.Unstructured {
 	found, err := w.host.Tracker().Get(ext.Resource, "", extensionset.ChildName("edge", cluster))
 	if err != nil {
@@ -461,7 +459,7 @@ func (w *world) child(cluster string) *unstructured.Unstructured {
 	return found.(*unstructured.Unstructured)
 }
 
-// has is the image that was rolled out in a cluster last.
+// has returns the image that a cluster rolled out last.
 func (w *world) has(cluster string) string {
 	for _, one := range slices.Backward(w.revisions) {
 		if one.Labels[olmv1alpha1.ChainLabel] == extensionset.ChildName("edge", cluster) && maker.HasSucceeded(one) {
@@ -471,7 +469,7 @@ func (w *world) has(cluster string) string {
 	return ""
 }
 
-// act has each cluster do what its extension asks for.
+// act lets each cluster do what its child asks for.
 func (w *world) act() {
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		one, child := w.clusters[name], w.child(name)
@@ -508,7 +506,7 @@ func (w *world) rollOut(name string, one *member, child *unstructured.Unstructur
 	}
 	before, newest := w.has(name), w.newest(child.GetName())
 	if newest != nil && maker.HasSucceeded(newest) && newest.Annotations[ext.ContentAnnotation] == annotations[ext.ContentAnnotation] {
-		return // it stays
+		return // the deletion hangs
 	}
 	revision := w.revision(child.GetName(), image, annotations[ext.ContentAnnotation])
 	switch {
@@ -526,7 +524,7 @@ func (w *world) rollOut(name string, one *member, child *unstructured.Unstructur
 	}
 }
 
-// asked is the image that a child asks for, with its configuration.
+// asked returns the image and configuration that a child asks for.
 func asked(child *unstructured.Unstructured) string {
 	image, _, _ := unstructured.NestedString(child.Object, "spec", "source", "image", "ref")
 	if inline, found, _ := unstructured.NestedMap(child.Object, "spec", "config", "inline"); found {
@@ -535,7 +533,7 @@ func asked(child *unstructured.Unstructured) string {
 	return image
 }
 
-// newest is the newest revision of a chain, nil for none.
+// newest returns the newest revision of a chain, or nil.
 func (w *world) newest(chain string) *olmv1alpha1.ClusterExtensionRevision {
 	for _, one := range slices.Backward(w.revisions) {
 		if one.Labels[olmv1alpha1.ChainLabel] == chain {
@@ -564,7 +562,7 @@ func (w *world) condition(revision *olmv1alpha1.ClusterExtensionRevision, kind s
 	meta.SetStatusCondition(&revision.Status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: kind, LastTransitionTime: metav1.NewTime(w.clock.Now())})
 }
 
-// refuse says in the status of a child that its content is another one than the approved one.
+// refuse writes a status into a child: its content differs from the approved content.
 func (w *world) refuse(child *unstructured.Unstructured, why string) {
 	changed := child.DeepCopy()
 	changed.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": string(status.ChangedSinceReview), "message": why, "lastTransitionTime": "2026-11-29T08:00:00Z"}}}
@@ -577,7 +575,6 @@ func (w *world) content(image, more string) string {
 	return ext.ContentDigest([]byte(image), more)
 }
 
-// extensions are those of the host.
 type extensions struct{ *world }
 
 func (e extensions) Find(name string) (*unstructured.Unstructured, bool) {
@@ -615,7 +612,6 @@ func (e extensions) Diff(_ context.Context, p *extension.Preview) (*olmv1alpha1.
 	return diff, nil
 }
 
-// reader reads revisions.
 type reader struct{ *world }
 
 func (reader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -633,7 +629,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	return nil
 }
 
-// patcher notes patches of revisions, which release holds.
+// patcher records patches of revisions that release a hold.
 type patcher struct{ *world }
 
 func (patcher) Create(context.Context, *olmv1alpha1.ClusterExtensionRevision, metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error) {

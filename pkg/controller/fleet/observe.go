@@ -24,20 +24,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// conflictWait is how long a pass waits for the watch after a conflict.
+// conflictWait is the delay after a conflict, in which the watch catches up.
 const conflictWait = 200 * time.Millisecond
 
 // look is the result of reading a cluster.
 type look struct {
 	at time.Time
-	// version of the Secret that the watch knew.
+	// version is the resourceVersion of the Secret that was read.
 	version string
-	// uid of the cluster; that of the last successful look while err is not nil.
+	// uid identifies the cluster. While err is not nil, it is the uid of the last successful look.
 	uid string
 	err error
 }
 
-// forget drops what is kept of a set that is gone.
+// forget drops the memory of a deleted set.
 func (c *Controller) forget(set string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *Controller) noteChanging(set string, count int) {
 	c.changing[set] = count
 }
 
-// room is how many clusters may begin, beside those of all sets that are changing.
+// room returns how many clusters may begin, after the changing clusters of all sets are counted.
 func (c *Controller) room() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +62,8 @@ func (c *Controller) room() int {
 	return room
 }
 
-// lookAt looks at clusters whose last look is not fresh any more, or was by another Secret, some at a
-// time. A cluster that does not answer takes the time of one look, and the place of no other.
+// lookAt reads clusters whose last look is too old, or used another version of the Secret. It reads
+// several clusters in parallel. An unreachable cluster delays only its own look.
 func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duration) map[string]look {
 	c := p.Controller
 	var running sync.WaitGroup
@@ -115,7 +115,7 @@ func (c *Controller) lookOnce(ctx context.Context, name string) (string, error) 
 	return c.Look(ctx, config)
 }
 
-// situation returns the present conditions for a step of a rollout.
+// situation returns the inputs for a step of a rollout.
 func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) (fleet.Situation, error) {
 	decided := p.Windows.Decide(p.set.Spec.Template.Metadata.Labels)
 	s := fleet.Situation{
@@ -166,7 +166,7 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 	return s, nil
 }
 
-// begins reports whether any cluster that was reached may begin.
+// begins reports whether any reachable cluster may begin.
 func begins(progress fleet.Progress, looks map[string]look) bool {
 	for name, found := range looks {
 		if state := progress.Clusters[name].State; found.err == nil && (state == "" || state == fleet.Pending || state == fleet.Deferred) {
@@ -176,8 +176,8 @@ func begins(progress fleet.Progress, looks map[string]look) bool {
 	return false
 }
 
-// isMember reports whether the set selects a cluster. A Secret that is gone is a cluster that cannot be
-// reached, and one that lost its labels leaves.
+// isMember reports whether the set selects a cluster. A cluster whose Secret was deleted counts as
+// unreachable. A cluster whose Secret lost its labels leaves.
 func (p *pass) isMember(ctx context.Context, cluster string) bool {
 	if p.clusters[cluster] != nil {
 		return true
@@ -186,13 +186,14 @@ func (p *pass) isMember(ctx context.Context, cluster string) bool {
 	return err != nil || secret == nil || p.selects(secret)
 }
 
-// served returns the cluster of a child, and whether the child follows rollouts.
+// served returns the cluster of a child, and whether the child has the mark of a rollout.
 func (p *pass) served(child *unstructured.Unstructured) (cluster string, marked bool) {
 	cluster, ours := strings.CutPrefix(child.GetName(), extensionset.ChildName(p.set.Name, ""))
 	return cluster, ours && child.GetAnnotations()[extension.RolloutAnnotation] != ""
 }
 
-// secret reads a Secret past the watch, whatever its labels. It is nil when there is none.
+// secret reads a Secret from the host, also without the label that the watch selects. It returns
+// nil if the Secret does not exist.
 func (p *pass) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -209,7 +210,7 @@ func (p *pass) selects(secret *corev1.Secret) bool {
 	return cluster && p.selector.Matches(labels.Set(secret.Labels))
 }
 
-// revisionsOf lists the revisions of the child of a cluster, the newest first, once in a pass.
+// revisionsOf lists the revisions of a child, the newest first, once per pass.
 func (p *pass) revisionsOf(ctx context.Context, cluster string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	if known, found := p.revisions[cluster]; found {
 		return known, nil
@@ -238,7 +239,7 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	newest := chain.Newest()
 	before := contentBefore(revisions)
 	if before == cluster.After {
-		before = cluster.Before // an earlier attempt has succeeded after all: nothing else changes there
+		before = cluster.Before // an earlier attempt succeeded late: nothing else changes there
 	}
 	seen := fleet.Observation{Change: fleet.Change(before, cluster.After), Healthy: newest == nil}
 	mark := ""
@@ -261,7 +262,8 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	case ours && succeeded:
 		seen.Content = cluster.After
 	case ours:
-		// A retry waits for the deadline: the revision may be stalled by what was mended meanwhile.
+		// A retry fails by its deadline only: the revision may be stalled for a reason that was
+		// repaired meanwhile.
 		seen.Failed = at.Attempt == 1 && meta.IsStatusConditionTrue(conditions, olmv1alpha1.ConditionStalled) && newest.Spec.OnFailure != olmv1alpha1.OnFailureRollback
 	case rolledBack, at.State == fleet.Soaking, at.State == fleet.Succeeded:
 		seen.Content = "revision " + newest.Name
@@ -269,7 +271,8 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	return seen, nil
 }
 
-// contentBefore names the content that a cluster has: that of the newest revision that was rolled out.
+// contentBefore returns the content that a cluster has: the content of the newest revision that was
+// rolled out.
 func contentBefore(revisions []olmv1alpha1.ClusterExtensionRevision) string {
 	for i := range revisions {
 		one := &revisions[i]
@@ -284,13 +287,13 @@ func contentBefore(revisions []olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// attemptMark is the value of the annotation of an attempt.
+// attemptMark returns the value of the annotation that marks an attempt.
 func attemptMark(rollout *olmv1alpha1.ClusterExtensionRollout, attempt int64) string {
 	return fmt.Sprintf("%s/%d/%s", rollout.Name, attempt, rollout.UID)
 }
 
-// refused reports whether the attempt of a mark was refused because its content is not what was
-// approved.
+// refused reports whether the attempt with the mark was refused because its content is not the
+// approved content.
 func refused(child *unstructured.Unstructured, mark string) bool {
 	read, err := extension.From(child)
 	if err != nil || mark == "" {

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// maxDiff bounds the diff of a group, and maxDiffs those of a rollout, in bytes.
+	// maxDiff bounds the diff of one group, maxDiffs the diffs of a rollout, in bytes.
 	maxDiff  = 128 << 10
 	maxDiffs = 512 << 10
 	// longestReason bounds the message of an exception, in bytes.
@@ -46,15 +46,15 @@ const (
 	reasonLeaving     = "Leaving"
 )
 
-// Reasons of sets for which no rollout is proposed.
+// Reasons why a set has no proposed rollout.
 const (
 	reasonAuthorUnknown   = "AuthorUnknown"
 	reasonTooManyClusters = "TooManyClusters"
 )
 
-// preview is the change that a cluster would see, or why it is unknown.
+// preview is the change that a cluster would see, or the reason why it is unknown.
 type preview struct {
-	// key identifies the inputs of the answer, and at is the time of the answer.
+	// key identifies the inputs of the preview. at is its time.
 	key string
 	at  time.Time
 
@@ -62,13 +62,12 @@ type preview struct {
 	stopped *maker.Outcome
 }
 
-// propose records the change that clusters would see, unless people have approved one that is not
-// completed yet:
+// propose records the change that clusters would see, unless an approved rollout is in progress:
 //
-//  1. The set has an author, who may use each cluster.
-//  2. Each cluster is reached, and is in a wave.
-//  3. Each cluster is previewed. Clusters of equal change are a group.
-//  4. The rollout takes the place of the newest one, when it is another change.
+//  1. It checks that the set has an author who may use each cluster.
+//  2. It reads each cluster, and assigns it to a wave.
+//  3. It previews each cluster. Clusters of equal change form a group.
+//  4. If the change is a new one, the new rollout replaces the newest rollout.
 func (p *pass) propose(ctx context.Context) error {
 	active := p.newest()
 	if active != nil && p.isBusy(active) {
@@ -88,7 +87,7 @@ func (p *pass) propose(ctx context.Context) error {
 	open := active != nil && !active.Status.Ended && !active.Status.Completed
 	switch {
 	case spec == nil && open:
-		return p.supersede(ctx, active) // no cluster would see a change any more
+		return p.supersede(ctx, active) // no cluster would change any more
 	case spec == nil:
 		return nil
 	case open && extensionrollout.Plan(&active.Spec).Digest() == extensionrollout.Plan(spec).Digest() && p.isCurrent(active):
@@ -101,13 +100,13 @@ func (p *pass) propose(ctx context.Context) error {
 	return p.create(ctx, spec)
 }
 
-// isBusy reports whether the newest rollout was approved, is about the set as it is, and is not
-// completed.
+// isBusy reports whether the newest rollout is approved, belongs to the present spec of the set,
+// and is not completed.
 func (p *pass) isBusy(active *olmv1alpha1.ClusterExtensionRollout) bool {
 	return len(active.Status.Approvals) > 0 && !active.Status.Ended && !active.Status.Completed && p.isCurrent(active)
 }
 
-// assign gives each cluster a wave. Clusters that cannot be served are exceptions.
+// assign gives each cluster a wave. Clusters that the set cannot serve become exceptions.
 func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(p.clusters)) {
@@ -155,7 +154,7 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 	return assigned.Waves, nil
 }
 
-// waveSelectors returns the selectors of the set's waves, in their order.
+// waveSelectors returns the selectors of the set's waves, in order.
 func (p *pass) waveSelectors() ([]labels.Selector, error) {
 	var selectors []labels.Selector
 	for i := range p.set.Spec.Strategy.Waves {
@@ -168,7 +167,7 @@ func (p *pass) waveSelectors() ([]labels.Selector, error) {
 	return selectors, nil
 }
 
-// mayUse reports whether the author may use a cluster, or all of them.
+// mayUse reports whether the author may use this target or all targets.
 func (p *pass) mayUse(ctx context.Context, name string) (bool, error) {
 	for _, target := range []string{"", name} {
 		may, err := p.Rights.May(ctx, p.stamp.Info(), authz.Use(target))
@@ -182,7 +181,7 @@ func (p *pass) mayUse(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// uidBefore is the uid that an earlier rollout has of a cluster that cannot be reached.
+// uidBefore returns the uid of an unreachable cluster from an earlier rollout.
 func (p *pass) uidBefore(name string) string {
 	for _, rollout := range slices.Backward(p.rollouts) {
 		for _, cluster := range rollout.Spec.Clusters {
@@ -198,7 +197,7 @@ func (p *pass) except(cluster, reason, message string) {
 	p.exceptions[cluster] = extensionset.Exception{Cluster: cluster, Reason: reason, Message: text.Clip(message, longestReason)}
 }
 
-// compute returns the change that clusters would see, nil for none.
+// compute returns the change that clusters would see, or nil if none would change.
 func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1alpha1.ClusterExtensionRolloutSpec, error) {
 	spec := &olmv1alpha1.ClusterExtensionRolloutSpec{
 		Set:         olmv1alpha1.RolloutSet{Name: p.set.Name, UID: string(p.set.UID), Digest: p.digest},
@@ -254,8 +253,8 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 	return spec, p.group(ctx, spec, previews)
 }
 
-// decided are the contents that the newest completed rollout ended with for clusters that do not have
-// them: people went on without these clusters, or they follow.
+// decided returns, by cluster, the content of the newest completed rollout for clusters that did
+// not get it. Users skipped these clusters, or the clusters are still due.
 func (p *pass) decided() map[string]string {
 	decided := map[string]string{}
 	newest := p.newest()
@@ -271,10 +270,10 @@ func (p *pass) decided() map[string]string {
 	return decided
 }
 
-// ran reports whether a cluster that has a content needs no rollout for it. It needs one when a later rollout
-// gave it another content, which did not succeed, and when the rollout of the content was superseded
-// before the cluster was healthy for the soak time: later waves must not go on without it. A rollout that did
-// not change the cluster says nothing.
+// ran reports whether a cluster that has a content needs no rollout for it. The cluster needs a
+// rollout in two cases. Either a later rollout gave it other content and did not succeed. Or the
+// rollout of the content was superseded before the soak time ended: later waves must not continue
+// without it. Rollouts that did not change the cluster are ignored.
 func (p *pass) ran(cluster, content string) bool {
 	for _, rollout := range slices.Backward(p.rollouts) {
 		at, found := p.placeIn(rollout, cluster)
@@ -314,9 +313,9 @@ func (p *pass) placeIn(rollout *olmv1alpha1.ClusterExtensionRollout, cluster str
 	return at, found
 }
 
-// preview returns the change that a cluster would see. An answer stays until the ClusterExtension that
-// the set asks for there, the author, the catalogs or the revisions of the child change. A refusal is asked again after a while: rights
-// and clusters change.
+// preview returns the change that a cluster would see. A result is cached until the child's spec,
+// the author, the catalogs or the revisions of the child change. A refusal is computed again after
+// a while, because rights and clusters change.
 func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alpha1.ClusterExtensionRevision) (preview, error) {
 	child, err := p.set.Child(cluster, p.clusters[cluster].Labels)
 	if err != nil {
@@ -344,7 +343,7 @@ func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alp
 	if made.stopped != nil {
 		p.queue.AddAfter(p.set.Name, lookAgain)
 		if unknown(made.stopped) {
-			return made, nil // it may be known soon
+			return made, nil // the answer may be known soon
 		}
 	}
 	p.mu.Lock()
@@ -356,8 +355,8 @@ func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alp
 	return made, nil
 }
 
-// unknown reports whether an answer may be another one soon. Until then no rollout is proposed:
-// clusters must not be missing in it because an answer was.
+// unknown reports whether the answer may soon change. Until then no rollout is proposed, because
+// clusters would be missing in it.
 func unknown(stopped *maker.Outcome) bool {
 	switch status.Result(stopped.Reason) {
 	case status.Pending, status.CatalogUnavailable, status.PullFailed, status.Failed:
@@ -400,8 +399,8 @@ func (p *pass) group(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRoll
 	return nil
 }
 
-// fit encodes a diff in so many bytes. Of one that is larger, the lines and values are left out first,
-// and then the objects: the digest that people approve is of the whole change.
+// fit encodes a diff within a number of bytes. It drops lines and values first, and then objects.
+// The digest that users approve covers the whole change.
 func fit(diff *olmv1alpha1.RevisionDiff, most int) ([]byte, error) {
 	content, err := json.Marshal(diff)
 	if err != nil || len(content) <= most {
@@ -426,7 +425,7 @@ func fit(diff *olmv1alpha1.RevisionDiff, most int) ([]byte, error) {
 	return json.Marshal(diff)
 }
 
-// common is a child without its name and what its cluster decides.
+// common returns a child without its name and the fields that depend on its cluster.
 func common(child *unstructured.Unstructured) ([]byte, error) {
 	annotations := child.GetAnnotations()
 	for _, name := range ext.ChildAnnotations() {
@@ -443,7 +442,8 @@ func common(child *unstructured.Unstructured) ([]byte, error) {
 	return content, nil
 }
 
-// create records a rollout. Of a name that is taken, the watch brings the next pass.
+// create records a rollout. If the name is taken, the watch reports the other rollout and causes
+// the next pass.
 func (p *pass) create(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRolloutSpec) error {
 	p.last++
 	rollout := &olmv1alpha1.ClusterExtensionRollout{
@@ -458,7 +458,7 @@ func (p *pass) create(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRol
 	return p.advance(ctx, created)
 }
 
-// number is that of a rollout of a set, 0 for another name.
+// number returns the number of a set's rollout from its name, or 0 for any other name.
 func number(name string) int64 {
 	found, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 64)
 	if err != nil {

@@ -24,50 +24,51 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// finalizer keeps a set until its children are nobody's.
+// finalizer keeps a set until its children are released or deleted.
 const finalizer = "penstock.dev/children"
 
-// pass is one pass over one set.
 type pass struct {
 	*Controller
 	object *unstructured.Unstructured
 	set    *extensionset.Set
 	stamp  *author.Stamp
-	// last is the highest number of a rollout of this name, also of a set that was deleted.
+	// last is the highest number of a rollout with this set name, including rollouts of a deleted
+	// set.
 	last     int64
 	digest   string
 	selector labels.Selector
-	// clusters are those that the set selects, by the names of their Secrets.
+	// clusters holds the Secrets of the selected clusters, by name.
 	clusters map[string]*corev1.Secret
 	// rollouts of the set, the oldest first.
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
-	// revisions of children, by cluster, as this pass has read them.
+	// revisions holds the revisions of children that this pass has read, by cluster.
 	revisions map[string][]olmv1alpha1.ClusterExtensionRevision
-	// places of clusters, by rollout and cluster.
+	// places holds the states of clusters, by rollout and cluster.
 	places map[string]map[string]place
-	// exceptions are clusters that the set cannot serve.
+	// exceptions holds the clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
-	// deleting is the reason why a deleted set is still there.
+	// deleting is the reason why a deleted set still exists.
 	deleting string
-	// stopped is the reason why no rollout is proposed, and its message; empty when one may be.
+	// stopped and stoppedMessage explain why no rollout is proposed; empty if one may be proposed.
 	stopped, stoppedMessage string
-	// refused is the host's error about a write that it does not accept.
+	// refused is the error of the host for a write that it refused.
 	refused error
 	// waits is true if answers are missing that a rollout needs.
 	waits bool
 }
 
-// errUnknown ends a pass before the watches have answered: they bring the next one.
+// errUnknown ends a pass that runs before the watches have synced. The watches then cause the next
+// pass.
 var errUnknown = errors.New("not known yet")
 
-// reconcile brings one set up to date:
+// reconcile reconciles one set:
 //
-//  1. The set, its author, the clusters that it selects, and its rollouts.
-//  2. The children of a set that is deleted become extensions of their own, or are deleted.
-//  3. The newest rollout goes on: its progress is stored, and then the children are written.
-//  4. Children of clusters that left are deleted, or may be deleted by their users.
-//  5. The next rollout is proposed, when clusters would see a change that nobody approved.
-//  6. The status.
+//  1. It reads the set, its author, the selected clusters and its rollouts.
+//  2. If the set is deleted, its children become independent extensions, or are deleted.
+//  3. It advances the newest rollout: it stores the progress, then writes the children.
+//  4. It deletes the children of clusters that left, or lets users delete them.
+//  5. It proposes the next rollout if clusters would see a change that is not approved.
+//  6. It writes the status.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	known, err := c.read(name)
 	if err == nil {
@@ -79,13 +80,14 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return err
 }
 
-// bring is a pass over what is known.
+// bring reconciles a set from the known facts.
 func (c *Controller) bring(ctx context.Context, name string, known *facts) error {
 	p, err := c.begin(name, known)
 	if err != nil || p == nil {
 		return err
 	}
-	// No watch of ours tells when the extensions become known, as they are some time after a start.
+	// After a start, the extensions become known later, and no watch of this controller reports
+	// that.
 	if _, known := c.Extensions.Find(name); !known {
 		c.queue.AddAfter(name, lookEvery)
 	}
@@ -106,7 +108,7 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	return errors.Join(err, p.writeStatus(ctx))
 }
 
-// goOn has the newest rollout go on, and proposes the next one.
+// goOn advances the newest rollout, and proposes the next one.
 func (p *pass) goOn(ctx context.Context) error {
 	if active := p.newest(); active != nil && !active.Status.Ended {
 		if err := p.advance(ctx, active); err != nil {
@@ -121,15 +123,16 @@ func (p *pass) goOn(ctx context.Context) error {
 	return p.propose(ctx)
 }
 
-// facts are the known facts from the watches.
+// facts holds the facts from the watches.
 type facts struct {
-	// set is nil when there is none.
+	// set is nil if it does not exist.
 	set      *unstructured.Unstructured
 	secrets  []*corev1.Secret
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
 }
 
-// read returns what the watches know of a set, or errUnknown: a missing answer is no empty list.
+// read returns the facts of a set, or errUnknown before the watches have synced. An unsynced watch
+// must not look like an empty list.
 func (c *Controller) read(name string) (*facts, error) {
 	watches := c.watches()
 	if watches == nil {
@@ -143,7 +146,7 @@ func (c *Controller) read(name string) (*facts, error) {
 	return &facts{set, secrets, objectwatch.All[*olmv1alpha1.ClusterExtensionRollout](watches.rollouts)}, nil
 }
 
-// begin reads a set. It is nil when there is no such set.
+// begin reads a set. It returns nil if the set does not exist.
 func (c *Controller) begin(name string, known *facts) (*pass, error) {
 	object := known.set
 	if object == nil {
@@ -192,24 +195,24 @@ func (c *Controller) begin(name string, known *facts) (*pass, error) {
 	return p, nil
 }
 
-// specDigest names the spec of a set, but for what changes no rollout.
+// specDigest returns the digest of a set's spec, without the fields that change no rollout.
 func specDigest(set *extensionset.Set) string {
 	spec := set.Spec
 	spec.Paused, spec.RolloutHistoryLimit, spec.RemovalPolicy, spec.TeardownPolicy = false, nil, "", ""
 	content, err := json.Marshal(spec)
 	if err != nil {
-		return "" // it was read from JSON
+		return "" // unreachable: the set was decoded from JSON
 	}
 	sum := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// isCurrent reports whether a rollout is what the set asks for now, in the name of its author.
+// isCurrent reports whether a rollout has the present spec and author of the set.
 func (p *pass) isCurrent(rollout *olmv1alpha1.ClusterExtensionRollout) bool {
 	return p.stamp != nil && rollout.Spec.Set.Digest == p.digest && rollout.Spec.RequestedBy == p.stamp.User
 }
 
-// newest is the newest rollout, nil for none.
+// newest returns the newest rollout, or nil.
 func (p *pass) newest() *olmv1alpha1.ClusterExtensionRollout {
 	if len(p.rollouts) == 0 {
 		return nil
@@ -217,7 +220,7 @@ func (p *pass) newest() *olmv1alpha1.ClusterExtensionRollout {
 	return p.rollouts[len(p.rollouts)-1]
 }
 
-// keep adds the finalizer, and tells whether that brings another pass.
+// keep adds the finalizer, and reports whether that write causes another pass.
 func (p *pass) keep(ctx context.Context) (bool, error) {
 	if slices.Contains(p.object.GetFinalizers(), finalizer) {
 		return false, nil
@@ -231,7 +234,7 @@ func (p *pass) keep(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// begun returns the clusters that begin with a step.
+// begun returns the clusters that a step lets begin.
 func begun(before, after fleet.Progress) []string {
 	var names []string
 	for name, at := range after.Clusters {
@@ -242,11 +245,11 @@ func begun(before, after fleet.Progress) []string {
 	return names
 }
 
-// advance leads a rollout on:
+// advance advances a rollout:
 //
-//  1. Clusters are looked at. One begins only if it answers in this pass.
-//  2. The next progress is stored.
-//  3. The children of clusters that are changing are written.
+//  1. It reads the clusters. A cluster begins only if it answers in this pass.
+//  2. It stores the next progress.
+//  3. It writes the children of changing clusters.
 func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
 	plan := extensionrollout.Plan(&rollout.Spec)
 	progress := extensionrollout.Progress(&rollout.Status)
@@ -293,7 +296,8 @@ func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	return nil
 }
 
-// store writes the status of a rollout as it was read: a decision of a person meanwhile is a conflict.
+// store writes the status of a rollout with the resourceVersion that was read. A decision of a user
+// meanwhile causes a conflict.
 func (p *pass) store(ctx context.Context, stored, changed *olmv1alpha1.ClusterExtensionRollout) error {
 	if same(&stored.Status, &changed.Status) {
 		return nil
@@ -309,7 +313,7 @@ func (p *pass) store(ctx context.Context, stored, changed *olmv1alpha1.ClusterEx
 	return nil
 }
 
-// supersede ends a rollout in whose place another one comes.
+// supersede ends a rollout that another rollout replaces.
 func (p *pass) supersede(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
 	changed := rollout.DeepCopy()
 	plan, progress := extensionrollout.Plan(&rollout.Spec), extensionrollout.Progress(&rollout.Status)

@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// release deletes the children of a set that is deleted, or makes them extensions of their own, with
-// which nothing in a cluster changes. It then deletes the rollouts, and removes the finalizer. It returns
-// true when the status of the set needs no write.
+// release handles a deleted set. It deletes the children, or makes them independent extensions,
+// which changes nothing in the clusters. It then deletes the rollouts, and removes the finalizer.
+// It returns true if the status of the set needs no write.
 func (p *pass) release(ctx context.Context) (bool, error) {
 	if !slices.Contains(p.object.GetFinalizers(), finalizer) {
 		return true, nil
@@ -49,7 +49,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 	}
 	if len(children) > 0 {
 		p.deleting = "Penstock makes " + text.Count(len(children), "ClusterExtension") + " independent of the set"
-		p.queue.AddAfter(p.set.Name, lookEvery) // until the watch has them
+		p.queue.AddAfter(p.set.Name, lookEvery) // until the watch reports them
 		return false, nil
 	}
 	for _, one := range p.rollouts {
@@ -65,8 +65,8 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// tearDown deletes the children, those of the last wave first, and returns whether any content is left. A
-// wave waits until the later ones have left every cluster that can be reached.
+// tearDown deletes the children of the last wave first, and reports whether any content is left. A
+// wave waits until the later waves have left every reachable cluster.
 func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructured) (bool, error) {
 	left, err := p.left(ctx, children)
 	if err != nil || len(left) == 0 {
@@ -76,7 +76,7 @@ func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructur
 	if err != nil {
 		return false, err
 	}
-	waves := make([][]string, len(selectors)+1) // the last ones are in no wave
+	waves := make([][]string, len(selectors)+1) // the last entry is for clusters without a wave
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		wave := len(selectors)
 		if secret := p.clusters[name]; secret != nil {
@@ -112,8 +112,8 @@ func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructur
 	return true, nil
 }
 
-// left are the clusters with content of the set: they have a child that is not to stay, or revisions of
-// one that was deleted. The child is nil then.
+// left returns the clusters with content of the set. Such a cluster has a child that must be
+// deleted, or revisions of a deleted child. The child is nil then.
 func (p *pass) left(ctx context.Context, children []*unstructured.Unstructured) (map[string]*unstructured.Unstructured, error) {
 	left := map[string]*unstructured.Unstructured{}
 	for _, live := range children {
@@ -140,7 +140,8 @@ func (p *pass) left(ctx context.Context, children []*unstructured.Unstructured) 
 		if err != nil {
 			return nil, err
 		}
-		// The garbage collector deletes these. Revisions without an owner were left on purpose.
+		// The garbage collector deletes revisions that have an owner. Revisions without an owner
+		// were orphaned on purpose.
 		if slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return metav1.GetControllerOf(&one) != nil }) {
 			left[name] = nil
 		}

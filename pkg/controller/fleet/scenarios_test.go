@@ -20,7 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// three is a world with the clusters a, in the first wave, b and c, that have version 1.
+// three returns a world with three clusters that have version 1: a in the first wave, b and c in
+// the second.
 func three(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -38,12 +39,12 @@ func canary() []extensionset.Wave {
 	return []extensionset.Wave{wave("canary", "0", nil), wave("rest", "", nil)}
 }
 
-// soaking are the waves of canary, of which the first one soaks.
+// soaking returns the waves of canary; the first wave soaks.
 func soaking(seconds int64) []extensionset.Wave {
 	return []extensionset.Wave{wave("canary", "0", func(one *extensionset.Wave) { one.SoakSeconds = seconds }), wave("rest", "", nil)}
 }
 
-// upgrade asks for a version, and approves the rollout of a number.
+// upgrade requests a version, and approves the rollout with the number.
 func (w *world) upgrade(number int, image string, waves ...extensionset.Wave) {
 	w.Helper()
 	w.apply(image, waves...)
@@ -82,13 +83,13 @@ func (w *world) tearDown(policy string) {
 	}
 }
 
-// isFree is whether no finalizer keeps the set.
+// isFree reports whether the set has no finalizer.
 func (w *world) isFree() bool {
 	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
 	return err != nil || len(stored.(*unstructured.Unstructured).GetFinalizers()) == 0
 }
 
-// letLeave lets the clusters leave that a rollout shows.
+// letLeave accepts the leaving clusters of a rollout.
 func (w *world) letLeave(name string) {
 	w.Helper()
 	if err := w.decide(name, func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
@@ -98,7 +99,7 @@ func (w *world) letLeave(name string) {
 	}
 }
 
-// images are what the clusters have, in the order of their names.
+// images returns the images of the clusters, in the order of their names.
 func (w *world) images(clusters ...string) string {
 	var all []string
 	for _, name := range clusters {
@@ -194,7 +195,7 @@ func TestScenarios(t *testing.T) {
 			w.becomes("edge-2 Soaking: a Soaking, b Pending, c Pending")
 			w.clusters["a"].sick = true
 			w.becomes("edge-2 Halted: a Failed DeadlineExceeded, b Pending, c Pending")
-			for i := range 12 { // more than the history has
+			for i := range 12 { // more than the history keeps
 				w.apply("app:2", soaking(int64(601+i))...)
 				w.until("another rollout", func() bool {
 					return w.shown() == fmt.Sprintf("edge-%d ReviewRequired: a Pending, b Pending, c Pending", i+3)
@@ -212,7 +213,7 @@ func TestScenarios(t *testing.T) {
 			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
 			w.clusters["b"].fails = false
 			w.upgrade(3, "app:1", canary()...)
-			for _, group := range w.rollout("edge-3").Spec.Groups { // b has a part of the version that failed
+			for _, group := range w.rollout("edge-3").Spec.Groups { // b has a part of the failed version
 				if group.From != "app:2" || group.To != "app:1" {
 					w.Errorf("clusters %v go from %s to %s", group.Clusters, group.From, group.To)
 				}
@@ -300,7 +301,7 @@ func TestScenarios(t *testing.T) {
 			w.clusters["b"].fails = true
 			w.upgrade(2, "app:2", canary()...)
 			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
-			// The last look at c is not old.
+			// The last look at c is still fresh.
 			w.clusters["c"].away = true
 			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
 				return plan.Skip(progress, s, w.rollout("edge-2").Status.Troubles, []string{"b"})
@@ -598,7 +599,7 @@ func TestScenarios(t *testing.T) {
 		},
 		"a wave is deleted once the later ones are gone": func(w *world) {
 			for _, one := range w.clusters {
-				one.hangs = true // it has content until the test says so
+				one.hangs = true // it has content until the test clears this field
 			}
 			w.tearDown("Delete")
 			w.until("the last wave is deleted", func() bool { return w.child("b") == nil && w.child("c") == nil })
@@ -636,7 +637,7 @@ func TestScenarios(t *testing.T) {
 			}
 		},
 		"a deleted Secret is a cluster that is away, until the rollout is over": func(w *world) {
-			w.clusters["c"].away = true // nobody reaches it without the Secret
+			w.clusters["c"].away = true // it cannot be reached without the Secret
 			w.apply("app:2", canary()...)
 			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
 			if err := w.core.Tracker().Delete(secrets(), namespace, "c"); err != nil {
@@ -733,7 +734,7 @@ func TestScenarios(t *testing.T) {
 			if got := w.has("a") + w.has("c"); got != "app:2app:2 map[replicas:2]" {
 				w.Errorf("the clusters have %s", got)
 			}
-			// A label chooses another override, and the set stays as it is.
+			// A label selects another override. The set does not change.
 			w.secret("b", "ring=1", "site=small")
 			w.becomes("edge-4 ReviewRequired: b Pending")
 		},
@@ -857,8 +858,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestWaves: three waves of four clusters, of which two may change at a time. The world checks the rule
-// at each write.
+// TestWaves: three waves of four clusters, of which two may change together. The world checks the
+// rule at each write.
 func TestWaves(t *testing.T) {
 	w := newWorld(t)
 	var waves []extensionset.Wave
@@ -883,7 +884,7 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestNewest: the newest rollout of a set counts, and none of a set whose newest rollout has ended.
+// TestNewest: only the newest rollout of a set counts, and none if that rollout has ended.
 func TestNewest(t *testing.T) {
 	of := func(set, name string, ended bool) *olmv1alpha1.ClusterExtensionRollout {
 		one := &olmv1alpha1.ClusterExtensionRollout{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -896,7 +897,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestRefused: a set says that the host refuses its writes, and goes on when it does not any more.
+// TestRefused: the status of a set shows that the host refuses its writes. The set continues when
+// the host accepts them again.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.join("c0", "ring=0")
@@ -918,7 +920,8 @@ func TestRefused(t *testing.T) {
 	w.until("not stalled", func() bool { return meta.IsStatusConditionFalse(w.set().Status.Conditions, "Stalled") })
 }
 
-// TestUnknown: after a restart a set waits for the ClusterExtensions, of which no watch of sets tells.
+// TestUnknown: after a restart a set waits for the ClusterExtensions, which no watch of sets
+// reports.
 func TestUnknown(t *testing.T) {
 	w := newWorld(t)
 	w.join("c0", "ring=0")
@@ -945,8 +948,8 @@ func TestUnknown(t *testing.T) {
 	w.becomes("edge-1 Completed: c0 Succeeded")
 }
 
-// TestKill: the process dies after each of its writes, in a rollout of five clusters in two waves, and
-// another one goes on: no cluster begins twice, none is left out, and the budgets hold.
+// TestKill: the process dies after each of its writes, in a rollout of five clusters in two waves,
+// and a new process continues. Every cluster begins exactly once, and the budgets hold.
 func TestKill(t *testing.T) {
 	run := func(t *testing.T, left int) (writes int) {
 		w := newWorld(t)
@@ -995,7 +998,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestThousand: a thousand clusters are reviewed at once, and the record of their rollout is small.
+// TestThousand: users review a thousand clusters together, and the record of their rollout is
+// small.
 func TestThousand(t *testing.T) {
 	w := newWorld(t)
 	for i := range 1000 {

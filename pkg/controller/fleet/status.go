@@ -21,23 +21,21 @@ import (
 )
 
 const (
-	// second is the resolution of stamps.
+	// second is the resolution of timestamps.
 	second = time.Second
-	// lookAgain is when clusters are looked at again that no rollout could name.
+	// lookAgain is the delay before clusters without a known uid are read again.
 	lookAgain = time.Minute
-	// knownFor is how long it is believed which cluster a Secret leads to, before a rollout begins.
+	// knownFor is how long a known uid of a cluster stays valid before a rollout begins.
 	knownFor = time.Hour
-	// longestRefusal bounds what a condition says of refused writes, in bytes.
+	// longestRefusal bounds the text about a refused write in a condition, in bytes.
 	longestRefusal = 1024
 )
 
-// same reports whether two statuses say the same.
 func same(a, b *olmv1alpha1.ClusterExtensionRolloutStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// writeStatus says where a set is, when that is not what it says already, and deletes rollouts that
-// nobody needs.
+// writeStatus writes the status of a set if it changed, and deletes old rollouts.
 func (p *pass) writeStatus(ctx context.Context) error {
 	status := extensionset.Status{ObservedGeneration: p.object.GetGeneration(), Clusters: int32(len(p.clusters)), Conditions: slices.Clone(p.set.Status.Conditions)}
 	for _, name := range slices.Sorted(maps.Keys(p.exceptions)) {
@@ -47,7 +45,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	}
 	excepted := maps.Clone(p.exceptions)
 	maps.DeleteFunc(excepted, func(_ string, one extensionset.Exception) bool {
-		return one.Reason == reasonNotSelected || one.Reason == reasonLeaving // the set need not serve it
+		return one.Reason == reasonNotSelected || one.Reason == reasonLeaving // the set need not serve this cluster
 	})
 	phase, message := "Completed", "every cluster has the newest content"
 	if newest := p.newest(); newest != nil && !newest.Status.Ended {
@@ -98,7 +96,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	return nil
 }
 
-// updated counts the clusters that have the content that was approved for them last.
+// updated counts the clusters that have their last approved content.
 func (p *pass) updated(ctx context.Context) (int, error) {
 	updated := 0
 	for cluster := range p.clusters {
@@ -118,8 +116,9 @@ func (p *pass) updated(ctx context.Context) (int, error) {
 	return updated, nil
 }
 
-// prune deletes the oldest rollouts that ended, but for those of the history, and for those that say
-// who else asked for the content of the newest one: these users do not approve it.
+// prune deletes the oldest ended rollouts. It keeps those within the history limit. It also keeps
+// those that record further requesters of the newest content, because these users cannot approve
+// it.
 func (p *pass) prune(ctx context.Context) error {
 	limit := extensionset.DefaultHistoryLimit
 	if p.set.Spec.RolloutHistoryLimit != nil {
@@ -145,7 +144,7 @@ func (p *pass) deleteRollout(ctx context.Context, one *olmv1alpha1.ClusterExtens
 	return nil
 }
 
-// Newest returns the newest rollout of each set that has not ended.
+// Newest returns the newest rollout of each set, unless it has ended.
 func (c *Controller) Newest() []*olmv1alpha1.ClusterExtensionRollout {
 	watches := c.watches()
 	if watches == nil {
@@ -154,7 +153,7 @@ func (c *Controller) Newest() []*olmv1alpha1.ClusterExtensionRollout {
 	return newestOf(objectwatch.All[*olmv1alpha1.ClusterExtensionRollout](watches.rollouts))
 }
 
-// newestOf returns the newest of the rollouts of each set that has not ended.
+// newestOf returns the newest rollout of each set, unless it has ended.
 func newestOf(all []*olmv1alpha1.ClusterExtensionRollout) []*olmv1alpha1.ClusterExtensionRollout {
 	bySet := map[string]*olmv1alpha1.ClusterExtensionRollout{}
 	for _, one := range all {

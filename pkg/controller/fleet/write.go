@@ -24,15 +24,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// writeChildren gives each cluster whose change began the content of its attempt. The progress that
-// says so is stored: a crash before or after a write loses nothing.
+// writeChildren writes the content of its attempt to each cluster whose change began. The progress
+// is already stored, so a crash before or after a write loses nothing.
 func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) error {
 	groups := map[string]*olmv1alpha1.RolloutGroup{}
 	for i := range rollout.Spec.Groups {
 		groups[rollout.Spec.Groups[i].Change] = &rollout.Spec.Groups[i]
 	}
-	// Another author answers for another content: a set that was changed meanwhile writes nothing of
-	// this rollout.
+	// The author of a rollout answers only for its own content. A set that changed meanwhile writes
+	// nothing of this rollout.
 	if !p.isCurrent(rollout) {
 		return nil
 	}
@@ -83,8 +83,8 @@ func (p *pass) writeChild(ctx context.Context, cluster fleet.Cluster, content []
 	return p.write(ctx, p.stamp, live, name, child.Object["spec"], child.GetLabels(), annotations)
 }
 
-// write creates or changes a child, with a stamp of an author that is signed for exactly what is
-// written. A child without an author stays without one.
+// write creates or changes a child. The author's stamp is signed for exactly this content. A child
+// without an author stays without one.
 func (p *pass) write(ctx context.Context, stamp *author.Stamp, live *unstructured.Unstructured, name string, spec any, labels, annotations map[string]string) error {
 	child := &unstructured.Unstructured{Object: map[string]any{}}
 	generation := int64(1)
@@ -158,7 +158,8 @@ func (p *pass) sign(by *author.Stamp, child *unstructured.Unstructured, generati
 	return nil
 }
 
-// releaseHold lets a cluster go on that was rolled back before its attempt: a person asked for that.
+// releaseHold releases the hold of a cluster that was rolled back before its attempt: a user asked
+// for the retry.
 func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) error {
 	revisions, err := p.revisionsOf(ctx, cluster)
 	if err != nil || len(revisions) == 0 {
@@ -178,10 +179,11 @@ func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) err
 	return nil
 }
 
-// leaveBehind ends the service of clusters that the set no longer selects. With the policy Retain it
-// takes the mark of a rollout from their children: users may delete them then. They stay as they are,
-// and follow again when the set selects them again. With the policy Delete it deletes the children of
-// clusters whose leaving the newest rollout has recorded, after it asked about many at once.
+// leaveBehind handles clusters that the set no longer selects. With the policy Retain, it removes
+// the mark of a rollout from their children. Users can then delete these children. They stay
+// unchanged, and follow again when the set selects them again. With the policy Delete, it deletes
+// the children of clusters that the newest rollout has recorded as leaving. The rollout asks a user
+// first if many would leave together.
 func (p *pass) leaveBehind(ctx context.Context) error {
 	children, known := p.Extensions.Children(p.set.Name)
 	if !known {
@@ -194,7 +196,7 @@ func (p *pass) leaveBehind(ctx context.Context) error {
 		}
 		secret, err := p.secret(ctx, cluster)
 		if err != nil || secret != nil && p.selects(secret) {
-			continue // a missing answer is no missing Secret
+			continue // an unknown Secret is not a missing Secret
 		}
 		state := p.stateOf(cluster)
 		switch {
@@ -215,7 +217,7 @@ func (p *pass) leaveBehind(ctx context.Context) error {
 	return nil
 }
 
-// stateOf is the state of a cluster in the newest rollout, empty when that has ended.
+// stateOf returns the state of a cluster in the newest rollout; empty if that has ended.
 func (p *pass) stateOf(cluster string) fleet.State {
 	active := p.newest()
 	if active == nil || active.Status.Ended {
@@ -227,8 +229,8 @@ func (p *pass) stateOf(cluster string) fleet.State {
 	return fleet.Pending
 }
 
-// serves reports whether the newest rollout is about a cluster in a state still. Once it is over for a
-// cluster, a Secret that is missing is one that was deleted.
+// serves reports whether the newest rollout still handles a cluster in a state. If it does not, a
+// missing Secret counts as deleted.
 func (p *pass) serves(cluster string, state fleet.State, hasSecret bool) bool {
 	switch state {
 	case fleet.Pending:
@@ -242,10 +244,10 @@ func (p *pass) serves(cluster string, state fleet.State, hasSecret bool) bool {
 	return true
 }
 
-// remove deletes a child, if the author of the set could do that too.
+// remove deletes a child if the author of the set may delete it.
 func (p *pass) remove(ctx context.Context, cluster string, live *unstructured.Unstructured) error {
 	if live.GetDeletionTimestamp() != nil || p.stamp == nil {
-		return nil // p.stopped says that nobody answers for it
+		return nil // p.stopped explains the missing author
 	}
 	name, uid, version := live.GetName(), live.GetUID(), live.GetResourceVersion()
 	may, err := p.Rights.May(ctx, p.stamp.Info(), authz.On(extension.Resource, "delete", "", name))
@@ -267,8 +269,8 @@ func (p *pass) remove(ctx context.Context, cluster string, live *unstructured.Un
 	return nil
 }
 
-// authorOf is the author of a child as it is, nil when that is not known: the author of the set does
-// not answer for it. A stamp that is not valid is taken out of its annotations.
+// authorOf returns the author of a child, or nil if unknown. The author of the set does not answer
+// for such a child. An invalid stamp is removed from the annotations.
 func (p *pass) authorOf(child *unstructured.Unstructured, annotations map[string]string) *author.Stamp {
 	stamp, err := author.ClusterExtensions().Verify(p.Key, child)
 	if err != nil {
