@@ -1,5 +1,4 @@
-// Package olm joins the endpoints of the API group olm.operatorframework.io, as the API server
-// installs them.
+// Package olm assembles the endpoints of the API group olm.operatorframework.io for the API server.
 package olm
 
 import (
@@ -33,7 +32,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Heads is the interface to the heads of chains, as a *chain.Heads has it.
+// Heads reads and writes the heads of chains. *chain.Heads implements it.
 type Heads interface {
 	clusterextensionrevision.Heads
 	revisionhistory.Forgetting
@@ -44,19 +43,18 @@ type Heads interface {
 // it.
 type Deps struct {
 	clusterextensionrevision.Deps
-	// Heads keeps the numbers, also of imports and until an extension is forgotten.
+	// Heads stores the numbers, also of imports, until an extension is forgotten.
 	Heads Heads
-	// Schema has the types of fields for comparisons; with nil only the types that revisions define
-	// are known.
+	// Schema returns the types of fields for comparisons. With nil, only the types that revisions
+	// define are known.
 	Schema diffschema.Schema
-	// Admission is the server's; a rollback runs it for the revision that it
-	// creates.
+	// Admission is the server's admission; a rollback runs it for the created revision.
 	Admission admission.Interface
 	// Owners reads the owner that a rollback holds.
 	Owners clusterextensionrevision.Owners
 	// StoredVersions reads the stored versions that a rollback must keep.
 	StoredVersions revisionrollback.StoredVersions
-	// Reserve keeps the manifests of an import, see revisionimport.Deps.
+	// Reserve protects the manifests of an import, see revisionimport.Deps.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
 	// Live compares revisions with the cluster.
 	Live revisiondiff.Live
@@ -64,19 +62,19 @@ type Deps struct {
 	Objects revisionobjects.Live
 	// ClusterVersion returns the version of the cluster, nil if it is unknown.
 	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
-	// Statements reads the catalogs' statements about installed packages; nil reads none.
+	// Statements reads the catalogs' statements about installed packages; nil means none.
 	Statements upgradereadiness.Statements
-	// Render makes manifests of the packages that follow; nil serves no plan of an upgrade.
+	// Render renders the manifests of the following packages; nil disables upgrade plans.
 	Render upgradereadiness.Render
-	// Readiness has further sources for the readiness of an upgrade of the cluster.
+	// Readiness returns further sources for the upgrade readiness of the cluster.
 	Readiness upgradereadiness.Sources
-	// Unreadable notes unreadable records; nil notes none.
+	// Unreadable records unreadable records; nil records none.
 	Unreadable *store.Unreadable
 }
 
-// NewAPIGroupInfo returns the endpoints of the group, and the storage of revisions, whose Stored
-// the filter WithBodies needs. OptsGetter returns the storage options for etcd; NewAPIGroupInfo
-// sets the codec and the stored version.
+// NewAPIGroupInfo returns the endpoints of the group, and the storage of revisions. The filter
+// WithBodies needs its method Stored. OptsGetter returns the storage options for etcd;
+// NewAPIGroupInfo sets the codec and the stored version.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
 	stored := encoding.Stored{
 		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
@@ -95,8 +93,8 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
-	// A parameter codec of our own scheme: the one of meta does not know the
-	// options of our subresources.
+	// The parameter codec uses Penstock's scheme: the codec of meta does not know the options of
+	// the subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
 	info.NegotiatedSerializer = encoding.Text(codecs)
 	rollouts, err := clusterextensionrollout.NewStorage(clusterextensionrollout.Deps{
@@ -135,8 +133,8 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
 			Authorizer: deps.Authorizer, Owners: deps.Owners,
 		}),
-		// Virtual: they are read by name, and can be neither listed nor watched,
-		// so that garbage collection, quota and backups pass them by.
+		// These resources are virtual: users read them by name. They can be neither listed nor
+		// watched, so garbage collection, quota and backups ignore them.
 		"revisiondiffs":      revisiondiff.NewREST(comparer),
 		"revisionhistories":  histories,
 		"revisionmanifests":  revisionmanifest.NewREST(storage.Revision, deps.Authorizer),

@@ -1,5 +1,5 @@
-// Package access checks further rights of the caller of a request. Reads that are computed from
-// several objects need it: the right to the computed object must not replace the rights to its
+// Package access checks further rights of a request's caller. Reads that are computed from several
+// objects need these checks: the right to the computed object must not replace the rights to its
 // sources.
 package access
 
@@ -19,32 +19,31 @@ import (
 
 const (
 	// MaxNamespaces and MaxNames bound the access reviews about Secrets for one request. The first
-	// review asks for all Secrets of a namespace. If it is refused, each Secret needs a review. A
-	// right that is not checked counts as refused.
+	// review covers all Secrets of a namespace. If it is denied, each Secret needs its own review.
+	// A right that is not checked counts as denied.
 	MaxNamespaces = 100
 	MaxNames      = 100
 
 	revisions = "clusterextensionrevisions"
 )
 
-// secrets is the resource of Secrets.
 func secrets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
 
-// Caller checks the rights of the user of one request. A refusal is an error. Without an answer
-// nothing is allowed.
+// Caller checks the rights of the user of one request. A denial is an error. Without an answer from
+// the authorizer, nothing is allowed.
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
-	// known are the answers of MayKnowSecret.
+	// known holds the answers of MayKnowSecret.
 	known map[authz.Right]bool
-	// names counts the Secrets that were asked about one by one.
+	// names counts the reviews of single Secrets.
 	names     int
 	exhausted bool
 }
 
-// New returns the caller of one request. The context of each check contains the user.
+// New returns the caller of one request. The context of each check must contain the user.
 func New(a authorizer.UnconditionalAuthorizer) *Caller {
 	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[authz.Right]bool{}}
 }
@@ -76,8 +75,9 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 }
 
 // MayKnowSecret reports whether the caller may know the content of a Secret. The right to get or to
-// patch it suffices, because kube-apiserver answers even an empty or dry-run patch with the whole
-// object. It checks all Secrets first, then the Secrets of the namespace, then this one.
+// patch it suffices: kube-apiserver answers even an empty or dry-run patch with the whole object.
+// MayKnowSecret checks the rights to all Secrets first, then to the Secrets of the namespace, then
+// to this Secret.
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
@@ -99,9 +99,9 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 	return false, nil
 }
 
-// MayHaveAnything reports whether a chain may write any object for the caller without a check of
-// rights on it (see admission plugin Privilege). The caller needs the right to use the target
-// cluster, if there is one, or to bypass the check.
+// MayHaveAnything reports whether a chain may write any object for the caller without checks of the
+// rights to each object (see admission plugin Privilege). The caller needs the right to bypass the
+// check, or to use the target cluster if the chain has one.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
 	rights := []authz.Right{authz.Bypass(chain)}
 	if target != "" {
@@ -119,7 +119,7 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 	return false, nil
 }
 
-// Exhausted reports whether a Secret was not checked because there were too many.
+// Exhausted reports whether the limits prevented the check of a Secret.
 func (c *Caller) Exhausted() bool { return c.exhausted }
 
 func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
@@ -131,18 +131,19 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 }
 
 // NeedSubresource returns nil if the caller may get a subresource of a revision, and the error for
-// the caller otherwise. It does not check whether the revision exists.
+// the caller otherwise. The revision need not exist.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
 	return c.need(ctx, authz.Right{Verb: "get", Subresource: subresource, Name: revision})
 }
 
-// NeedCreate is NeedSubresource for creating a revision.
+// NeedCreate works like NeedSubresource, for creating a revision.
 func (c *Caller) NeedCreate(ctx context.Context) error {
 	return c.need(ctx, authz.Right{Verb: "create"})
 }
 
-// NeedBegin returns nil if the caller may begin an extension without objects, like the admission of
-// an empty first revision. The right to begin or to bypass the check suffices.
+// NeedBegin returns nil if the caller may begin an extension without objects. It applies the rule
+// that admission applies to an empty first revision: the right to begin or to bypass the check
+// suffices.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 	for _, asked := range []authz.Right{authz.Bypass(extension), authz.Begin(extension)} {
 		allowed, err := c.may(ctx, asked)
@@ -157,7 +158,7 @@ func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 		errors.New("an archive without revisions, or one that leaves out more numbers than a new revision may, also needs the right to begin extensions.policy.penstock.dev"))
 }
 
-// need returns nil when the caller has a right on revisions, whose resource is left out.
+// need returns nil if the caller has the right. It fills in the resource, which is revisions.
 func (c *Caller) need(ctx context.Context, asked authz.Right) error {
 	what := asked.Verb + " " + revisions
 	if asked.Subresource != "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// stampAcknowledgements records who acknowledges a finding of upgrade readiness, and when; for a new
-// revision stored has no annotations. The stamp of an acknowledgement that a write does not change stays,
-// and without an acknowledgement there is no stamp.
+// stampAcknowledgements records who acknowledges a finding of upgrade readiness, and when. For a
+// new revision, stored has no annotations. An acknowledgement that a write does not change keeps
+// its stamp. A stamp without an acknowledgement is removed.
 func (s *strategy) stampAcknowledgements(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	stamps := map[string]string{}
 	for key := range revision.Annotations {
@@ -38,8 +38,8 @@ func (s *strategy) stampAcknowledgements(ctx context.Context, revision, stored *
 	}
 }
 
-// IsAcknowledgement reports whether an annotation is about a finding of the revision that has it: a
-// revision that is made of another one does not have it.
+// IsAcknowledgement reports whether an annotation acknowledges a finding of its revision. It is not
+// copied to a revision made from another revision.
 func IsAcknowledgement(annotation string) bool {
 	return strings.HasPrefix(annotation, v1alpha1.AcknowledgeFindingPrefix) || strings.HasPrefix(annotation, v1alpha1.AcknowledgedByPrefix)
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// admitter admits creates of revisions that come another way than to the endpoint of
-// the main resource, as that endpoint would: on behalf of the caller.
+// admitter admits creates of revisions that do not arrive at the endpoint of the main resource. It
+// admits them as that endpoint would, on behalf of the caller.
 type admitter struct {
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
 }
 
-// newAdmitter takes the server's admission, for creates of revisions; nil admits all.
+// newAdmitter returns an admitter with the server's admission; nil admits all.
 func newAdmitter(admit admission.Interface, scheme *runtime.Scheme) admitter {
 	return admitter{admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(scheme)}
 }
 
-// admit lets admission mutate a revision, and returns how it validates it.
+// admit lets admission mutate a revision, and returns the validation of admission.
 func (a admitter) admit(ctx context.Context, revision *olm.ClusterExtensionRevision, options *metav1.CreateOptions) (rest.ValidateObjectFunc, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

@@ -25,7 +25,8 @@ func ServerAnnotations() []string {
 		v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation}
 }
 
-// controllerAnnotations are those of the server that its controllers write by its own API.
+// controllerAnnotations returns the server's annotations that its controllers write with the
+// revisions API.
 func controllerAnnotations() []string {
 	return []string{v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation, v1alpha1.ScheduledApprovalAnnotation}
 }
@@ -38,8 +39,8 @@ func serverAnnotationPaths() []fieldpath.Path {
 	return paths
 }
 
-// keepServerAnnotations undoes what a write of the main resource did to them;
-// for a new revision stored has none. A controller of this process may write its own.
+// keepServerAnnotations restores the annotations that only the server sets. For a new revision,
+// stored has none. A controller of this process may write the controllers' annotations.
 func keepServerAnnotations(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	requester, known := request.UserFrom(ctx)
 	internal := known && admissionrequest.IsInternal(ctx, requester)
@@ -51,9 +52,8 @@ func keepServerAnnotations(ctx context.Context, revision, stored *olm.ClusterExt
 	}
 }
 
-// setAnnotation sets an annotation, or removes it when the value is empty. It
-// copies the annotations before it changes them: they may be shared with the
-// stored revision.
+// setAnnotation sets an annotation, or removes it if the value is empty. It first copies the
+// annotations, because the stored revision may share them.
 func setAnnotation(revision *olm.ClusterExtensionRevision, key, value string) {
 	if revision.Annotations[key] == value {
 		return
@@ -69,18 +69,18 @@ func setAnnotation(revision *olm.ClusterExtensionRevision, key, value string) {
 	revision.Annotations = annotations
 }
 
-// notes are those of the loops of ClusterExtensions and ChartKinds.
+// notes returns the annotations of the ClusterExtension and ChartKind controllers.
 func notes() []string {
 	return slices.Concat(extension.Notes(), chartkind.Notes(), []string{v1alpha1.HeldByAnnotation, v1alpha1.HeldUnderAnnotation, v1alpha1.VerifiedAnnotation})
 }
 
 // keepNotes restores the annotations by which the controllers of ClusterExtensions and ChartKinds
 // record the source of a revision. The controllers set them at the creation, possibly in a user's
-// name, and change them in Penstock's name. Otherwise another user could choose the version that
-// counts as installed, or stop further revisions. A rollback gets the annotations of its restored
-// content.
+// name, and change them in Penstock's name. Without keepNotes, another user could choose the
+// version that counts as installed, or block further revisions. A rollback gets the annotations of
+// its restored content.
 //
-// The bundle and its version can be set by anyone on a revision that no controller created.
+// Every user can set the bundle and its version on a revision that no controller created.
 func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	creates := stored == nil
 	requester, _ := request.UserFrom(ctx)
@@ -101,7 +101,7 @@ func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevisi
 		}
 		setAnnotation(revision, key, stored.Annotations[key])
 	}
-	if len(lost) > 0 && pastFrom(ctx) == nil { // an archive has them as they were
+	if len(lost) > 0 && pastFrom(ctx) == nil { // an archive keeps them
 		slices.Sort(lost)
 		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.annotations of %s: Penstock records in %s what it makes revisions of, and ignores values of others", revision.Name, strings.Join(lost, ", ")))
 	}

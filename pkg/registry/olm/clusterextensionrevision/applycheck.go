@@ -16,25 +16,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxApplyWarnings bounds the warnings of one request: the library sends no more than
-// 4 KiB of them.
+// maxApplyWarnings bounds the warnings of one request: the library sends at most 4 KiB of them.
 const maxApplyWarnings = 8
 
 // ApplyCheck predicts refusals of server-side apply.
 type ApplyCheck interface {
-	// Check returns the manifests that the cluster of a Secret, or the default target without one,
-	// would refuse if all are applied together.
+	// Check returns the manifests that a cluster would refuse if all are applied together. The
+	// Secret names the cluster; an empty name means the default target.
 	Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error)
-	// Foresee returns manifests that certainly fail there, although server-side apply accepts them.
+	// Foresee returns manifests that server-side apply accepts, but that certainly fail in the
+	// cluster.
 	Foresee(ctx context.Context, secret string, objects []manifest.Object) []applycheck.Note
 }
 
 // applicable wraps the validation of a create: it refuses manifests that server-side apply cannot
-// accept before anything is written. The check comes last, so that users without the right to a
+// accept, before anything is written. The check is the last, so that users without rights in a
 // cluster learn nothing about its types.
 //
-// Content that an earlier revision of the chain has, or that is imported, may have been rolled out
-// before this check existed. For it there are only warnings.
+// Manifests of an earlier revision or of an import may have been rolled out before this check
+// existed. They only cause warnings.
 func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.Object) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if validate != nil {
@@ -62,7 +62,7 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 			_, known := before[keyOfManifest(object)]
 			switch {
 			case lent && object.IsSecret():
-				// The caller cannot read it.
+				// The caller cannot read this Secret.
 			case lent || known || refusal.Unsure || pastFrom(ctx) != nil:
 				warnings = append(warnings, doubts(object.ID, refusal)...)
 			default:
@@ -78,8 +78,8 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 	}
 }
 
-// foreseen are warnings of what certainly fails. An import was rolled out before, and an archived revision
-// is not rolled out.
+// foreseen returns warnings of certain failures. Imported revisions get none because they were
+// rolled out before. Archived revisions get none because they are not rolled out.
 func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) []string {
 	if pastFrom(ctx) != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return nil
@@ -102,12 +102,12 @@ func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return warnings
 }
 
-// tooEarly are objects whose kind a later phase of the revision defines.
+// tooEarly returns warnings about objects whose kind a later phase of the revision defines.
 func tooEarly(revision *olm.ClusterExtensionRevision, objects []manifest.Object) []string {
 	var phases []int
 	eachObject(revision, func(phase, _ int, _ *olm.RevisionObject) { phases = append(phases, phase) })
 	if len(phases) != len(objects) {
-		return nil // collect has refused it
+		return nil // collect refuses it
 	}
 	var warnings []string
 	for _, early := range release.TooEarly(objects, func(i int) int { return phases[i] }) {
@@ -116,8 +116,8 @@ func tooEarly(revision *olm.ClusterExtensionRevision, objects []manifest.Object)
 	return warnings
 }
 
-// withoutHidden shortens findings about objects whose text may contain hidden values. quietly knows
-// the hidden values only of inline manifests.
+// withoutHidden shortens findings whose text may contain hidden values of objects. quietly knows
+// only the hidden values of inline manifests.
 func (r *REST) withoutHidden(revision *olm.ClusterExtensionRevision, objects []manifest.Object, refusals []applycheck.Refusal) {
 	inline := map[entryKey]bool{}
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -136,7 +136,7 @@ func (r *REST) withoutHidden(revision *olm.ClusterExtensionRevision, objects []m
 	}
 }
 
-// refused makes errors of what was found in the object at a path.
+// refused returns the errors about the object at a path.
 func refused(at *field.Path, id manifest.ID, refusal applycheck.Refusal) field.ErrorList {
 	var errs field.ErrorList
 	for _, found := range refusal.List {
@@ -163,7 +163,7 @@ func typeOf(reason applycheck.Reason) field.ErrorType {
 	}
 }
 
-// doubts returns warnings about an object that is accepted nevertheless.
+// doubts returns warnings about an object that is accepted.
 func doubts(id manifest.ID, refusal applycheck.Refusal) []string {
 	why := "server-side apply refuses this, and a rollout stops at it"
 	if refusal.Unsure {
@@ -185,7 +185,7 @@ func warn(ctx context.Context, warnings []string) {
 	}
 }
 
-// bounded keeps the first errors, and says how many there are more.
+// bounded keeps the first errors, and adds the number of omitted errors.
 func bounded(errs field.ErrorList) field.ErrorList {
 	if len(errs) <= maxManifestErrors {
 		return errs

@@ -27,13 +27,13 @@ func isProposedBy(ctx context.Context, revision *olm.ClusterExtensionRevision) b
 		revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olm.LifecycleStatePaused
 }
 
-// approves reports whether an update lets a proposal go on.
+// approves reports whether an update approves a proposal now.
 func approves(revision, stored *olm.ClusterExtensionRevision) bool {
 	return stored.Annotations[v1alpha1.ProposedAnnotation] == "true" && validation.Unpauses(revision, stored)
 }
 
-// noteApproval records who approves a proposal, which is none from then on; or who approves it for
-// later. An approval for later ends when the proposal does, and when its time is removed.
+// noteApproval records the approver of a proposal, now or for later. An approved revision is no
+// proposal any more. An approval for later ends when its proposal ends or its time is removed.
 func (s *strategy) noteApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	requester := requesterFrom(ctx)
 	if requester == nil {
@@ -54,21 +54,21 @@ func (s *strategy) noteApproval(ctx context.Context, revision, stored *olm.Clust
 		}
 		setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, "")
 	case validation.ApprovesLater(revision, stored):
-		// ValidateUpdate says what is wrong with it.
+		// ValidateUpdate returns this error.
 		if value, err := s.scheduled(requester, revision).Encode(); err == nil {
 			setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, value)
 		}
 	case pending != nil && (!validation.WaitsForApproval(revision) || revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation] == "" && stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] != ""):
 		if requester, ok := request.UserFrom(ctx); !ok || !admissionrequest.IsInternal(ctx, requester) {
 			setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, "")
-			// The next approver answers anew.
+			// The next approver decides again.
 			setAnnotation(revision, v1alpha1.ApproveAnnotation, "")
 			setAnnotation(revision, v1alpha1.AcknowledgeDeletionAnnotation, "")
 		}
 	}
 }
 
-// scheduled is the approval that an update gives for later.
+// scheduled returns the approval for later that an update gives.
 func (s *strategy) scheduled(requester *olm.Requester, revision *olm.ClusterExtensionRevision) *approval.Scheduled {
 	given := &approval.Scheduled{User: requester.Username, UID: requester.UID, Groups: requester.Groups, At: s.clock.Now().UTC().Truncate(time.Second), Digest: revision.Annotations[v1alpha1.ApproveAnnotation], Generation: revision.Generation}
 	for key, values := range requester.Extra {
@@ -81,7 +81,7 @@ func (s *strategy) scheduled(requester *olm.Requester, revision *olm.ClusterExte
 	return given
 }
 
-// invalidDrift says what is wrong with the time until which drift is to be reported.
+// invalidDrift returns the errors in the time until which drift is only reported.
 func (s *strategy) invalidDrift(revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
 	value := revision.Annotations[v1alpha1.ReportDriftUntilAnnotation]
 	if value == "" || value == stored.Annotations[v1alpha1.ReportDriftUntilAnnotation] {
@@ -93,8 +93,8 @@ func (s *strategy) invalidDrift(revision, stored *olm.ClusterExtensionRevision) 
 	return nil
 }
 
-// invalidTime says what is wrong with the times of a revision: until when drift is to be reported, and
-// from when an approval is to take effect.
+// invalidTime returns the errors in the times of a revision: the end of drift reporting, and the
+// earliest effect of an approval.
 func (s *strategy) invalidTime(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
 	return append(s.invalidDrift(revision, stored), s.invalidNotBefore(ctx, revision, stored)...)
 }
@@ -130,9 +130,8 @@ func approvalPath() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(v1alpha1.ApproveAnnotation)
 }
 
-// invalidApproval returns an error if the approver of a proposal has not read its diff against the
-// presently rolled out revision. The error result means that the chain could not
-// be read.
+// invalidApproval returns errors if the approver of a proposal has not read its diff against the
+// currently rolled out revision. The second result is an error in reading the chain.
 func (s *strategy) invalidApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) (field.ErrorList, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
 	if errs := s.invalidTime(ctx, revision, stored); len(errs) > 0 {

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// maxRestBytes bounds a revision's body without manifests. It exceeds the stored size several
-	// times, so that validation can name the excess.
+	// maxRestBytes bounds a revision's body without manifests. It is several times the stored
+	// limit, so that validation can report the excess.
 	maxRestBytes = 4 * v1alpha1.MaxRecordBytes
-	// maxOtherBodyBytes bounds bodies that have no manifests in them: an object as it
-	// may be stored, written with spaces between.
+	// maxOtherBodyBytes bounds bodies without manifests: an object of the largest stored size, with
+	// whitespace.
 	maxOtherBodyBytes = 2 * v1alpha1.MaxRecordBytes
-	// maxOperationBytes bounds what the operations of a JSON patch give metadata.
+	// maxOperationBytes bounds the metadata in the operations of a JSON patch.
 	maxOperationBytes = objectmeta.MaxBytes
 )
 
-// checkRest refuses a revision's body if a part other than manifests is far larger than can be
-// stored. A body may be as large as the manifests of a revision. The endpoint would decode the
-// rest, compute managedFields and call admission before validation counts it.
+// checkRest refuses a revision's body if a part other than manifests is far larger than the store
+// allows. Because of manifests, a body may be large. Without checkRest, the endpoint would decode
+// the rest, compute managedFields and call admission before validation counts it.
 func checkRest(tree map[string]any) error {
 	if bytes := encodedBytes(tree["metadata"]); bytes > objectmeta.MaxBytes {
 		return tooLargeBody("metadata", bytes, objectmeta.MaxBytes)
 	}
 	bytes := encodedBytes(map[string]any(tree))
-	// Manifests that are left inline are wrong, and validation says how.
+	// Manifests that are still inline are invalid, and validation reports them.
 	eachEntry(tree, func(entry map[string]any) { bytes -= encodedBytes(entry["object"]) })
 	if bytes > maxRestBytes {
 		return tooLargeBody("the body without manifests", bytes, maxRestBytes)
@@ -37,8 +37,8 @@ func checkRest(tree map[string]any) error {
 	return nil
 }
 
-// checkOperations is checkRest for a JSON patch. Before the patch is applied, only the size of
-// metadata is known.
+// checkOperations works like checkRest, for a JSON patch. Before the patch is applied, only the
+// size of metadata is known.
 func checkOperations(operations []map[string]any) error {
 	bytes := 0
 	for _, operation := range operations {
@@ -56,8 +56,8 @@ func tooLargeBody(what string, found, allowed int) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s has %d bytes in JSON, %d are allowed", what, found, allowed))
 }
 
-// encodedBytes is about how many bytes a decoded value has in JSON, as it is stored:
-// with the characters escaped that HTML knows. It allocates nothing.
+// encodedBytes returns the approximate length of a decoded value as stored JSON, with HTML
+// characters escaped. It allocates nothing.
 func encodedBytes(value any) int {
 	switch value := value.(type) {
 	case string:
@@ -75,7 +75,7 @@ func encodedBytes(value any) int {
 		}
 		return bytes
 	default:
-		return 4 // at least about: a number, a boolean, null
+		return 4 // about the minimum: a number, a boolean, null
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
-// maxPrevious bounds the revisions that the server writes into spec.previous.
+// maxPrevious bounds the entries that the server writes into spec.previous.
 const maxPrevious = 10
 
-// ChainFunc returns the present revisions of a chain, in no order. The result is shared with the
-// watch cache and must not be changed.
+// ChainFunc returns the revisions of a chain, unsorted. The watch cache shares the result; callers
+// must not change it.
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
-// previousOf returns the previous revisions of a new one: all with lower numbers that are not
-// archived, newest first. It omits pending proposals, which were never rolled out and may be
-// withdrawn.
+// previousOf returns the previous revisions of a new revision: all with lower numbers that are not
+// archived, newest first. It omits proposals that wait for approval. They were never rolled out and
+// may be withdrawn.
 func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.PreviousRevision {
 	var alive []*olm.ClusterExtensionRevision
 	for i := range revisions {
@@ -39,20 +39,20 @@ func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.Pr
 	return previous
 }
 
-// facts are the server's facts of the manifest behind an entry.
+// facts holds the fields of an entry that the server computes from its manifest.
 type facts struct {
 	size int64
 	mark release.Mark
 }
 
-// factsOf reads a manifest. Admission refuses wrong marks.
+// factsOf computes the facts of a manifest. Admission refuses invalid marks.
 func factsOf(object manifest.Object) facts {
 	mark, _ := release.MarkOf(object)
 	return facts{size: sizeOf(object), mark: mark}
 }
 
-// onto shows the facts in an entry. One that is right as it is may be that of a
-// cache, and is not written to.
+// onto writes the facts into an entry. It does not write to an entry that already shows them,
+// because a cache may share it.
 func (f facts) onto(entry *olm.RevisionObject) {
 	if shown(entry) == f {
 		return
@@ -60,12 +60,12 @@ func (f facts) onto(entry *olm.RevisionObject) {
 	entry.Size, entry.CreateOnly, entry.InstallLevel = f.size, f.mark.CreateOnly, int32(f.mark.Level)
 }
 
-// shown are the facts that an entry shows.
+// shown returns the facts that an entry shows.
 func shown(entry *olm.RevisionObject) facts {
 	return facts{size: entry.Size, mark: release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}}
 }
 
-// ontoTree is onto for a decoded body.
+// ontoTree works like onto, for a decoded body.
 func (f facts) ontoTree(entry map[string]any) {
 	delete(entry, "size")
 	delete(entry, "createOnly")
@@ -81,7 +81,7 @@ func (f facts) ontoTree(entry map[string]any) {
 	}
 }
 
-// factsIn returns what revisions show of all objects that they hold.
+// factsIn returns the facts that revisions show of all their objects.
 func factsIn(revisions []olm.ClusterExtensionRevision) map[entryKey]facts {
 	found := map[entryKey]facts{}
 	for r := range revisions {

@@ -17,12 +17,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// Bodies keeps manifests, as a *pack.Store does.
+// Bodies stores manifests. *pack.Store implements it.
 type Bodies interface {
-	// PutInChain stores the manifests of a revision, in order, and returns the root
-	// that names them together. The same manifests again write nothing. The stored
-	// form may depend on earlier packs of the chain; roots names them, the nearest
-	// first.
+	// PutInChain stores the manifests of a revision, in order, and returns the root that names them
+	// together. Storing the same manifests again writes nothing. The stored form may depend on
+	// earlier packs of the chain; chain names their roots, nearest first.
 	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	// Read returns verified manifests by digest.
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
@@ -34,7 +33,7 @@ type contents struct {
 	bodies   Bodies
 }
 
-// ref is the entry as the store of manifests knows it.
+// ref returns the entry as a reference of the store.
 func (k entryKey) ref() manifest.Ref {
 	return references.To(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
 }
@@ -50,8 +49,8 @@ func Refs(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 
 func rootOf(revision *olm.ClusterExtensionRevision) string { return pack.Root(Refs(revision)) }
 
-// read returns manifests of a revision that is stored. All of them, or an error
-// that names the first digest that cannot be had.
+// read returns manifests of a stored revision. It returns all of them, or an error that names the
+// first unavailable digest.
 func (c *contents) read(ctx context.Context, revision *olm.ClusterExtensionRevision, entries []entryKey) ([]manifest.Object, error) {
 	bodies, err := c.bodies.Read(ctx, rootOf(revision))
 	if err != nil {
@@ -68,9 +67,9 @@ func (c *contents) read(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// collect returns all manifests of a new revision, in order: those in the request, and for entries
-// with only a digest, those of other revisions of the chain. A digest that no revision has is the
-// client's mistake, 422 Invalid. A read failure is an internal error.
+// collect returns all manifests of a new revision, in order. An entry with only a digest gets the
+// manifest of another revision of the chain. A digest that no revision has is the client's mistake,
+// 422 Invalid. A read failure is an internal error.
 func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) ([]manifest.Object, error) {
 	if err := c.borrow(ctx, revision, held); err != nil {
 		return nil, err
@@ -98,8 +97,8 @@ func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRe
 	return objects, nil
 }
 
-// borrow reads manifests that other revisions of the chain hold into held, each
-// of those revisions once.
+// borrow reads missing manifests from other revisions of the chain into held. It reads each
+// revision at most once.
 func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) error {
 	missing := map[entryKey]bool{}
 	for _, entry := range notHeld(revision, held) {
@@ -131,7 +130,7 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 	return nil
 }
 
-// put stores the manifests of a revision. The chain are the roots that it may depend on.
+// put stores the manifests of a revision. chain holds the roots on which its pack may depend.
 func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged, objects []manifest.Object, chain []string) (root string, err error) {
 	root, err = c.bodies.PutInChain(ctx, objects, chain)
 	var large *pack.TooLargeError
@@ -144,8 +143,8 @@ func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevisi
 	return root, nil
 }
 
-// rootsOf returns the roots of revisions of one chain, beginning with the nearest to a
-// number: what changes from one revision to the next is little.
+// rootsOf returns the roots of a chain's revisions, those nearest to a number first. Neighbouring
+// revisions differ little.
 func rootsOf(revisions []olm.ClusterExtensionRevision, number int64) []string {
 	revisions = slices.Clone(revisions)
 	slices.SortStableFunc(revisions, func(a, b olm.ClusterExtensionRevision) int {
@@ -158,15 +157,13 @@ func rootsOf(revisions []olm.ClusterExtensionRevision, number int64) []string {
 	return roots
 }
 
-// maxAdmissionBytes bounds the manifests that validating admission sees inline:
-// it is the most that kube-apiserver sends to webhooks and that the costs of
-// policies are reckoned for.
+// maxAdmissionBytes bounds the manifests that validating admission sees inline. kube-apiserver
+// sends no more to webhooks, and computes the cost of policies for this size.
 const maxAdmissionBytes = 3 << 20
 
-// inlineForAdmission puts the manifests back into a copy of the revision, so
-// that the cluster's policies and webhooks can judge what will be applied.
-// Beyond the limit they see identities and digests; a policy that must not be
-// passed that way refuses entries without object.
+// inlineForAdmission puts the manifests back into a copy of the revision, so that the cluster's
+// policies and webhooks can judge the applied content. Above the limit, policies see only
+// identities and digests. A policy can refuse such entries: they have no object.
 func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manifest.Object) {
 	total := 0
 	for _, object := range objects {
@@ -182,8 +179,8 @@ func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manife
 	})
 }
 
-// tooLarge returns the error about too many bytes. It omits their number if a Secret was borrowed:
-// a user who knows the sizes of the other manifests could compute the Secret's.
+// tooLarge returns the error about too many bytes. If a Secret was borrowed, it omits the number: a
+// user who knows the sizes of the other manifests could compute the Secret's size.
 func tooLarge(held *staged, what string, found, allowed int) *field.Error {
 	detail := fmt.Sprintf("the %s of a revision have %d bytes, %d are allowed", what, found, allowed)
 	if held.hidesSizes() {

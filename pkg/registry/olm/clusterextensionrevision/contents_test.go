@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// brokenBodies fails to store.
+// brokenBodies fails on every write.
 type brokenBodies struct {
 	Bodies
 	err error
@@ -26,7 +26,7 @@ func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (
 	return "", b.err
 }
 
-// TestCollectCountsSecrets: entries do not show the size of Secrets. So only a user who has the
+// TestCollectCountsSecrets: entries do not show the size of Secrets. Only a user who has the
 // manifests gets an error about their total size.
 func TestCollectCountsSecrets(t *testing.T) {
 	revision, held := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}, newStaged()
@@ -48,7 +48,7 @@ func TestCollectCountsSecrets(t *testing.T) {
 	}
 }
 
-// lending is a store that has one manifest, and takes no others.
+// lending is a store that has one manifest and accepts no writes.
 type lending struct{ object manifest.Object }
 
 func (l lending) Read(context.Context, string) (map[manifest.Digest][]byte, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestUser bounds, in bytes, what is noted of the name of a user.
+// longestUser bounds the recorded part of a user's name, in bytes.
 const longestUser = 253
 
 // Delete deletes a revision, or marks it as being deleted while it has finalizers. A delete with
@@ -40,22 +40,21 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	return out, done, changed(name, err)
 }
 
-// recordDeletion wraps the validation of a delete so that it also writes into the revision
-// who deletes it, and the wish to keep the objects.
+// recordDeletion wraps the validation of a delete. It writes the deleting user, and the request to
+// keep the objects, into the revision.
 //
-// The store calls the validation first thing inside the update that sets
-// deletionTimestamp, with the very object that it then writes; so the wish and
-// the deletion are one write, and no controller sees one without the other.
-// (registry/store.go, updateForGracefulDeletionAndFinalizers. That the object is
-// passed and not a copy is not promised: the tests of this package delete for
-// real.) The documented hook, CheckGracefulDelete, is not called for a revision
-// that is being deleted already, and "stop, I meant orphan" must not be lost.
+// The store calls the validation inside the update that sets deletionTimestamp, and passes the very
+// object that it then writes. So one write contains both, and controllers always see both. See
+// updateForGracefulDeletionAndFinalizers in registry/store.go. The library does not promise to pass
+// the object itself; the tests of this package delete real revisions to check it. The documented
+// hook, CheckGracefulDelete, is not called for a revision that is already being deleted. A later
+// request to keep the objects must work too.
 func recordDeletion(validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision, ok := obj.(*olm.ClusterExtensionRevision)
 		orphans := ok && asksForOrphans(revision, options)
 		if orphans {
-			// Deleting the objects and leaving them need different rights.
+			// Deleting and keeping the objects need different rights.
 			ctx = request.WithOrphans(ctx)
 		}
 		if err := validate(ctx, obj); err != nil {
@@ -69,15 +68,14 @@ func recordDeletion(validate rest.ValidateObjectFunc, options *metav1.DeleteOpti
 		}
 		revision.Spec.TeardownPolicy = olm.TeardownPolicyOrphan
 		if revision.DeletionTimestamp != nil {
-			// The first delete counts the generation itself.
+			// The store increments the generation at the first delete.
 			revision.Generation++
 		}
 		return nil
 	}
 }
 
-// deletedBy returns the user who deletes a revision: the first user who did, or retention when no
-// user did.
+// deletedBy returns the first user who deleted a revision, or retention if no user did.
 func deletedBy(ctx context.Context, before string) string {
 	who, ok := genericrequest.UserFrom(ctx)
 	switch {
@@ -90,8 +88,8 @@ func deletedBy(ctx context.Context, before string) string {
 	}
 }
 
-// asksForOrphans decides as the store does for the finalizer of garbage
-// collection: explicit options first, then what the object has.
+// asksForOrphans decides as the store does for the finalizer of garbage collection: explicit
+// options first, then the object's finalizers.
 func asksForOrphans(revision *olm.ClusterExtensionRevision, options *metav1.DeleteOptions) bool {
 	if options != nil {
 		if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // deprecated, and sent by old clients

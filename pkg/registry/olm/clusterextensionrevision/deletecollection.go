@@ -20,10 +20,10 @@ import (
 // deletePage is the number of revisions per list, as in the library.
 const deletePage = 10000
 
-// DeleteCollection deletes all revisions that a list would return. It deletes chains in parallel,
-// and the revisions of one chain in order, the oldest first. Each deletion is checked against the
-// result of the previous one. If a revision cannot be deleted, newer ones of its chain stay. The
-// first error is returned when all other chains are done.
+// DeleteCollection deletes all revisions that a list returns. It deletes chains in parallel. It
+// deletes the revisions of one chain in order, oldest first, and checks each deletion against the
+// result of the previous deletion. If a revision cannot be deleted, newer revisions of its chain
+// stay. After all chains, it returns the first error.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
 	listed, err := r.listed(ctx, list)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 	group.SetLimit(max(1, r.DeleteCollectionWorkers))
 	for i, names := range chains {
 		group.Go(func() error {
-			// A panic does not leave its goroutine, and must not end the process.
+			// A panic in a goroutine would end the process.
 			defer func() {
 				if panicked := recover(); panicked != nil {
 					errs[i] = apierrors.NewInternalError(fmt.Errorf("deleting %v: panic: %v", names, panicked))
@@ -54,7 +54,7 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 	return listed, nil
 }
 
-// listed returns the result of a list, all pages of it unless the client has limited it.
+// listed returns all pages of a list. It returns one page if the client set a limit.
 func (r *REST) listed(ctx context.Context, list *internalversion.ListOptions) (*olm.ClusterExtensionRevisionList, error) {
 	options := &internalversion.ListOptions{}
 	if list != nil {
@@ -89,8 +89,8 @@ func (r *REST) listed(ctx context.Context, list *internalversion.ListOptions) (*
 	}
 }
 
-// chainsOf returns the names of revisions by chain, the oldest revision first, in the
-// order in which the chains were listed.
+// chainsOf returns the names of revisions by chain, oldest revision first. The chains have the
+// order of the list.
 func chainsOf(revisions []olm.ClusterExtensionRevision) [][]string {
 	var chains [][]string
 	index := map[string]int{}
@@ -111,13 +111,13 @@ func byNumber(a, b olm.ClusterExtensionRevision) int {
 }
 
 func (r *REST) deleteOneByOne(ctx context.Context, names []string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) error {
-	// The rights of the user who asks are asked about once for the revisions of a chain.
+	// Rights of the caller are checked once for all revisions of a chain.
 	ctx = request.WithAnswers(ctx)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// Deleting may change the options.
+		// Delete may change the options.
 		if _, _, err := r.Delete(ctx, name, validate, options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package clusterextensionrevision serves ClusterExtensionRevisions: the resource, its status and
-// its manifests. Other subresources are packages beside it (revisiondiff, revisionhistory,
+// its manifests. Other subresources have their own packages (revisiondiff, revisionhistory,
 // revisionrollback, revisionimport). Package pkg/requestbody bounds the reading of bodies.
 //
 // A revision lists its objects by identity and digest. Manifests that a client sends inline become

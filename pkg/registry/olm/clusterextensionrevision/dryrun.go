@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// maxGoing bounds the deleted objects that are named. Clients get at most 4 KiB of warnings.
+	// maxGoing bounds the deleted objects in the warnings. Clients get at most 4 KiB of warnings.
 	maxGoing = 20
-	// maxStaying bounds the objects that are named as kept.
+	// maxStaying bounds the kept objects in the warnings.
 	maxStaying = 3
-	// longestWarning and longestName bound one warning, in bytes: names may be long.
+	// longestWarning and longestName bound one warning and one name, in bytes.
 	longestWarning = 240
 	longestName    = 120
 )
@@ -35,9 +35,9 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// foretell adds warnings to a dry-run of a deletion about the objects that would be deleted. A user
-// who may delete but not get a revision learns the numbers of objects by kind, but no names. A
-// warning reports unknown parts; the dry-run continues.
+// foretell adds warnings about the objects that a deletion would delete to a dry-run. A user who
+// may delete but not get a revision learns the numbers of objects by kind, but no names. If
+// something cannot be determined, a warning reports it, and the dry-run continues.
 func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	lines, err := r.forecast(ctx, name, orphans)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	}
 }
 
-// forecast are the lines of foretell.
+// forecast returns the warnings of foretell.
 func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]string, error) {
 	extension, _, ok := olm.ChainOf(name)
 	if !ok {
@@ -64,7 +64,7 @@ func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]strin
 	}
 	i := slices.IndexFunc(all, func(revision v1alpha1.ClusterExtensionRevision) bool { return revision.Name == name })
 	if i < 0 {
-		return nil, nil // it is gone
+		return nil, nil // it is already deleted
 	}
 	inventory, _, err := r.inventories.Load(ctx, extension)
 	if err != nil {
@@ -91,7 +91,8 @@ func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 }
 
 // inWords describes a teardown: the numbers of deleted and kept objects, then the names of deleted
-// ones. Without named it gives only numbers. It returns nothing for a revision without objects.
+// objects. Without named, it returns only numbers. It returns nothing for a revision without
+// objects.
 func inWords(found rev.Teardown, named bool) []string {
 	if len(found.Deleted)+len(found.Listed)+len(found.Adopted)+len(found.Orphaned) == 0 {
 		return nil
@@ -127,7 +128,7 @@ func inWords(found rev.Teardown, named bool) []string {
 	return lines
 }
 
-// along returns a description of the content that is deleted with an object.
+// along describes the content that is deleted together with an object.
 func along(id manifest.ID) string {
 	switch {
 	case id.IsDefinition():
@@ -141,7 +142,7 @@ func along(id manifest.ID) string {
 	}
 }
 
-// some names the first objects, or counts all of them by kind.
+// some names the first objects, or without named counts all of them by kind.
 func some(ids []manifest.ID, named bool) string {
 	if !named {
 		return byKind(ids)
@@ -156,7 +157,7 @@ func some(ids []manifest.ID, named bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// byKind is "3 ConfigMap, 1 Role.rbac.authorization.k8s.io".
+// byKind returns text like "3 ConfigMap, 1 Role.rbac.authorization.k8s.io".
 func byKind(ids []manifest.ID) string {
 	counts := map[string]int{}
 	for _, id := range ids {

@@ -23,35 +23,35 @@ import (
 
 // FilterDeps are the dependencies of WithBodies.
 type FilterDeps struct {
-	// Digester computes digests of manifests. It must be the digester of NewStorage.
+	// Digester computes digests of manifests. NewStorage must get the same digester.
 	Digester manifest.Digester
-	// Serializer writes the answer when a body takes too much memory.
+	// Serializer writes the error for a body that takes too much memory.
 	Serializer runtime.NegotiatedSerializer
-	// Budget bounds the memory of all bodies; nil is no bounds.
+	// Budget bounds the memory of all bodies; nil means no limit.
 	Budget *requestbody.Budget
-	// MaxBodyBytes is the server's MaxRequestBodyBytes; 0 is no limit.
+	// MaxBodyBytes is the server's MaxRequestBodyBytes; 0 means no limit.
 	MaxBodyBytes int64
 	// Stored returns a stored revision, like Storage.Stored. Only requests call it, so it may be
 	// set after the handler is created.
 	Stored func(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Authorizer checks whether callers may know a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Target names the target cluster of revisions if it is not the host.
+	// Target names the target cluster of all revisions if it is not the host.
 	Target string
 }
 
-// WithBodies returns the innermost handler: after authentication, authorization and audit, before
-// the endpoint decodes the request. In writes of a ClusterExtensionRevision it replaces manifests
-// by their identity and digest.
+// WithBodies returns the innermost handler: after authentication, authorization and audit, and
+// before the endpoint decodes the request. In writes of a ClusterExtensionRevision it replaces
+// manifests by their identity and digest.
 //
-// The strategy alone would be too late: server-side apply and managed fields compare the sent
-// object with the stored one before any strategy runs. Two managers that apply the same manifests
-// would conflict, and a PUT would take ownership each time.
+// The strategy alone would be too late. Server-side apply and managed fields compare the sent
+// object with the stored object before any strategy runs. Two managers that apply the same
+// manifests would conflict, and every PUT would take ownership.
 //
 // An unreadable body passes unchanged, so that the endpoint reports duplicate fields, syntax and
-// size itself. An invalid manifest stays inline for the strategy to report. The handler refuses
-// only bodies that would take too much memory, in every request, and too many elements in writes of
-// our kinds (see amounts).
+// size itself. An invalid manifest stays inline, and the strategy reports it. The handler refuses
+// every body that would take too much memory. In writes of Penstock's kinds it also refuses too
+// many elements (see amounts).
 func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 	f := &filter{deps: deps, inliner: inliner{digester: deps.Digester}}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -79,14 +79,14 @@ func carriesBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch || method == http.MethodDelete
 }
 
-// streams reports whether a request is an import, whose body is never held as a whole: its reader
-// has its own bounds.
+// streams reports whether a request is an import. The server never holds the whole body of an
+// import; its reader has its own limits.
 func streams(req *http.Request) bool {
 	info, ok := request.RequestInfoFrom(req.Context())
 	return ok && info.IsResourceRequest && info.APIGroup == v1alpha1.GroupName && info.Resource == "revisionhistories" && info.Subresource == "import"
 }
 
-// writesRevision is true for requests whose body is a revision.
+// writesRevision reports whether the body of a request is a revision.
 func writesRevision(info *request.RequestInfo) bool {
 	if !info.IsResourceRequest || info.APIGroup != v1alpha1.GroupName || info.Resource != resource {
 		return false
@@ -101,7 +101,7 @@ func writesRevision(info *request.RequestInfo) bool {
 	}
 }
 
-// userOf names who sent a request. All requests of one user count together.
+// userOf returns the user of a request, or "" if unknown.
 func userOf(req *http.Request) string {
 	if who, ok := request.UserFrom(req.Context()); ok {
 		return who.GetName()
@@ -109,9 +109,9 @@ func userOf(req *http.Request) string {
 	return ""
 }
 
-// admit returns the request as the endpoint should see it, or the answer when
-// decoding its body, here or there, would take too much memory. Manifests that it
-// took out are in the new request's context.
+// admit returns the request as the endpoint must see it. It returns an error if decoding the body,
+// here or in the endpoint, would take too much memory. The new request's context holds the removed
+// manifests.
 func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	form := requestbody.FormOf(req.Header.Get("Content-Type"), req.Method)
@@ -136,15 +136,16 @@ func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Reque
 	}
 	req.Body = io.NopCloser(bytes.NewReader(replacement))
 	req.ContentLength = int64(len(replacement))
-	// From here on the endpoint decodes what is left.
+	// From here on the endpoint decodes the replacement.
 	if err := share.Set(form.Weigh(replacement) + held.bytes()); err != nil {
 		return req, err
 	}
 	return req, form.Check(replacement)
 }
 
-// replace returns the body of a write of our kinds as the endpoint should see it. For a revision it
-// moves the manifests into held, and seals it. A body with too many elements stays unchanged.
+// replace returns the body of a write of Penstock's kinds as the endpoint must see it. For a
+// revision, it moves the manifests into held, and seals held. It refuses a body with too many
+// elements.
 func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged, share *requestbody.Share) ([]byte, error) {
 	defer held.seal()
 	tree, err := form.Decode(body, share)
@@ -170,7 +171,7 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 	if !changed {
 		return body, nil
 	}
-	// A tree that was read from JSON can be written as JSON.
+	// A tree that was decoded from JSON can be encoded as JSON.
 	encoded, err := json.Marshal(tree)
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("encoding the request without its manifests: %w", err))
@@ -178,7 +179,7 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 	return encoded, nil
 }
 
-// stageLoosely is for a body that the endpoint decodes as it came.
+// stageLoosely checks a body that the endpoint decodes unchanged.
 func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged) error {
 	tree, operations := form.DecodeLoosely(body), form.DecodePatch(body)
 	if err := checkAmounts(info, tree); err != nil {
@@ -202,8 +203,8 @@ func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, bo
 	return checkOperations(operations)
 }
 
-// rewrite brings a decoded body into the form in which revisions are stored,
-// and tells whether it changed anything.
+// rewrite converts a decoded body to the stored form of revisions, and reports whether it changed
+// the body.
 func (f *filter) rewrite(ctx context.Context, info *request.RequestInfo, tree map[string]any, held *staged) bool {
 	known := sync.OnceValue(func() map[entryKey]facts { return f.knownOf(ctx, info) })
 	digestsOnly := entriesWithoutManifest(tree)
@@ -215,7 +216,8 @@ func (f *filter) rewrite(ctx context.Context, info *request.RequestInfo, tree ma
 	return changed
 }
 
-// knownOf are the entries of the stored revision that a request changes, nothing when there is none.
+// knownOf returns the entries of the stored revision that a request changes, or nil if none is
+// stored.
 func (f *filter) knownOf(ctx context.Context, info *request.RequestInfo) map[entryKey]facts {
 	if info.Verb == "create" {
 		return nil
@@ -227,10 +229,9 @@ func (f *filter) knownOf(ctx context.Context, info *request.RequestInfo) map[ent
 	return factsIn([]olm.ClusterExtensionRevision{*stored})
 }
 
-// fillFacts gives entries that have only a digest what the stored revision shows
-// of them. A client may leave that out, or send something wrong; server-side
-// apply would take that for another content. A manifest that the stored revision
-// lacks is another content anyway.
+// fillFacts sets the facts of entries that have only a digest to those of the stored revision.
+// Otherwise, server-side apply would take missing or wrong facts for a change of content. A
+// manifest that the stored revision lacks is a change anyway.
 func fillFacts(known map[entryKey]facts, entries []map[string]any) {
 	for _, entry := range entries {
 		known[keyOfTree(entry)].ontoTree(entry)

@@ -41,7 +41,7 @@ func digestOf(t *testing.T, body string) string {
 	return string(object.Digest)
 }
 
-// received is the request that the handler behind the filter gets.
+// received is the request that the handler after the filter gets.
 type received struct {
 	body    string
 	length  int64
@@ -49,7 +49,7 @@ type received struct {
 	staged  []string
 }
 
-// filterFor returns the filter before an endpoint that records.
+// filterFor returns the filter in front of an endpoint that records its request.
 func filterFor(budget *requestbody.Budget, limit int64, got *received) http.Handler {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -166,7 +166,7 @@ func TestFilterLeavesOthersAlone(t *testing.T) {
 }
 
 // TestFilterIncompleteBodies: a body that is too long reaches the endpoint unchanged. The filter
-// answers a body that breaks off.
+// answers a body that ends early.
 func TestFilterIncompleteBodies(t *testing.T) {
 	body := `{"spec":{"phases":[]}}`
 	var got received
@@ -189,7 +189,8 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestFilterBudget: large bodies are refused while others hold the budget, small ones never.
+// TestFilterBudget: large bodies are refused while other bodies use the budget. Small bodies are
+// never refused.
 func TestFilterBudget(t *testing.T) {
 	budget := requestbody.NewBudget(1 << 20)
 	large := `{"x":"` + strings.Repeat("x", 100<<10) + `"}`
@@ -238,7 +239,7 @@ func TestFilterBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkFilter reads the largest revision there may be.
+// BenchmarkFilter reads the largest possible revision.
 func BenchmarkFilter(b *testing.B) {
 	entries := make([]any, v1alpha1.MaxObjects)
 	for i := range entries {

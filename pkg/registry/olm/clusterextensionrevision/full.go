@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StoreFull answers a write that etcd has no room for: 507, because 503 would say that
-// trying again soon is of use, and 500 that something is broken. Clients that wait for
-// a Retry-After find none, so that a person gets to read it.
+// StoreFull returns the answer to a write for which etcd has no space: 507. A 503 would ask clients
+// to try again soon, and a 500 would report a defect. The answer has no Retry-After, so that
+// clients do not wait but show it to the user.
 func StoreFull() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
-// allocated returns how many bytes f allocates, garbage included.
+// allocated returns the number of bytes that f allocates, garbage included.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -60,8 +60,8 @@ func TestBodiesThatGrow(t *testing.T) {
 	}
 }
 
-// TestLargeRevisionsPass: the largest revision that there may be fits into the
-// default budget, also as client-side kubectl apply sends it.
+// TestLargeRevisionsPass: the largest possible revision fits into the default budget, also as
+// client-side kubectl apply sends it.
 func TestLargeRevisionsPass(t *testing.T) {
 	entry := `{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","namespace":"d","labels":{"app":"x"}},"data":{"a":"1","b":"2","text":"%s"}}}`
 	var entries []string
@@ -83,7 +83,7 @@ func TestLargeRevisionsPass(t *testing.T) {
 	}
 }
 
-// bomb is YAML that is short and stands for much.
+// bomb returns a short YAML text whose aliases expand to a long text.
 func bomb(text, uses int) string {
 	return "a: &a " + strings.Repeat("x", text) + "\nb: [" + strings.Repeat("*a,", uses) + "1]\n"
 }

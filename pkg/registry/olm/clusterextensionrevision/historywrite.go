@@ -22,18 +22,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// History of a revision is written in the transaction that writes the revision: when it is
-// created, when status has another result, and when it goes. The controllers look whether
-// history has it, and write what they find missing: what was written by an older Penstock,
-// or imported.
+// The transaction that writes a revision also writes its history: at its creation, at a new result
+// in status, and at its deletion. The controllers check the history and add missing rows, such as
+// those of imports or of an older Penstock.
 
-// StatusREST is the subresource status of revisions.
+// StatusREST serves the subresource status of revisions.
 type StatusREST struct {
 	*status.REST
 	revisions *REST
 }
 
-// Update writes status, and notes a new result in history.
+// Update writes status, and records a new result in the history.
 func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx = chainversion.Referring(ctx)
 	return s.REST.Update(ctx, name, info, create, func(ctx context.Context, obj, old runtime.Object) error {
@@ -49,7 +48,7 @@ func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedO
 	}, force, options)
 }
 
-// noteResult has history changed with a status that has another result than before.
+// noteResult adds a changed result in status to the history, in the same write.
 func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExtensionRevision) error {
 	precondition := chainversion.From(ctx)
 	precondition.Accompany(nil)
@@ -61,14 +60,14 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 	if err != nil {
 		return asStatus(err)
 	}
-	row.Counts = nil // those of the create stand
+	row.Counts = nil // keep the counts of the creation
 	precondition.Accompany(orLater(ctx, revision, r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded)))
 	return nil
 }
 
-// orLater returns a note on a revision, without preventing the write of the revision: status
-// reports the fault of an extension, even if the fault is in its history, and a person can delete a
-// revision in spite of it. The controllers note it later, or say in status why they cannot.
+// orLater makes a history write optional: if it fails, the revision is still written. Status must
+// report an extension's fault even if the fault is in the history, and users must be able to delete
+// such a revision. The controllers write the history later, or report the reason in status.
 func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.CompanionWrite) *store.CompanionWrite {
 	return &store.CompanionWrite{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
 		record, err := note.Change(found)
@@ -80,7 +79,7 @@ func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *
 	}}
 }
 
-// results are the conditions that a row of history may have its result from.
+// results returns the conditions from which a history row can take its result.
 func results(revision *olm.ClusterExtensionRevision) []bool {
 	var out []bool
 	for _, kind := range []string{v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailing, v1alpha1.ConditionStalled, v1alpha1.ConditionProgressing} {
@@ -89,8 +88,8 @@ func results(revision *olm.ClusterExtensionRevision) []bool {
 	return out
 }
 
-// noteGone has history changed with an update that lets a revision go which is being deleted.
-// Penstock itself lets none go whose end cannot be noted.
+// noteGone records a revision's deletion in the history, in the write that removes the last
+// finalizer. If the history cannot be written, Penstock itself keeps its finalizer.
 func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	name, _, ok := olm.ChainOf(revision.Name)
 	if !ok || revision.DeletionTimestamp == nil || len(revision.Finalizers) > 0 {
@@ -109,7 +108,7 @@ func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return nil
 }
 
-// rowOf returns the history's row of a revision beside the others of its chain, in any order.
+// rowOf returns the history row of a revision. others are revisions of its chain, in any order.
 func rowOf(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) (chain.Row, error) {
 	compared := []olm.ClusterExtensionRevision{*revision}
 	for i := range others {

@@ -21,27 +21,27 @@ import (
 )
 
 // Past holds the facts about an imported revision that no client can set: its history in the
-// original store. It gives no rights, because the importer is the requester here.
+// original store. It gives no rights: the importer is the requester in this cluster.
 type Past struct {
-	// CreatedAt is the time at which RequestedBy created the revision in the other cluster.
+	// CreatedAt is the time at which RequestedBy created the revision in the original cluster.
 	CreatedAt   time.Time
 	RequestedBy string
-	// RollbackOf is the revision whose content it restored, or empty.
+	// RollbackOf is the revision whose content this revision restored, or empty.
 	RollbackOf string
-	// SucceededAt is the time at which its rollout completed. If it is zero, this cluster finds out
-	// itself.
+	// SucceededAt is the time at which the rollout completed. If it is zero, this cluster
+	// determines the result itself.
 	SucceededAt time.Time
 }
 
 type pastKey struct{}
 
-// pastFrom returns the past of a revision that is imported, or nil.
+// pastFrom returns the past of an imported revision, or nil.
 func pastFrom(ctx context.Context) *Past {
 	past, _ := ctx.Value(pastKey{}).(*Past)
 	return past
 }
 
-// restore gives a new revision its past.
+// restore writes the past into a new revision.
 func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
 	if !p.CreatedAt.IsZero() && p.CreatedAt.Before(revision.CreationTimestamp.Time) {
 		revision.CreationTimestamp = metav1.NewTime(p.CreatedAt)
@@ -56,26 +56,25 @@ func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
 	}
 }
 
-// Importer takes revisions of another store in, in two steps, so that either all
-// revisions of a chain are found in order before the first one is written, or none
-// is written.
+// Importer writes revisions of another store, in two steps. It first checks all revisions of a
+// chain. Only if all are valid, it writes the first.
 type Importer struct {
 	revisions *REST
 	admitter  admitter
 }
 
-// NewImporter returns an importer of revisions. Admission is the server's, for
-// creates of revisions; nil admits all.
+// NewImporter returns an importer of revisions. admit is the server's admission for creates of
+// revisions; nil admits all.
 func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interface) *Importer {
 	return &Importer{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
 // Admit does everything that a create by the caller does, except writing the revision and taking
 // its number. It returns the revision to write. The given revision has its manifests inline. With
-// dryRun the manifests are not stored. Otherwise a revision that is never written leaves an
+// dryRun the manifests are not stored. Without dryRun, a revision that is never written leaves an
 // unreferenced pack. beside holds admitted revisions of the chain that are not written yet.
 func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error) {
-	// Each revision has a place of its own: their manifests are not held together.
+	// Each revision has its own staged manifests, so that they are not all in memory together.
 	held := newStaged()
 	ctx = context.WithValue(context.WithValue(ctx, stagedKey{}, held), pastKey{}, past)
 	ctx = admissionrequest.WithBeside(ctx, beside)
@@ -93,7 +92,7 @@ func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevi
 		return nil, err
 	}
 	validate := i.revisions.takeContents(admitted, packAnnotation+"-"+revision.Name, dryRun)
-	// The record is for Write: here the store only makes and checks it.
+	// Write writes the record. Here the store only builds and checks it.
 	out, err := i.revisions.Store.Create(ctx, revision, validate, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return nil, err
@@ -101,8 +100,8 @@ func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevi
 	return out.(*olm.ClusterExtensionRevision), nil
 }
 
-// mayBring asks about the Secrets of a revision that admission does not ask enough about
-// (see compares): what was imported shows their digests.
+// mayBring checks the caller's rights to those Secrets of a revision that admission does not check
+// fully (see compares). An imported revision shows their digests.
 func (i *Importer) mayBring(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	var secrets []manifest.ID
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -128,8 +127,8 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	if err != nil {
 		return err
 	}
-	// The revision was checked together with all others of the import before any existed. No other
-	// create enters the chain until all are written.
+	// The revision was checked together with all revisions of the import before any of them
+	// existed. Other creates in the chain wait until all are written.
 	chain, _, _ := olm.ChainOf(revision.Name)
 	ctx = chainversion.Counting(ctx, chain)
 	chainversion.From(ctx).Refers(rootOf(revision))

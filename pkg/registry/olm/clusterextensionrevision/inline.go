@@ -13,12 +13,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxManifestErrors bounds how many bad manifests one answer names: a user who has
-// more of them has one mistake.
+// maxManifestErrors bounds the invalid manifests in one answer: many errors usually have one cause.
 const maxManifestErrors = 50
 
-// inliner turns inline manifests into identity and digest: in a decoded request
-// body, and in a revision for what came past the filter.
+// inliner replaces inline manifests by identity and digest: in a decoded request body, and in a
+// revision for manifests that passed the filter.
 type inliner struct {
 	digester manifest.Digester
 }
@@ -36,7 +35,7 @@ func keyOfManifest(object manifest.Object) entryKey {
 	return entryKey{object.APIVersion(), object.Kind, object.Namespace, object.Name, string(object.Digest)}
 }
 
-// keyOfTree is keyOf for a decoded body.
+// keyOfTree works like keyOf, for a decoded body.
 func keyOfTree(entry map[string]any) entryKey {
 	text := func(name string) string {
 		value, _ := entry[name].(string)
@@ -52,8 +51,8 @@ func (k entryKey) String() string {
 	return fmt.Sprintf("%s %s %s/%s", k.apiVersion, k.kind, k.namespace, k.name)
 }
 
-// sizeOf returns the size of the manifest that an entry shows, in bytes. That of a Secret is not
-// shown: it helps to guess the content.
+// sizeOf returns the size of a manifest that its entry shows, in bytes. It is 0 for a Secret: the
+// size helps to guess the content.
 func sizeOf(object manifest.Object) int64 {
 	if object.IsSecret() {
 		return 0
@@ -61,8 +60,8 @@ func sizeOf(object manifest.Object) int64 {
 	return int64(len(object.JSON))
 }
 
-// contradiction tells when an entry that has a manifest says something else
-// about it than the manifest does. Empty fields say nothing.
+// contradiction returns an error if the fields of an entry contradict its manifest. Empty fields
+// contradict nothing.
 func contradiction(given entryKey, object manifest.Object) error {
 	found := keyOfManifest(object)
 	for _, claim := range []struct{ field, given, found string }{
@@ -84,8 +83,8 @@ func contradiction(given entryKey, object manifest.Object) error {
 }
 
 // rewriteTree replaces the manifests of a decoded body, puts them into held, and reports whether it
-// changed anything. Entries with an invalid manifest stay unchanged. known returns the entries of
-// the stored revision: a manifest that was stored without status, by an older Penstock, stays so.
+// changed the body. Entries with an invalid manifest stay unchanged. known returns the entries of
+// the stored revision. A manifest that an older Penstock stored without status stays without it.
 func (i inliner) rewriteTree(tree map[string]any, known func() map[entryKey]facts, held *staged) bool {
 	changed := rewriteLastAppliedOfTree(tree)
 	eachEntry(tree, func(entry map[string]any) {
@@ -115,8 +114,8 @@ func entriesWithoutManifest(tree map[string]any) []map[string]any {
 	return entries
 }
 
-// eachEntry calls f for every entry of every phase that has the right shape.
-// Others are the endpoint's to complain about.
+// eachEntry calls f for every well-formed entry of every phase. The endpoint reports the other
+// entries.
 func eachEntry(tree map[string]any, f func(entry map[string]any)) {
 	spec, _ := tree["spec"].(map[string]any)
 	phases, _ := spec["phases"].([]any)
@@ -161,11 +160,11 @@ func writeTree(entry map[string]any, object manifest.Object) {
 	factsOf(object).ontoTree(entry)
 }
 
-// rewriteRevision does the same as rewriteTree for manifests that passed the filter. Entries whose
+// rewriteRevision works like rewriteTree, for manifests that passed the filter. Entries whose
 // manifest is invalid, or was not in the request, stay inline; invalidManifests reports them.
 //
-// Mutating admission runs between the filter and this function, and sees digests. A webhook that
-// replaces a digest by a manifest would change the sent content, and is refused.
+// Mutating admission runs between the filter and this function, and sees digests. If a webhook
+// replaces a digest by a manifest, it changes the sent content, and the request is refused.
 func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *staged) {
 	for p := range revision.Spec.Phases {
 		entries := revision.Spec.Phases[p].Objects
@@ -206,19 +205,18 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 	factsOf(object).onto(entry)
 }
 
-// onlyAsOne ends the errors about inline manifests that the filter has not seen in the request.
+// onlyAsOne is the end of the error about an inline manifest that the filter has not seen.
 const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
 // strange reports whether an entry has an inline manifest of a Secret that the filter has not seen.
-// Such a manifest is not used, because it was not checked whether the caller may know the stored
-// Secret.
+// Such a manifest is not used: the caller's right to know the stored Secret was not checked.
 func strange(entry *olm.RevisionObject, held *staged) bool {
 	object, err := manifest.Parse(entry.Object.Raw)
 	return err == nil && object.IsSecret() && held.strange(object.ID)
 }
 
-// invalidManifests returns the errors about manifests that are still inline. For a strange Secret
-// the error does not depend on the stored content.
+// invalidManifests returns the errors about manifests that are still inline. The error for a
+// strange Secret does not depend on the stored content.
 func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision, held *staged) field.ErrorList {
 	var errs field.ErrorList
 	for p := range revision.Spec.Phases {
@@ -252,7 +250,7 @@ func objectPath(phase, entry int) *field.Path {
 	return field.NewPath("spec", "phases").Index(phase).Child("objects").Index(entry)
 }
 
-// rewriteLastAppliedOfTree is rewriteLastApplied for a decoded body.
+// rewriteLastAppliedOfTree works like rewriteLastApplied, for a decoded body.
 func rewriteLastAppliedOfTree(tree map[string]any) bool {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -271,8 +269,8 @@ func rewriteLastAppliedOfTree(tree map[string]any) bool {
 // With manifests, the annotation would exceed the limit of 256 KiB, and show Secrets to all users
 // who may read revisions.
 //
-// The lists and phases themselves stay, so that kubectl notices when one is removed from the file.
-// kubectl compares lists of objects as a whole with the live ones, so it does not need their
+// The lists and phases themselves stay, so that kubectl notices their removal from the file.
+// kubectl compares a list of objects with the live list as a whole, so it does not need the
 // content.
 func rewriteLastApplied(annotations map[string]string) {
 	if shortened, changed := withoutObjects(annotations[corev1.LastAppliedConfigAnnotation]); changed {

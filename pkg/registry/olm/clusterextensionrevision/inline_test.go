@@ -39,7 +39,7 @@ func TestWithoutObjects(t *testing.T) {
 	}
 }
 
-// TestInvalidManifestsAreBounded: one mistake four thousand times is one answer.
+// TestInvalidManifestsAreBounded: the same mistake 4,000 times gives one bounded answer.
 func TestInvalidManifestsAreBounded(t *testing.T) {
 	revision := &olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{Phases: []olm.RevisionPhase{{}}}}
 	for range 4000 {
@@ -54,11 +54,11 @@ func TestInvalidManifestsAreBounded(t *testing.T) {
 	}
 }
 
-// unstored has no stored revision.
+// unstored returns the facts of no stored revision.
 func unstored() map[entryKey]facts { return nil }
 
-// TestRewriteStatus: a manifest that is applied again has the digest that its revision has, also
-// when that is from before status was kept.
+// TestRewriteStatus: a manifest that is applied again has the digest of its revision, even if an
+// older Penstock stored it without status.
 func TestRewriteStatus(t *testing.T) {
 	lamp := func() map[string]any {
 		return map[string]any{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": map[string]any{"name": "l"}, "status": map[string]any{"on": true}}
@@ -104,8 +104,8 @@ func TestRewriteStatus(t *testing.T) {
 	}
 }
 
-// FuzzRewrite: both ways to replace the manifests of a body agree, and a second time finds nothing
-// left to do.
+// FuzzRewrite: both ways to replace the manifests of a body agree. A second rewrite changes
+// nothing.
 func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`{"spec":{"phases":[{"name":"p","objects":[{"object":` + configMapBody + `}]}]}}`))
 	f.Add([]byte(`{"spec":{"phases":[{"objects":[{"object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}},"digest":"x"}]}]}}`))
@@ -138,8 +138,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// entriesOf decodes the entries of all phases as the endpoint would, or nil when
-// the body has not the right shape.
+// entriesOf decodes the entries of all phases as the endpoint does. It returns nil for a malformed
+// body.
 func entriesOf(body []byte) []olm.RevisionObject {
 	type entry struct {
 		Object     *json.RawMessage `json:"object"`

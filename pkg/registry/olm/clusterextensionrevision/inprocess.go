@@ -16,32 +16,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// ownTimeout bounds a write of this process, as the API server library bounds a request.
+// ownTimeout bounds a write of this process; the API server library has the same limit for
+// requests.
 const ownTimeout = 34 * time.Second
 
 // Own writes revisions for the controllers of this process without a connection, so nothing is
 // encoded, authenticated or decoded. It uses the storage, strategy and admission of requests. The
-// audit log has no event of these writes.
+// audit log has no events of these writes.
 type Own struct {
-	// Storage has the revisions.
+	// Storage stores the revisions.
 	Storage *Storage
 	// Admission is the admission of requests.
 	Admission admission.Interface
-	// Scheme has the types of the group.
+	// Scheme contains the types of the group.
 	Scheme *runtime.Scheme
-	// Refuse returns an error while nothing can be written.
+	// Refuse returns an error while the store accepts no writes.
 	Refuse func() error
 }
 
-// UpdateStatus writes the status of a revision whose stored resourceVersion is unchanged. It then
-// updates the given revision to the stored state, without managedFields. Errors are the same as of
-// a request. The caller must not share the revision's memory.
+// UpdateStatus writes the status of a revision if the stored resourceVersion is unchanged. It then
+// updates the given revision to the stored state, without managedFields. It returns the same errors
+// as a request. The caller must own the revision's memory.
 func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	return o.update(ctx, o.Storage.Status, "status", revision)
 }
 
-// UpdateDeleted writes everything but status of a revision that is being deleted. Removing the
-// last finalizer deletes the revision. Its managedFields are no longer kept up to date.
+// UpdateDeleted writes everything except status of a revision that is being deleted. Removing the
+// last finalizer deletes the revision. UpdateDeleted does not update managedFields.
 func (o *Own) UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	return o.update(ctx, o.Storage.Revision, "", revision)
 }
@@ -63,8 +64,8 @@ func (o *Own) update(ctx context.Context, endpoint rest.Updater, subresource str
 			v1alpha1.SchemeGroupVersion.WithResource(resource), subresource, admission.Update, options, false, who)
 	}
 	interfaces := admission.NewObjectInterfacesFromScheme(o.Scheme)
-	// managedFields stay as they were: they hold nothing of status that controllers write
-	// (see forgetStatusManagers).
+	// managedFields stay unchanged: they contain no status fields of controllers (see
+	// forgetStatusManagers).
 	keep := func(_ context.Context, next, stored runtime.Object) (runtime.Object, error) {
 		next.(*olm.ClusterExtensionRevision).ManagedFields = stored.(*olm.ClusterExtensionRevision).ManagedFields
 		return next, nil

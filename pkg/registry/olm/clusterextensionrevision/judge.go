@@ -16,24 +16,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// The result of a write of a revision depends on the other revisions of its
-// chain, so every create, update and delete of a revision is judged by the
-// chain as it stands when it is written (see pkg/store/chainversion). The
-// order is what makes it so:
+// The result of writing a revision depends on the other revisions of its chain. So every create,
+// update and delete is judged against the chain at the time of the write (see
+// pkg/store/chainversion). The order is important:
 //
-//  1. judge reads how the chain stands,
-//  2. admission and validation read the revisions, and what the chain has in the
-//     cluster: both are at least as new,
-//  3. the store writes the record if nothing changed since 1, and goes back to 1
-//     otherwise.
+//  1. judge reads the version of the chain.
+//  2. Admission and validation read the revisions and the chain's objects in the cluster. Both are
+//     at least as new as this version.
+//  3. The store writes the record if the version is unchanged. Otherwise, the write starts again.
 //
-// A create has taken something from the revisions of the chain before: the cluster that
-// they go into, which ones it follows. It is judged as the chain stood before that.
+// A create uses the chain's revisions even before 1: their cluster, and its own predecessors. So it
+// is judged against the version before that read.
 //
-// Writes of status are not counted, nor are those of the inventory: both are Penstock's
-// own, and what they add is judged before it comes. Privilege takes every object of a
-// revision as written from when it is there, and every one that may still succeed as one
-// that is rolled back to.
+// Writes of status and of the inventory do not change the version. Penstock itself makes these
+// writes, and their effect was judged before. The Privilege plugin assumes that every object of an
+// existing revision is written, and that every revision that may still succeed can be rolled back
+// to.
 
 // ChainVersions returns the versions of chains. *chainversion.ChainVersions implements it.
 type ChainVersions interface {
@@ -41,12 +39,13 @@ type ChainVersions interface {
 	Get(ctx context.Context, chain string) (int64, error)
 }
 
-// judge is the first thing that the validation of a write does.
+// judge records the version of the chain as a precondition of a write. The validation of each write
+// calls it first.
 func (r *REST) judge(ctx context.Context, name string) error {
 	precondition := chainversion.From(ctx)
 	chain, _, ok := olm.ChainOf(name)
 	if precondition == nil || !ok {
-		return nil // Nothing is written then, see the client of package chainversion.
+		return nil // Nothing is written in this case: see the client of package chainversion.
 	}
 	at, err := r.chainVersions.Get(ctx, chain)
 	if err != nil {
@@ -56,27 +55,26 @@ func (r *REST) judge(ctx context.Context, name string) error {
 	return nil
 }
 
-// judgeCreate is judge for a create: the chain stands as it did before the strategy read
-// its revisions. If it does not any more, what was taken from them, and validated by them, may
-// not be so, and the write finds that out.
+// judgeCreate works like judge, for a create. Its precondition is the version before the strategy
+// read the chain's revisions. If the chain has changed since, the data taken from it may be wrong,
+// and the write fails.
 func (r *REST) judgeCreate(ctx context.Context, name string) error {
 	precondition, held := chainversion.From(ctx), stagedFrom(ctx)
 	chain, _, ok := olm.ChainOf(name)
 	if precondition == nil || !ok {
-		return nil // As in judge.
+		return nil // as in judge
 	}
 	if err := held.failed(); err != nil {
-		return asStatus(err) // The revisions might not have been read.
+		return asStatus(err) // the revisions may not have been read
 	}
 	precondition.Made(chain, held.stood())
 	return nil
 }
 
-// maxAttempts bounds how often a create is judged anew because its chain changes.
+// maxAttempts bounds the attempts of a create whose chain keeps changing.
 const maxAttempts = 5
 
-// changed makes an answer of a write that was not done because of what happened in the
-// chain meanwhile.
+// changed converts the error of a write that failed because its chain changed.
 func changed(name string, err error) error {
 	var meanwhile *chainversion.ChangedError
 	if errors.As(err, &meanwhile) {
@@ -84,28 +82,28 @@ func changed(name string, err error) error {
 	}
 	if collected := (*store.CollectedError)(nil); errors.As(err, &collected) {
 		conflict := apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: try again", collected))
-		// The same request may pass: clients that ask SuggestsClientDelay send it again.
+		// The same request may succeed: clients that use SuggestsClientDelay send it again.
 		conflict.ErrStatus.Details.RetryAfterSeconds = 1
 		return conflict
 	}
 	return err
 }
 
-// beginsAnew reports whether a create is judged anew, and its manifests stored again.
+// beginsAnew reports whether a create must be judged again, and its manifests stored again.
 func beginsAnew(err error) bool {
 	var meanwhile *chainversion.ChangedError
 	return errors.As(err, &meanwhile) || wasCollected(err)
 }
 
-// wasCollected reports whether the manifests of a write were collected before it was done.
+// wasCollected reports whether the manifests of a write were collected before the write finished.
 func wasCollected(err error) bool {
 	var collected *store.CollectedError
 	return errors.As(err, &collected)
 }
 
-// superseded refuses Penstock's own archival of a revision that no newer one has replaced.
-// Penstock's rights are not checked for it. The controllers saw a newer revision in a cache. A
-// user may have archived that one since, with only the rights for its own objects.
+// superseded refuses Penstock's own archival of a revision that no newer revision has replaced.
+// Penstock's rights are not checked for an archival. The controllers saw a newer revision in a
+// cache. A user with rights to only that revision's objects may have archived it since.
 func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensionRevision) error {
 	if !isArchivedByPenstock(ctx, updated, old) {
 		return nil

@@ -16,24 +16,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Lists whose elements have keys are merged and compared by the endpoint, before
-// validation and before anybody is asked what the requester may do, and that takes
-// time by the square of their length. So how many elements a body brings is bounded
-// here, in every form in which it may bring them.
+// The endpoint merges and compares lists with keys before validation, and before it checks the
+// requester's rights. This takes time by the square of their length. So the number of elements in a
+// body is bounded here, for every encoding.
 
-// maxKeyed bounds lists with keys for which the API has no limit of its own.
+// maxKeyed bounds lists with keys that have no limit in the API.
 const maxKeyed = 256
 
-// amount bounds how many elements a list has, over all places that its path leads to.
+// amount bounds the number of elements of a list, summed over all places with its path.
 type amount struct {
 	path []string
 	most int
-	// says is the message of the refusal, with a place for most.
+	// says is the message of the refusal, with a placeholder for most.
 	says string
 }
 
-// amounts are the lists of our kinds that are bounded. Every element of a list is
-// followed where a path leads through it.
+// amounts returns the bounded lists of Penstock's kinds. A path that passes through a list follows
+// every element.
 func amounts() []amount {
 	return []amount{
 		{[]string{"spec", "phases"}, v1alpha1.MaxPhases, "a revision has at most %d phases"},
@@ -50,13 +49,14 @@ func amounts() []amount {
 	}
 }
 
-// bringsLists is true for writes whose lists are bounded: all of our kinds.
+// bringsLists reports whether the lists of a write are bounded. It is true for all of Penstock's
+// kinds.
 func bringsLists(info *request.RequestInfo) bool {
 	return info.IsResourceRequest && (info.APIGroup == olm.GroupName || info.APIGroup == hco.GroupName) &&
 		(info.Verb == "create" || info.Verb == "update" || info.Verb == "patch")
 }
 
-// checkAmounts is the answer to a body with too many elements, nil for any other.
+// checkAmounts returns the error for a body with too many elements.
 func checkAmounts(info *request.RequestInfo, body any) error {
 	return refuseAmounts(info, nameIn(info, body), func(errs *field.ErrorList) {
 		for _, a := range amounts() {
@@ -73,8 +73,8 @@ func (a amount) exceeded(n int) *field.Error {
 	return err
 }
 
-// nameIn is the name of the object that a body is written to. The path of a create does
-// not have it.
+// nameIn returns the name of the object that a body is written to. In a create, the name is only in
+// the body.
 func nameIn(info *request.RequestInfo, body any) string {
 	if info.Name != "" {
 		return info.Name
@@ -93,7 +93,7 @@ func refuseAmounts(info *request.RequestInfo, name string, check func(*field.Err
 	return apierrors.NewInvalid(kindOf(info), name, errs)
 }
 
-// kindOf returns the kind of a request, as an answer names it.
+// kindOf returns the kind of a request for use in an error.
 func kindOf(info *request.RequestInfo) schema.GroupKind {
 	switch {
 	case info.APIGroup == olm.GroupName && info.Resource == resource:
@@ -105,8 +105,8 @@ func kindOf(info *request.RequestInfo) schema.GroupKind {
 	}
 }
 
-// count returns how many elements there are at a path. The directives that strategic
-// merge patches have for a list, such as $setElementOrder/phases, count as that list.
+// count returns the number of elements at a path. The directives of a strategic merge patch for a
+// list, such as $setElementOrder/phases, count as that list.
 func count(body any, path []string) int {
 	if list, isList := body.([]any); isList {
 		if len(path) == 0 {
@@ -131,10 +131,9 @@ func count(body any, path []string) int {
 	return n
 }
 
-// checkPatchAmounts is checkAmounts for the operations of a JSON patch: what each
-// brings as a value, and how many of them add an element to the same list. None may
-// put something that is there already in the place of a bounded list: it could be any
-// list.
+// checkPatchAmounts works like checkAmounts, for the operations of a JSON patch. It counts the
+// elements in their values, and the operations that add an element to the same list. No operation
+// may copy or move an existing value to a bounded list, because its length is unknown.
 func checkPatchAmounts(info *request.RequestInfo, operations []map[string]any) error {
 	return refuseAmounts(info, info.Name, func(errs *field.ErrorList) {
 		for _, a := range amounts() {
@@ -164,7 +163,7 @@ func (a amount) added(operation map[string]any) (int, *field.Error) {
 	case element && slices.Equal(path, a.path):
 		return 1, nil
 	case len(path) > len(a.path) || !slices.Equal(path, a.path[:len(path)]):
-		return 0, nil // Somewhere else, or within an element.
+		return 0, nil // another path, or inside an element
 	case kind == "add" || kind == "replace":
 		return count(operation["value"], a.path[len(path):]), nil
 	default:
@@ -173,9 +172,9 @@ func (a amount) added(operation map[string]any) (int, *field.Error) {
 	}
 }
 
-// namesOf returns the names of fields in a JSON pointer, without places in lists, and
-// whether it ends at such a place. The libraries that apply patches ignore what is
-// before the first slash.
+// namesOf returns the field names in a JSON pointer, without list indices, and reports whether the
+// pointer ends at an index. The libraries that apply patches ignore the part before the first
+// slash.
 func namesOf(pointer any) (names []string, element bool) {
 	text, _ := pointer.(string)
 	for i, part := range strings.Split(text, "/") {

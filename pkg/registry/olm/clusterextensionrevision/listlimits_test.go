@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
-// elements is a JSON list of n elements that differ.
+// elements returns a JSON list of n different elements.
 func elements(n int, element string) string {
 	list := make([]string, n)
 	for i := range list {
@@ -22,7 +22,7 @@ func elements(n int, element string) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// operations is a JSON patch of n operations.
+// operations returns a JSON patch of n operations.
 func operations(n int, operation string) string { return elements(n, operation) }
 
 // TestAmounts: a list with too many elements is refused before the endpoint merges it, in every
@@ -35,9 +35,9 @@ func TestAmounts(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		reason, form, body string
-		// want is in the answer; the endpoint gets the request when it is empty.
+		// want is part of the error. If it is empty, the endpoint gets the request.
 		want string
-		// subresource, and group and resource of another kind.
+		// subresource, group and resource are those of another kind.
 		subresource, group, resource string
 	}{
 		"Phases":      {reason: "a new revision", form: create, body: `{"spec":{"phases":` + elements(65, phase) + `}}`, want: "spec.phases: Too many: 65"},

@@ -16,20 +16,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Local gives the controllers of this process revisions as clients see them, without encoding and
-// without managedFields.
+// Local gives revisions to the controllers of this process as clients see them, without encoding
+// and without managedFields.
 //
 // Its lists and watches are for the controllers' cache. Returned objects share most memory with the
-// server's watch cache, so that each revision is in memory once. They must not be changed. Their
-// phases have no objects, because the watch cache packs them. Read and ReadAll return whole
+// server's watch cache, so that each revision is in memory once. Callers must not change them.
+// Their phases have no objects, because the watch cache packs them. Read and ReadAll return whole
 // revisions.
 type Local struct{ revisions *REST }
 
 // Local returns the revisions for controllers of this process.
 func (r *REST) Local() Local { return Local{r} }
 
-// Both forms are needed: an informer takes the one without a context, and uses the
-// other where it is there.
+// An informer takes the form without a context, and uses the form with a context if it exists.
 var (
 	_ cache.ListerWatcher            = Local{}
 	_ cache.ListerWatcherWithContext = Local{}
@@ -79,11 +78,11 @@ func (l Local) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		// Of what several watch, they get something that encodes itself once.
+		// If several clients watch, events contain a wrapper that is encoded once.
 		if caching, ok := event.Object.(runtime.CacheableObject); ok {
 			event.Object = caching.GetObject()
 		}
-		// Errors are a Status, which stays as it is.
+		// An error is a Status, which stays unchanged.
 		revision, ok := event.Object.(*olm.ClusterExtensionRevision)
 		if !ok {
 			return event, true
@@ -97,8 +96,8 @@ func (l Local) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	}), nil
 }
 
-// Read reads a revision from the watch cache. It is the caller's. An event of a revision is
-// sent when the watch cache has it.
+// Read reads a revision from the watch cache into memory of the caller. The watch cache already has
+// the revision of every sent event.
 func (l Local) Read(ctx context.Context, name string, into *v1alpha1.ClusterExtensionRevision) error {
 	object, err := l.revisions.Get(packed(ctx), name, &metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -111,8 +110,8 @@ func (l Local) Read(ctx context.Context, name string, into *v1alpha1.ClusterExte
 	return seenAs(revision.DeepCopy(), into)
 }
 
-// ReadAll reads the revisions that a selector of labels matches from the watch cache. They
-// are the caller's.
+// ReadAll reads the revisions that match a label selector from the watch cache, into memory of the
+// caller.
 func (l Local) ReadAll(ctx context.Context, selector labels.Selector, into *v1alpha1.ClusterExtensionRevisionList) error {
 	object, err := l.revisions.List(ctx, &metainternalversion.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
 	if err != nil {
@@ -142,14 +141,13 @@ func unlisted(revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevis
 	return &without
 }
 
-// cached returns the revision of an event as the watch cache has it: each event is
-// a copy of its own. Of a change that was followed by another there is only the
-// copy.
+// cached returns the watch cache's revision in place of an event's own copy, to save memory. If the
+// revision has changed since the event, it returns the copy.
 func (l Local) cached(ctx context.Context, kind watch.EventType, revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
 	if kind != watch.Added && kind != watch.Modified {
 		return revision
 	}
-	// From the cache, as it is.
+	// The cached object, not a copy.
 	object, err := l.revisions.Get(packed(ctx), revision.Name, &metav1.GetOptions{ResourceVersion: "0"})
 	held, ok := object.(*olm.ClusterExtensionRevision)
 	if err != nil || !ok || held.ResourceVersion != revision.ResourceVersion || held.UID != revision.UID {
@@ -158,7 +156,7 @@ func (l Local) cached(ctx context.Context, kind watch.EventType, revision *olm.C
 	return held
 }
 
-// internalOptions are options as the server's handlers give them to a store.
+// internalOptions converts options as the server's handlers do for a store.
 func internalOptions(options metav1.ListOptions) (*metainternalversion.ListOptions, error) {
 	internal := &metainternalversion.ListOptions{}
 	if err := metainternalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&options, internal, nil); err != nil {
@@ -167,7 +165,7 @@ func internalOptions(options metav1.ListOptions) (*metainternalversion.ListOptio
 	return internal, nil
 }
 
-// seenAs makes a revision what clients see, of the same memory.
+// seenAs converts a revision to the form that clients see. Both share memory.
 func seenAs(revision *olm.ClusterExtensionRevision, seen *v1alpha1.ClusterExtensionRevision) error {
 	if err := v1alpha1.Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(revision, seen, nil); err != nil {
 		return fmt.Errorf("converting %s: %w", revision.Name, err)

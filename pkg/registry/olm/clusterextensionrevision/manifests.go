@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// maxNamedSecrets bounds how many Secrets that were left out a warning names.
+// maxNamedSecrets bounds the omitted Secrets that a warning names.
 const maxNamedSecrets = 3
 
 // ManifestsREST serves the subresource manifests: the objects of a revision in
@@ -79,7 +79,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 	return list, nil
 }
 
-// selectEntries returns the entries that the options ask for.
+// selectEntries returns the entries that the options select.
 func selectEntries(revision *olm.ClusterExtensionRevision, query *v1alpha1.RevisionManifestsOptions) []entryKey {
 	selection := olm.SelectObjects(query.ObjectKind, query.ObjectNamespace, query.ObjectName)
 	var selected []entryKey
@@ -116,7 +116,7 @@ func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]ent
 	return readable, nil
 }
 
-// hiddenSecrets describes the omitted Secrets; with cut, not all of them were checked.
+// hiddenSecrets describes the omitted Secrets. With cut, some Secrets were not checked.
 func hiddenSecrets(hidden []entryKey, cut bool) string {
 	var names []string
 	for _, entry := range hidden[:min(len(hidden), maxNamedSecrets)] {

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// Heads keeps the numbers of chains, as a *chain.Heads does.
+// Heads stores the numbers of chains. *chain.Heads implements it.
 type Heads interface {
 	// Create takes the number of a new revision, and adds it to the history, in the same write as
 	// the revision. seen is the head that was read before the chain was checked. Errors are
@@ -35,11 +35,10 @@ type Heads interface {
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
 }
 
-// seen returns the head of the chain that a new revision joins. It comes before the
-// revision is judged: what is judged by the revisions of the chain is right as long as
-// the head is this one.
+// seen returns the head of the chain that a new revision joins. It is read before the revision is
+// judged. Judgements by the chain's revisions hold while the head is unchanged.
 func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision, dryRun bool) (chain.Head, error) {
-	// Validation has seen the name.
+	// Validation has checked the name.
 	name, number, _ := olm.ChainOf(revision.Name)
 	head, _, err := r.heads.Get(ctx, name)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	if head.Open() == 0 || head.Open() >= number {
 		return head, nil
 	}
-	// The revision may be there, and only its confirmation be missing.
+	// The revision may exist, and only its confirmation may be missing.
 	stored, err := r.Stored(ctx, olm.RevisionName(name, head.Open()))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -66,8 +65,7 @@ func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	return head, nil
 }
 
-// take has the revision's number taken with the write of the revision. On a dry-run it only
-// answers as if.
+// take adds the number of a revision to the revision's write. On a dry-run it only returns errors.
 func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision, seen chain.Head, dryRun bool) error {
 	_, number, _ := olm.ChainOf(revision.Name)
 	if err := seen.Admits(number); err != nil {
@@ -88,8 +86,7 @@ func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	return nil
 }
 
-// refused makes an answer of why a number cannot be taken, and returns other errors as they
-// are.
+// refused converts the error for a number that cannot be taken. It returns other errors unchanged.
 func (r *REST) refused(ctx context.Context, name string, err error) error {
 	revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	var used *chain.NumberUsedError
@@ -124,9 +121,7 @@ func (r *REST) refused(ctx context.Context, name string, err error) error {
 	}
 }
 
-// numberUsed is the answer when the revision's number is not free. The usual
-// reason is that this very revision exists, and the store would say so if it came
-// that far.
+// numberUsed returns the error for a number that is not free. Usually, this very revision exists.
 func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRevision, highest, next int64) error {
 	name, number, _ := olm.ChainOf(revision.Name)
 	stored, err := r.Stored(ctx, revision.Name)
@@ -149,13 +144,13 @@ func (r *REST) by(ctx context.Context, name string) string {
 	return ", " + createdBy(stored)
 }
 
-// createdBy says who created a revision and when.
+// createdBy describes the creator of a revision and the time.
 func createdBy(stored *olm.ClusterExtensionRevision) string {
 	return fmt.Sprintf("%s created it at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
-// alreadyExists returns the generic store's error about an existing object, with its creator if
-// that is another user: two people took the next number at once.
+// alreadyExists returns the generic store's error about an existing object. It names the creator if
+// that is another user: two users may take the next number at once.
 func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) error {
 	exists := apierrors.NewAlreadyExists(v1alpha1.Resource(resource), stored.Name)
 	if who, ok := request.UserFrom(ctx); ok && stored.Status.RequestedBy != nil && stored.Status.RequestedBy.Username != who.GetName() {
@@ -167,7 +162,7 @@ func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) er
 	return exists
 }
 
-// following says which number may be used, 0 for none.
+// following describes the next free number; 0 means none.
 func following(next int64) string {
 	if next == 0 {
 		return "and there is none above it: once nothing is left of the extension, somebody who may delete revisionhistories can have it forgotten"
@@ -175,13 +170,13 @@ func following(next int64) string {
 	return fmt.Sprintf("the next one is %d", next)
 }
 
-// confirm notes that a revision is there whose number was only taken: an older Penstock
-// does that behind the write. When it fails the controllers do it later.
+// confirm records that a revision exists whose number was only taken. An older Penstock confirms
+// after the write. If confirm fails, the controllers do it later.
 func (r *REST) confirm(ctx context.Context, revision *olm.ClusterExtensionRevision) {
 	name, _, _ := olm.ChainOf(revision.Name)
 	row, err := rowOf(revision, nil)
 	if err == nil {
-		row.Counts = nil // the others of the chain are not known here
+		row.Counts = nil // the other revisions of the chain are not known here
 		err = r.heads.Confirm(ctx, name, row.Revision, revision.UID, row)
 	}
 	if err != nil {

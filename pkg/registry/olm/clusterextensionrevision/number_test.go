@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// answering is storage that answers every read alike.
+// answering is a storage with the same answer to every read.
 type answering struct {
 	storage.Interface
 	err error

@@ -2,22 +2,20 @@ package clusterextensionrevision
 
 import "strings"
 
-// Errors of bodies that the filter does not rewrite.
-
-// stageTree puts the manifests of a decoded body into held and changes nothing,
-// for bodies that the endpoint decodes as they came.
+// stageTree puts the manifests of a decoded body into held and changes nothing. It is for bodies
+// that the endpoint decodes unchanged.
 func (i inliner) stageTree(tree map[string]any, held *staged) {
 	eachEntry(tree, func(entry map[string]any) { i.stage(entry["object"], held) })
 }
 
-// stagePatch does so for the operations of a JSON patch. Several operations that together
-// make a manifest are not taken for one.
+// stagePatch works like stageTree, for the operations of a JSON patch. It ignores a manifest that
+// several operations assemble.
 func (i inliner) stagePatch(operations []map[string]any, held *staged) {
 	eachBrought(operations, func(body any) { i.stage(body, held) })
 }
 
-// eachBrought calls f for every manifest in the operations of a JSON patch: a value
-// that is put at a field named object, or what such a field has somewhere within.
+// eachBrought calls f for every manifest in the operations of a JSON patch: a value that is set at
+// a field named object, and every such field within a value.
 func eachBrought(operations []map[string]any, f func(body any)) {
 	for _, operation := range operations {
 		if kind := operation["op"]; kind != "add" && kind != "replace" {

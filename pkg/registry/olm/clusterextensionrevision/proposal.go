@@ -11,16 +11,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// ProposalSubresource is the subresource for revisions that are compared and not stored.
+// ProposalSubresource is the subresource for revisions that are compared but not stored.
 const ProposalSubresource = "proposal"
 
-// Proposals try creates of revisions, manifests included.
+// Proposals dry-runs creates of revisions, including their manifests.
 type Proposals struct {
 	revisions *REST
 	admitter  admitter
 }
 
-// NewProposals takes the server's admission, for creates of revisions; nil admits all.
+// NewProposals returns a Proposals with the server's admission for creates of revisions; nil admits
+// all.
 func NewProposals(revisions *REST, scheme *runtime.Scheme, admit admission.Interface) *Proposals {
 	return &Proposals{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }

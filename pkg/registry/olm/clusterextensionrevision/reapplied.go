@@ -16,19 +16,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// A file of a revision is applied again and again, for as long as it is in Git, by tools
-// that take the file for the truth. Two of its states are not the file's alone:
+// A GitOps tool applies the file of a revision again and again, as long as it is in Git. Penstock
+// and users also change two of its states:
 //
-//   - Archived: Penstock archives a revision when a newer one has succeeded, and that is
-//     final. A file that says Active asks for nothing any more that somebody could want:
-//     it changes nothing, and the answer says so. Of a revision that nothing came after
-//     that would be a lie, and stays an error. Nobody manages the field of an archived
-//     revision, so that an apply without force does not conflict with who archived it.
-//   - Paused: somebody resumes it by hand, and the file pauses it again. That is what the
-//     file says, and the user who applies it is told.
+//   - Archived: Penstock archives a revision when a newer revision has succeeded. This is final. A
+//     file with Active then changes nothing, and the answer has a warning. Without a newer
+//     revision, Active stays an error. No field manager owns the field of an archived revision, so
+//     that an apply without force does not conflict with the manager that archived it.
+//   - Paused: a user resumes the revision by hand, and the file pauses it again. The user who
+//     applies the file gets a warning.
 
-// keepArchived keeps a revision archived that a newer one came after, whatever state the
-// update asks for. An update that asks for nothing else changes nothing at all.
+// keepArchived keeps an archived revision archived if a newer revision exists, whatever state the
+// update sets. An update without other changes then changes nothing.
 func (s *strategy) keepArchived(ctx context.Context, revision, stored *olm.ClusterExtensionRevision, held *staged) {
 	if stored.Spec.LifecycleState != olm.LifecycleStateArchived || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return
@@ -49,7 +48,7 @@ func (s *strategy) keepArchived(ctx context.Context, revision, stored *olm.Clust
 	}
 }
 
-// newer returns the name of the oldest revision after one, "" when there is none.
+// newer returns the name of the next newer revision, or "" if there is none.
 func (s *strategy) newer(ctx context.Context, revision *olm.ClusterExtensionRevision) (string, error) {
 	chain, _, _ := olm.ChainOf(revision.Name)
 	revisions, err := s.chain(ctx, chain)
@@ -66,7 +65,7 @@ func (s *strategy) newer(ctx context.Context, revision *olm.ClusterExtensionRevi
 	return name, nil
 }
 
-// sameBut is true for revisions that differ in nothing but who manages which fields.
+// sameBut reports whether revisions differ only in managedFields.
 func sameBut(updated, stored *olm.ClusterExtensionRevision) bool {
 	a, b := *updated, *stored
 	a.ManagedFields, b.ManagedFields = nil, nil
@@ -74,8 +73,7 @@ func sameBut(updated, stored *olm.ClusterExtensionRevision) bool {
 	return apiequality.Semantic.DeepEqual(&a, &b)
 }
 
-// pausedAgain warns the user who applies a file that says Paused, when somebody else had
-// resumed the revision.
+// pausedAgain warns a user whose applied file pauses a revision that another manager had resumed.
 func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 	if stored.Spec.LifecycleState != olm.LifecycleStateActive || revision.Spec.LifecycleState != olm.LifecycleStatePaused {
 		return nil
@@ -92,14 +90,14 @@ func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 		revision.Name, was.Manager)}
 }
 
-// disown takes the state of an archived revision from the user who manages it: it never
-// changes again.
+// disown removes the state of an archived revision from managedFields. The state never changes
+// again.
 func disown(revision *olm.ClusterExtensionRevision) {
 	if revision.Spec.LifecycleState != olm.LifecycleStateArchived {
 		return
 	}
 	state := fieldpath.NewSet(lifecyclePath())
-	revision.ManagedFields = slices.Clone(revision.ManagedFields) // those of the stored revision, perhaps
+	revision.ManagedFields = slices.Clone(revision.ManagedFields) // the stored revision may share them
 	for i := range revision.ManagedFields {
 		entry := &revision.ManagedFields[i]
 		fields := fieldsOf(entry)
@@ -114,7 +112,7 @@ func disown(revision *olm.ClusterExtensionRevision) {
 
 func lifecyclePath() fieldpath.Path { return fieldpath.MakePathOrDie("spec", "lifecycleState") }
 
-// fieldsOf are the fields of the resource itself that a manager has, nil for none.
+// fieldsOf returns a manager's fields of the main resource, or nil.
 func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	var fields fieldpath.Set
 	if entry.Subresource != "" || entry.FieldsV1 == nil || fields.FromJSON(strings.NewReader(entry.FieldsV1.GetRawString())) != nil {
@@ -123,7 +121,7 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return &fields
 }
 
-// lifecycleManager is the entry of who set lifecycleState, nil for nobody.
+// lifecycleManager returns the managedFields entry that owns lifecycleState, or nil.
 func lifecycleManager(revision *olm.ClusterExtensionRevision) *metav1.ManagedFieldsEntry {
 	for i := range revision.ManagedFields {
 		entry := &revision.ManagedFields[i]
@@ -134,7 +132,7 @@ func lifecycleManager(revision *olm.ClusterExtensionRevision) *metav1.ManagedFie
 	return nil
 }
 
-// saidPaused is true when the file that kubectl applied last says Paused.
+// saidPaused reports whether the file that kubectl last applied sets Paused.
 func saidPaused(revision *olm.ClusterExtensionRevision) bool {
 	var file struct {
 		Spec struct {

@@ -14,10 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// quietly wraps the validation of a create so that its refusals and warnings have
-// no hidden values. Validating admission sees the manifests, and says of them what
-// it likes; the caller may have brought no more than digests, or roll back to a
-// revision whose Secrets they cannot read.
+// quietly wraps the validation of a create so that its errors and warnings contain no hidden
+// values. Validating admission sees the manifests and may quote them. The caller may have sent only
+// digests, or may roll back to a revision whose Secrets they cannot read.
 func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.ValidateObjectFunc {
 	if validate == nil {
 		return nil
@@ -27,7 +26,7 @@ func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.V
 		if !ok {
 			return validate(ctx, obj)
 		}
-		// Most creates are agreed to in silence.
+		// Most creates cause no errors or warnings.
 		hidden := sync.OnceValue(func() *redact.Values { return hiddenOf(revision, redactor) })
 		quiet := warning.WithWarningRecorder(ctx, quietWarnings(func(agent, text string) { warning.AddWarning(ctx, agent, hidden().Mask(text)) }))
 		if err := validate(quiet, obj); err != nil {
@@ -37,7 +36,7 @@ func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.V
 	}
 }
 
-// hiddenOf returns what is hidden of the manifests that a revision has inline.
+// hiddenOf returns the hidden values of a revision's inline manifests.
 func hiddenOf(revision *olm.ClusterExtensionRevision, redactor *redact.Redactor) *redact.Values {
 	values := redactor.Values(schema.GroupKind{})
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -50,8 +49,8 @@ func hiddenOf(revision *olm.ClusterExtensionRevision, redactor *redact.Redactor)
 	return values
 }
 
-// quietWarnings is a recorder of warnings.
+// quietWarnings is a recorder that passes warnings to a function.
 type quietWarnings func(agent, text string)
 
-// AddWarning passes a warning on.
+// AddWarning implements warning.Recorder.
 func (w quietWarnings) AddWarning(agent, text string) { w(agent, text) }

@@ -12,26 +12,26 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Owners reads the owners that create revisions.
+// Owners reads the owners of revisions.
 type Owners interface {
-	// Generation returns the present metadata.generation of a revision's owner. A missing owner is
+	// Generation returns the current metadata.generation of a revision's owner. A missing owner is
 	// an error.
 	Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error)
 }
 
-// Rollback makes a create a rollback.
+// Rollback describes the rollback that a create performs.
 type Rollback struct {
 	// Of is the revision whose content is restored.
 	Of string
-	// Holds is true if the chain's owner must create no revision until its generation is above
-	// OwnerGeneration. With OwnerGeneration 0, it must wait until it is released.
+	// Holds is true if the chain's owner must not create a revision until its generation exceeds
+	// OwnerGeneration. If OwnerGeneration is 0, the owner must wait for its release.
 	Holds           bool
 	OwnerGeneration int64
 }
 
 type rollbackKey struct{}
 
-// rollbackFrom returns the rollback that a create is, or nil.
+// rollbackFrom returns the rollback that a create performs, or nil.
 func rollbackFrom(ctx context.Context) *Rollback {
 	back, _ := ctx.Value(rollbackKey{}).(*Rollback)
 	return back
@@ -43,17 +43,17 @@ type Rollbacks struct {
 	admitter  admitter
 }
 
-// NewRollbacks takes the server's admission, for creates of revisions; nil admits all.
+// NewRollbacks returns a Rollbacks with the server's admission for creates of revisions; nil admits
+// all.
 func NewRollbacks(revisions *REST, scheme *runtime.Scheme, admit admission.Interface) *Rollbacks {
 	return &Rollbacks{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
-// Create stores a new revision like the endpoint of the resource would for the caller. It is
-// mutated and validated as a new revision, independent of the source of its content.
+// Create stores a new revision as the endpoint of the resource would for the caller. Admission
+// mutates and validates it as a new revision, independent of the source of its content.
 func (r *Rollbacks) Create(ctx context.Context, revision *olm.ClusterExtensionRevision, back Rollback, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
 	ctx, held := withStaged(ctx)
-	// No manifest comes with a rollback, so whatever turns up inline was put in
-	// by mutating admission.
+	// A rollback request contains no manifest. So mutating admission added every inline manifest.
 	held.seal()
 	ctx = context.WithValue(ctx, rollbackKey{}, &back)
 	validate, err := r.admitter.admit(ctx, revision, options)

@@ -15,19 +15,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
-// A user who sends a Secret inline learns whether it is the stored one: by the answer to
-// an update, which is one for the same manifest and another one for any other, and by
-// its digest, which is equal to that of the same Secret elsewhere. A PIN is found in
-// minutes that way. So it is asked first who may know the Secret, before anything is
-// made of what they brought, and for right and wrong alike the answer to all others is
-// the same 403. Of what the filter does not see (other encodings, what a JSON patch puts
-// together of pieces) nothing is compared: see invalidManifests.
+// A user who sends a Secret inline could learn whether it equals the stored Secret. The answer to
+// an update differs between the same manifest and other manifests. The digest equals the digest of
+// the same Secret elsewhere. A PIN could be guessed in minutes.
+//
+// So the rights to a Secret are checked before the manifest is used. A user without them gets the
+// same 403 for a right and a wrong guess. Manifests that the filter cannot see (other encodings,
+// JSON patches that assemble a manifest) are not compared: see invalidManifests.
 
-// compares reports whether a write may have the manifest of a Secret compared with what is stored,
-// before admission asks about it. An update always does. A create does when it says which digest
-// the manifest has. Of any other Secret that a create brings admission asks for the rights to
-// create and to patch it before anybody is told its digest; but of one that is create-only it asks
-// for less, and is asked about here as well.
+// compares reports whether a write may reveal a comparison of a Secret's manifest with stored
+// content before admission checks the rights. An update always does. A create does if its entry has
+// a digest. For other Secrets in a create, admission requires the rights to create and to patch
+// before the user sees a digest. For a create-only Secret, admission requires less, so it is
+// checked here too.
 func compares(verb string, entry map[string]any, object manifest.Object) bool {
 	if !object.IsSecret() {
 		return false
@@ -39,8 +39,8 @@ func compares(verb string, entry map[string]any, object manifest.Object) bool {
 	return mark.CreateOnly || len(offences) > 0
 }
 
-// secretsIn returns the Secrets in a decoded body that are compared. One with mistakes is
-// refused for them, without a look at what is stored.
+// secretsIn returns the Secrets in a decoded body that are compared. An invalid Secret is refused
+// without reading the stored content.
 func secretsIn(verb string, tree map[string]any) []manifest.ID {
 	var secrets []manifest.ID
 	eachEntry(tree, func(entry map[string]any) {
@@ -55,7 +55,7 @@ func secretsIn(verb string, tree map[string]any) []manifest.ID {
 	return secrets
 }
 
-// secretsInPatch is secretsIn for the operations of a JSON patch.
+// secretsInPatch works like secretsIn, for the operations of a JSON patch.
 func secretsInPatch(operations []map[string]any) []manifest.ID {
 	var secrets []manifest.ID
 	eachBrought(operations, func(body any) {
@@ -70,7 +70,7 @@ func secretsInPatch(operations []map[string]any) []manifest.ID {
 	return secrets
 }
 
-// admitSecrets refuses a write that brings Secrets which the caller cannot know.
+// admitSecrets refuses a write with Secrets that the caller must not know.
 func (f *filter) admitSecrets(ctx context.Context, info *request.RequestInfo, tree map[string]any, secrets []manifest.ID) error {
 	who, _ := request.UserFrom(ctx)
 	if len(secrets) == 0 || admissionrequest.IsInternal(ctx, who) {
@@ -84,7 +84,7 @@ func (f *filter) admitSecrets(ctx context.Context, info *request.RequestInfo, tr
 	return mayKnow(ctx, caller, info.Name, secrets)
 }
 
-// mayKnow refuses a write of a revision unless the caller may know all of some Secrets.
+// mayKnow refuses a write of a revision if the caller must not know one of the Secrets.
 func mayKnow(ctx context.Context, caller *access.Caller, revision string, secrets []manifest.ID) error {
 	asked := map[manifest.ID]bool{}
 	for _, secret := range secrets {
@@ -105,7 +105,7 @@ func mayKnow(ctx context.Context, caller *access.Caller, revision string, secret
 	return nil
 }
 
-// chainOf is the chain that a write is about, empty when its name says none.
+// chainOf returns the chain that a write changes, or "" if its name has none.
 func (f *filter) chainOf(info *request.RequestInfo, tree map[string]any) string {
 	name := info.Name
 	if name == "" {
@@ -116,8 +116,7 @@ func (f *filter) chainOf(info *request.RequestInfo, tree map[string]any) string 
 	return chain
 }
 
-// targetOf is the cluster that a revision is for: of one that is stored what it says,
-// whatever the body does.
+// targetOf returns the cluster of a revision. For a stored revision, the body is ignored.
 func (f *filter) targetOf(ctx context.Context, info *request.RequestInfo, tree map[string]any) string {
 	if f.deps.Target != "" {
 		return f.deps.Target

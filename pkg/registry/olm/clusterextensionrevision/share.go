@@ -29,29 +29,29 @@ const (
 	entryBytes  = 128
 )
 
-// Shares keeps one user or one chain from filling the store. After a create, neither may use more
-// than stays free for others, as in package fairshare. It checks nothing until half of the quota is
-// used, because the rule cannot be broken earlier. It is safe for concurrent use.
+// Shares prevents one user or one chain from filling the store. After a create, neither may use
+// more than remains free for other users, as in package fairshare. Shares checks nothing until half
+// of the quota is used, because the rule cannot be broken earlier. It is safe for concurrent use.
 type Shares struct {
-	// Room returns the free bytes below the quota. scarce is false while at least half of the quota
-	// is free, and without a quota.
+	// Room returns the free bytes below the quota. scarce is false without a quota, and while at
+	// least half of the quota is free.
 	Room func() (free int64, scarce bool)
-	// Size returns the stored bytes of a pack of manifests, by its root.
+	// Size returns the stored bytes of the pack with a root.
 	Size func(ctx context.Context, root string) (int64, error)
 
 	mu sync.Mutex
-	// known has the sizes of revisions. Their manifests never change.
+	// known holds the sizes of revisions. Their manifests never change.
 	known    map[types.UID]stored
 	refusals map[string]int
 }
 
-// stored has the size of a revision in the store.
+// stored is the size of a revision in the store.
 type stored struct {
 	root         string
 	pack, record int64
 }
 
-// Refusals returns the number of refused creates, by the share that they would have exceeded.
+// Refusals returns the number of refused creates, by the exceeded share.
 func (s *Shares) Refusals() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Shares) Refusals() map[string]int {
 	return out
 }
 
-// add counts a revision for a holder. A pack that several revisions list counts once.
+// add adds a revision to the space of a holder. A pack that several revisions list counts once.
 func (s *Shares) add(ctx context.Context, revision *olm.ClusterExtensionRevision, packs map[string]int64, records *int64) error {
 	known, found := s.known[revision.UID]
 	if !found {
@@ -80,7 +80,7 @@ func (s *Shares) add(ctx context.Context, revision *olm.ClusterExtensionRevision
 	return nil
 }
 
-// recordOf is about what the record of a revision takes.
+// recordOf returns the approximate stored size of a revision's record.
 func recordOf(revision *olm.ClusterExtensionRevision) int64 {
 	total := int64(recordBytes)
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -92,7 +92,7 @@ func recordOf(revision *olm.ClusterExtensionRevision) int64 {
 	return total
 }
 
-// used returns the space of a user and of a chain in the store, of all revisions.
+// used returns the stored bytes of all revisions of a user and of a chain.
 func (s *Shares) used(ctx context.Context, chains map[string][]olm.ClusterExtensionRevision, user, chain string) (byUser, byChain int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Shares) used(ctx context.Context, chains map[string][]olm.ClusterExtens
 			}
 		}
 	}
-	s.known = there // without the revisions that are gone
+	s.known = there // without deleted revisions
 	return total(ofUser) + recordsOfUser, total(ofChain) + recordsOfChain, nil
 }
 
@@ -128,8 +128,9 @@ func total(packs map[string]int64) int64 {
 	return sum
 }
 
-// exceeds returns the holder whose share a create of some bytes exceeds, and the space of that
-// holder; it is empty for none. A holder without anything gets its first bytes while there are any.
+// exceeds returns the holder whose share a create would exceed, and the space that it uses. It
+// returns "" if no share is exceeded. A holder without revisions always gets its first bytes while
+// any are free.
 func exceeds(free, adds, byUser, byChain int64) (whose string, used int64) {
 	switch {
 	case byUser > 0 && byUser+adds > free-adds:
@@ -140,9 +141,9 @@ func exceeds(free, adds, byUser, byChain int64) (whose string, used int64) {
 	return "", 0
 }
 
-// withinShare refuses a create that exceeds the share of its user or of its chain, as ResourceQuota
-// does. Penstock itself, rollbacks, which store no manifests, and users who may bypass the check of
-// privileges for all extensions, such as administrators, are never refused.
+// withinShare refuses a create that exceeds the share of its user or chain, as ResourceQuota does.
+// It never refuses Penstock itself, or rollbacks, which store no manifests. It never refuses users
+// who may bypass the privilege check for all extensions, such as administrators.
 func (r *REST) withinShare(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) error {
 	free, scarce := r.shares.Room()
 	who, known := request.UserFrom(ctx)
@@ -181,8 +182,8 @@ func (r *REST) withinShare(ctx context.Context, revision *olm.ClusterExtensionRe
 	return exceeded(revision.Name, whose, map[string]string{ShareOfUser: who.GetName(), ShareOfChain: chain}[whose], used, free)
 }
 
-// exceeded is the answer to a create beyond a share. How much it adds is not in it: with Secrets that
-// the caller did not bring that would tell their size.
+// exceeded returns the error for a create that exceeds a share. It omits the size of the create,
+// which could reveal the size of a Secret that the caller did not send.
 func exceeded(name, whose, holder string, used, free int64) error {
 	size := func(bytes int64) string {
 		return quantity.NewQuantity(max(0, bytes)>>20<<20, quantity.BinarySI).String()

@@ -34,8 +34,8 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// TestSharesLeaveRoom: in random writes by many users, none uses more than stays free. So a user
-// without revisions always has room, and nobody fills the store.
+// TestSharesLeaveRoom: in random writes by many users, no user uses more than remains free. So a
+// user without revisions always has room, and no user fills the store.
 func TestSharesLeaveRoom(t *testing.T) {
 	const quota = 1 << 20
 	random := rand.New(rand.NewPCG(1, 2))
@@ -59,7 +59,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 }
 
 // TestUsed: the share of a user and of a chain counts each pack once. Each revision is read once,
-// and forgotten when it is deleted. An unreadable size is not counted as 0.
+// and forgotten after its deletion. An unreadable size does not count as 0.
 func TestUsed(t *testing.T) {
 	revision := func(name, user string, objects ...string) olm.ClusterExtensionRevision {
 		out := olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}

@@ -11,29 +11,29 @@ import (
 
 type stagedKey struct{}
 
-// staged has the manifests of one request that its revision no longer carries, by digest. It lives
-// in the request's context and not in a call of Create or Update, because the endpoint calls again
-// with the same, already stripped object when the first try was too large to store, and because
-// GuaranteedUpdate prepares an object as often as it needs to.
+// staged holds, by digest, the manifests of one request that its revision no longer contains. It
+// lives in the request's context, not in a call of Create or Update. The endpoint calls again with
+// the already stripped object if the first try was too large to store. GuaranteedUpdate also
+// prepares an object several times.
 type staged struct {
-	// A request that timed out leaves its goroutine behind while the filter
-	// returns, so both may look.
+	// mu guards against the goroutine of a timed-out request, which may still run after the filter
+	// has returned.
 	mu      sync.Mutex
 	objects map[manifest.Digest]manifest.Object
 	total   int64
-	// sealed is set when all manifests that the request brought are here.
+	// sealed is set when all manifests of the request have been added.
 	sealed bool
-	// seen are the Secrets that the request brought and may bring.
+	// seen holds the Secrets of the request that the caller may know.
 	seen map[manifest.ID]bool
-	// secret is set when a Secret that the request only named was read.
+	// secret is set when a Secret was read that the request only named.
 	secret bool
-	// borrowed manifests were only named, and found in the revision of that name.
+	// borrowed holds manifests that the request only named, with the revisions that contain them.
 	borrowed map[manifest.Digest]string
-	// revisions of the chain, when they were needed, and how the chain stood before they
-	// were read.
+	// revisions are the revisions of the chain, if they were needed. version is the chain's version
+	// before they were read.
 	revisions []olm.ClusterExtensionRevision
 	version   int64
-	// failure is the error of a step that cannot return errors.
+	// failure is the error of a step that cannot return an error.
 	failure error
 }
 
@@ -41,7 +41,7 @@ func newStaged() *staged {
 	return &staged{objects: map[manifest.Digest]manifest.Object{}}
 }
 
-// withStaged returns a context that has a place for manifests, and the place.
+// withStaged returns a context with staged manifests, and the staged manifests.
 func withStaged(ctx context.Context) (context.Context, *staged) {
 	if found, ok := ctx.Value(stagedKey{}).(*staged); ok {
 		return ctx, found
@@ -50,8 +50,8 @@ func withStaged(ctx context.Context) (context.Context, *staged) {
 	return context.WithValue(ctx, stagedKey{}, place), place
 }
 
-// stagedFrom returns the place of a request. Outside of one it returns an empty
-// place that nobody else sees.
+// stagedFrom returns the staged manifests of a request. Outside a request it returns a new, empty
+// value.
 func stagedFrom(ctx context.Context) *staged {
 	_, place := withStaged(ctx)
 	return place
@@ -66,7 +66,7 @@ func (s *staged) add(object manifest.Object) {
 	}
 }
 
-// lend adds a manifest that the request has only named, as another revision holds it.
+// lend adds a manifest of another revision that the request only named.
 func (s *staged) lend(object manifest.Object, revision string) {
 	s.add(object)
 	s.mu.Lock()
@@ -77,23 +77,23 @@ func (s *staged) lend(object manifest.Object, revision string) {
 	s.borrowed[object.Digest] = revision
 }
 
-// lent returns what was only named, and in which revision it was found.
+// lent returns the manifests that the request only named, with the revisions that contain them.
 func (s *staged) lent() map[manifest.Digest]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.borrowed)
 }
 
-// seal says that the request brought no manifest but those that are here: what
-// turns up inline later was put in by somebody else.
+// seal records that all manifests of the request have been added. Admission added any inline
+// manifest that is found later.
 func (s *staged) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
 }
 
-// admits reports whether a manifest that turned up inline may be stored: it came with the request,
-// or nobody looked at what came with it.
+// admits reports whether a manifest that is found inline may be stored. It may if it was in the
+// request, or if the request is not sealed.
 func (s *staged) admits(object manifest.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *staged) admits(object manifest.Object) bool {
 	return brought || !s.sealed
 }
 
-// see notes Secrets that the request brought, of which it was asked whether the caller
-// may have them compared with what is stored.
+// see records Secrets of the request after the check that the caller may compare them with stored
+// content.
 func (s *staged) see(secrets []manifest.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,16 +114,15 @@ func (s *staged) see(secrets []manifest.ID) {
 	}
 }
 
-// strange tells of a Secret that turned up inline that nobody was asked about it. It is
-// false where nobody looked at what came with the request.
+// strange reports whether a Secret that is found inline was not checked. It is false if the request
+// is not sealed.
 func (s *staged) strange(id manifest.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sealed && !s.seen[id]
 }
 
-// find returns the manifest that an entry names: by digest, when the rest of
-// the entry agrees.
+// find returns the manifest with the digest of an entry, if the entry's other fields agree.
 func (s *staged) find(key entryKey) (manifest.Object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,15 +130,15 @@ func (s *staged) find(key entryKey) (manifest.Object, bool) {
 	return object, ok && keyOfManifest(object) == key
 }
 
-// bytes is the memory that the manifests take.
+// bytes returns the memory of the manifests.
 func (s *staged) bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// hideSizes notes that the sizes of the manifests are not for the caller to know:
-// there is a Secret among them that the caller did not bring.
+// hideSizes records that the caller must not learn the sizes of the manifests: they include a
+// Secret that the caller did not send.
 func (s *staged) hideSizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +151,8 @@ func (s *staged) hidesSizes() bool {
 	return s.secret
 }
 
-// setChain remembers the revisions of the chain that a new revision joins, as they were
-// read when the chain stood so.
+// setChain records the revisions of the chain that a new revision joins, and the chain's version
+// before they were read.
 func (s *staged) setChain(revisions []olm.ClusterExtensionRevision, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +172,7 @@ func (s *staged) chain() []olm.ClusterExtensionRevision {
 	return s.revisions
 }
 
-// fail remembers an error, nil included, for the next step that can return it.
+// fail records an error, or nil, for the next step that can return it.
 func (s *staged) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
-// statusStrategy is for writes of the subresource status: nothing but status
-// changes, and in status not who asked for the revision.
+// statusStrategy is the strategy of the subresource status. Writes change only status, except the
+// requester.
 type statusStrategy struct{ *strategy }
 
 var (
@@ -40,7 +40,7 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	)
 }
 
-// PrepareForUpdate keeps everything but status, and the line that sums it up.
+// PrepareForUpdate restores everything except status and the annotation that summarizes status.
 func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	revision.Spec = stored.Spec
@@ -52,11 +52,9 @@ func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 	}
 }
 
-// forgetStatusManagers drops from managedFields who updated which field of status.
-// It is always the controllers, who own status as a whole, and would be a fifth of
-// every revision: in the store, in each cache of it and in every list, also where
-// only metadata is asked for. Entries of applies to status are kept: there they
-// have a meaning.
+// forgetStatusManagers removes entries of updates to status from managedFields. The controllers own
+// all of status. The entries would be a fifth of every revision, in the store, in caches and in
+// lists, also in lists of metadata. Entries of applies to status stay, because they have a meaning.
 func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
 	revision.ManagedFields = slices.DeleteFunc(revision.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Subresource == "status" && entry.Operation == metav1.ManagedFieldsOperationUpdate
@@ -68,7 +66,7 @@ func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 	return objectmeta.Bounded(validation.ValidateRevisionStatusUpdate(obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)))
 }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

@@ -38,20 +38,20 @@ const (
 	resource         = "clusterextensionrevisions"
 	singularResource = "clusterextensionrevision"
 
-	// packAnnotation, in an audit event, names the pack of manifests that a
-	// write stored: the event's own body has digests only.
+	// packAnnotation is the audit annotation that names the pack of a write. The event's body has
+	// only digests.
 	packAnnotation = "penstock.dev/pack"
 )
 
 // Deps are the dependencies of NewStorage.
 type Deps struct {
-	// Scheme has the types of the group.
+	// Scheme contains the types of the group.
 	Scheme *runtime.Scheme
 	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
-	// Bodies keeps the manifests.
+	// Bodies stores the manifests.
 	Bodies Bodies
-	// Heads keeps the numbers.
+	// Heads stores the numbers.
 	Heads Heads
 	// ChainVersions returns the versions of chains. OptsGetter must return storage that compares
 	// them (see package guardedstorage).
@@ -62,22 +62,22 @@ type Deps struct {
 	Digester manifest.Digester
 	// Authorizer checks whether callers may get a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Redactor hides further fields besides the content of Secrets; nil hides only that.
+	// Redactor hides further fields besides the content of Secrets; nil hides only Secrets.
 	Redactor *redact.Redactor
 	// ApplyCheck predicts refusals of server-side apply.
 	ApplyCheck ApplyCheck
-	// CheckCEL compiles the expression of a probe.
+	// CheckCEL compiles the CEL expression of a probe.
 	CheckCEL func(expression string) error
-	// NameWarning returns a warning while kubectl shows another resource for this name, and ""
+	// NameWarning returns a warning while kubectl resolves this name to another resource, and ""
 	// otherwise.
 	NameWarning func() string
 	// Shares bounds the use of the store by users and chains.
 	Shares *Shares
-	// Clock is for ages; nil is the system clock.
+	// Clock is used for ages; nil means the system clock.
 	Clock clock.PassiveClock
 }
 
-// Storage is every endpoint of the resource.
+// Storage holds all endpoints of the resource.
 type Storage struct {
 	Revision  *REST
 	Status    *StatusREST
@@ -134,7 +134,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	}, nil
 }
 
-// REST serves the resource.
+// REST serves the resource clusterextensionrevisions.
 type REST struct {
 	*genericregistry.Store
 	contents *contents
@@ -143,7 +143,7 @@ type REST struct {
 
 	chainVersions ChainVersions
 	inventories   Inventories
-	// authorizer says who may know a Secret, and get a revision.
+	// authorizer decides who may know a Secret, and who may get a revision.
 	authorizer authorizer.UnconditionalAuthorizer
 	applyCheck ApplyCheck
 	shares     *Shares
@@ -156,7 +156,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// ShortNames returns the names that people type.
+// ShortNames returns the short name for kubectl.
 func (*REST) ShortNames() []string { return []string{"cer"} }
 
 // Categories makes `kubectl get olm` list revisions.
@@ -166,8 +166,7 @@ func (*REST) Categories() []string { return []string{"olm"} }
 func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		// The store takes the resource of the request for what is not found: that
-		// may be a revisiondiff.
+		// The store would name the resource of the request, which may be revisiondiffs.
 		return nil, apierrors.NewNotFound(v1alpha1.Resource(resource), name)
 	}
 	if err != nil {
@@ -176,8 +175,8 @@ func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRe
 	return found.(*olm.ClusterExtensionRevision), nil
 }
 
-// Chain returns the present revisions of a chain. An unreadable revision fails the whole call,
-// because a check needs all of them.
+// Chain returns the revisions of a chain. One unreadable revision fails the whole call, because a
+// check needs all revisions.
 func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error) {
 	found, err := r.Store.List(ctx, &metainternalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: chain}),
@@ -230,9 +229,8 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// notRead is the answer when the manifests of a revision could not be read. They are
-// collected with the last revision that has them, and the revision may be gone since the
-// caller has read it: then it is not found.
+// notRead returns the error for unreadable manifests. The manifests are collected together with the
+// last revision that has them. If that revision was deleted meanwhile, the error is Not Found.
 func notRead(ctx context.Context, revisions *genericregistry.Store, name string, failed error) error {
 	if errors.As(failed, new(*pack.MissingError)) {
 		if _, err := revisions.Get(ctx, name, &metav1.GetOptions{}); apierrors.IsNotFound(err) {
@@ -274,9 +272,9 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	return out, created, changed(name, r.refused(ctx, name, err))
 }
 
-// storeContents wraps the validation of a create: the last step before the
-// store writes the record, so that nothing is stored for a request that is
-// refused. A crash in between leaves a pack that nothing names.
+// storeContents wraps the validation of a create. Validation is the last step before the store
+// writes the record, so nothing is stored for a refused request. A crash before that write leaves
+// an unreferenced pack.
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
@@ -284,14 +282,14 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		if err := r.judgeCreate(ctx, revision.Name); err != nil {
 			return err
 		}
-		// The head as it is before admission looks at the chain: the number is taken
-		// only while it is still so. Otherwise the requester could have objects
-		// deleted of a revision for which nobody has checked their rights.
+		// The head is read before admission reads the chain. The number is taken only if the head
+		// is unchanged at the write. Otherwise a requester could cause the deletion of a revision's
+		// objects without a check of their rights.
 		seen, err := r.seen(ctx, revision, dryRun)
 		if err != nil {
 			return err
 		}
-		// The pack; the record and the number follow together.
+		// take stores the pack. The record and the number are written together afterwards.
 		if err := take(ctx, obj); err != nil {
 			return err
 		}
@@ -299,8 +297,8 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 	}
 }
 
-// takeContents is storeContents but for the number. It notes in the audit event,
-// as auditKey, which pack it stored.
+// takeContents works like storeContents, without taking the number. It adds the root of the stored
+// pack to the audit event, under auditKey.
 func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, dryRun bool) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision := obj.(*olm.ClusterExtensionRevision)
@@ -309,15 +307,14 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 			return asStatus(err)
 		}
 
-		// 1. All manifests are at hand.
+		// 1. Collect all manifests.
 		objects, err := r.contents.collect(ctx, revision, held)
 		if err != nil {
 			return err
 		}
 
-		// 2. Admission agrees: our own plugins, and the cluster's policies and
-		// webhooks. Then server-side apply can take the manifests. The object is a
-		// copy, made for this call.
+		// 2. Run admission: Penstock's plugins, and the cluster's policies and webhooks. Then check
+		// that server-side apply can take the manifests. The object is a copy made for this call.
 		inlineForAdmission(revision, objects)
 		admit := quietly(r.applicable(validate, objects), r.redactor)
 		if err := admit(request.WithBorrowed(request.WithManifests(ctx, objects), held.lent()), revision); err != nil {
@@ -327,12 +324,12 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 			return nil
 		}
 
-		// 3. Neither the user nor the chain has more of the store than others could.
+		// 3. Check the shares of the user and of the chain.
 		if err := r.withinShare(ctx, revision, objects); err != nil {
 			return err
 		}
 
-		// 4. The pack.
+		// 4. Store the pack.
 		root, err := r.contents.put(ctx, revision, held, objects, rootsOf(besides(ctx), revision.Spec.Revision))
 		if err != nil {
 			return err
@@ -344,8 +341,8 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 	}
 }
 
-// asStatus makes an answer of an error: the status that the library has given it
-// already, such as "try again" while the watch cache starts, or 500.
+// asStatus converts an error to a status. It keeps a status that the library has set, such as "try
+// again" while the watch cache starts. Otherwise it returns a 500.
 func asStatus(err error) error {
 	if store.IsFull(err) {
 		return StoreFull()
@@ -356,9 +353,9 @@ func asStatus(err error) error {
 	return apierrors.NewInternalError(err)
 }
 
-// healContents wraps the validation of an update. Content never changes, so
-// there is nothing to store, unless the pack was lost: then a client who sends
-// all manifests again restores it. Failing to is not the client's concern.
+// healContents wraps the validation of an update. Content never changes, so usually nothing is
+// stored. If the pack was lost, a client that sends all manifests again restores it. A failure to
+// restore it is logged, not returned.
 func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		stored := old.(*olm.ClusterExtensionRevision)
@@ -385,8 +382,8 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 		}
 		objects, err := r.contents.collect(ctx, revision, held)
 		if err == nil {
-			// The chain has it: what it depends on was found right when the revision was
-			// created.
+			// The pack belongs to its own chain. Its dependencies were checked when the revision
+			// was created.
 			_, err = r.contents.put(ctx, revision, held, objects, []string{rootOf(stored)})
 		}
 		if err != nil {

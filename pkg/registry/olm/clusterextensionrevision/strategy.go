@@ -30,8 +30,8 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// strategy says what a well-formed revision is and what the server adds to it.
-// Admission says who may write one.
+// strategy defines a well-formed revision, and the fields that the server adds. Admission decides
+// who may write a revision.
 type strategy struct {
 	shared.Cluster
 	inliner       inliner
@@ -82,7 +82,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 
 	chain, _, ok := olm.ChainOf(revision.Name)
 	if !ok {
-		return // Validate says why.
+		return // Validate returns the error.
 	}
 	setChainLabel(revision, chain)
 	addTeardownFinalizer(revision)
@@ -91,20 +91,19 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 }
 
-// completeFromChain adds what the other revisions of the chain know: which ones
-// this one follows, and what is known of manifests that it names by digest. It keeps
-// them for Validate.
+// completeFromChain adds data from the other revisions of the chain: the predecessors, and facts
+// about manifests that are only named by digest. It keeps the revisions for Validate.
 func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
-	// The predecessor of an imported revision is known: none means none. And into
-	// which cluster the others go is known, too: those that were imported before it.
+	// The predecessors of an imported revision are known: an empty list means none. The cluster is
+	// known from the revisions imported before.
 	imported := pastFrom(ctx) != nil
 	needsPrevious := len(revision.Spec.Previous) == 0 && !imported
 	if imported && len(notHeld(revision, held)) == 0 {
 		setFacts(revision, held, nil, false)
 		return nil
 	}
-	// The chain version first: what is taken from the revisions here holds while the chain
-	// stands so, see judgeCreate.
+	// The chain version is read first. Data taken from the revisions is valid while this version is
+	// unchanged, see judgeCreate.
 	at, err := s.chainVersions.Get(ctx, chain)
 	if err != nil {
 		return err
@@ -135,16 +134,15 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	s.stampAcknowledgements(ctx, revision, stored)
 	s.inliner.rewriteRevision(revision, held)
 	setFacts(revision, held, factsIn([]olm.ClusterExtensionRevision{*stored}), true)
-	// A PUT of the file that made the revision has none of what the server
-	// added. That is no wish to remove it.
+	// A PUT of the original file lacks the fields that the server added. They stay.
 	if len(revision.Spec.Previous) == 0 {
 		revision.Spec.Previous = stored.Spec.Previous
 	}
 	if chain, _, ok := olm.ChainOf(revision.Name); ok {
 		setChainLabel(revision, chain)
 	}
-	// Once the revision is being deleted the finalizer may be taken off by
-	// hand, as everywhere in Kubernetes; see WarningsOnUpdate.
+	// Once the revision is being deleted, a user may remove the finalizer by hand, as everywhere in
+	// Kubernetes; see WarningsOnUpdate.
 	if stored.DeletionTimestamp == nil {
 		addTeardownFinalizer(revision)
 	}
@@ -152,16 +150,16 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	disown(revision)
 	if !apiequality.Semantic.DeepEqual(revision.Spec, stored.Spec) {
 		revision.Generation = stored.Generation + 1
-		// The controllers have seen what they write. Without this a superseded revision is in
-		// progress for a moment, and Helm's wait, which looks again after all was well, fails.
+		// The controllers know their own change. Otherwise a superseded revision would briefly be
+		// in progress, and Helm's wait, which checks again at the end, would fail.
 		if stored.Status.ObservedGeneration == stored.Generation && isArchivedByPenstock(ctx, revision, stored) {
 			revision.Status.ObservedGeneration = revision.Generation
 		}
 	}
 }
 
-// Validate returns the errors in a new revision. The requester's rights are not checked yet, so
-// expensive checks come last, and only without other errors.
+// Validate returns the errors in a new revision. The requester's rights are not checked yet. So
+// expensive checks run last, and only without other errors.
 func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	return objectmeta.Bounded(s.validate(ctx, obj.(*olm.ClusterExtensionRevision)))
 }
@@ -172,16 +170,16 @@ func (s *strategy) validate(ctx context.Context, revision *olm.ClusterExtensionR
 	}
 	errs := append(validation.ValidateRevision(revision), s.invalidTime(ctx, revision, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: revision.Name}})...)
 	errs = append(errs, validation.ValidateTargetOfChain(revision, besides(ctx))...)
-	// Expressions are immutable, so updates need not compile them: a revision
-	// stays valid when a newer release knows more or fewer functions.
+	// Expressions are immutable, so updates need not compile them. A revision stays valid even if a
+	// newer release has other functions.
 	if len(errs) == 0 {
 		errs = validation.ValidateExpressions(ctx, revision, s.checkCEL)
 	}
 	return errs
 }
 
-// besides are the revisions of the chain that a new one joins: those that are there,
-// and those that are imported together with it.
+// besides returns the revisions of the chain that a new revision joins: stored revisions, and those
+// imported in the same request.
 func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 	others := slices.Clone(stagedFrom(ctx).chain())
 	for _, other := range admissionrequest.BesideFrom(ctx) {
@@ -190,7 +188,7 @@ func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 	return others
 }
 
-// ValidateUpdate returns the forbidden changes of an update.
+// ValidateUpdate returns an error for each forbidden change.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
@@ -208,9 +206,9 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(append(errs, validation.ValidateRevisionUpdate(revision, stored, removed...)...))
 }
 
-// removed returns, for an update that resumes or approves a revision, the digests of the objects that
-// it removes of each earlier one, as the diffs show them. It returns them only when the
-// update can name one.
+// removed returns, for an update that resumes or approves a revision, digests of removed objects:
+// one for each earlier revision, as in the diffs. It returns them only if the update can
+// acknowledge one.
 func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) ([]string, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
 	if !ok || !validation.Unpauses(revision, stored) && !validation.ApprovesLater(revision, stored) ||
@@ -230,8 +228,8 @@ func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExt
 	return digests, nil
 }
 
-// WarningsOnCreate warns of revisions that are valid and hardly meant, and that kubectl shows
-// other resources.
+// WarningsOnCreate warns of valid but probably unintended revisions. It also warns if kubectl
+// resolves the short name to another resource.
 func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	var warnings []string
 	if shared := s.nameWarning(); shared != "" {
@@ -280,8 +278,7 @@ func requesterFrom(ctx context.Context) *olm.Requester {
 	return requester
 }
 
-// setChainLabel derives the label from the name. Another value is left for
-// validation to refuse.
+// setChainLabel derives the label from the name. Validation refuses a different value.
 func setChainLabel(revision *olm.ClusterExtensionRevision, chain string) {
 	if _, given := revision.Labels[v1alpha1.ChainLabel]; given {
 		return
@@ -298,7 +295,7 @@ func addTeardownFinalizer(revision *olm.ClusterExtensionRevision) {
 	}
 }
 
-// notHeld returns the entries whose manifest this request did not bring.
+// notHeld returns the entries whose manifest is not in this request.
 func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
 	var missing []entryKey
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -309,11 +306,10 @@ func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
 	return missing
 }
 
-// setFacts gives every entry what the server knows of its manifest, whatever the
-// client sent: from the manifests of this request, or from revisions that hold
-// the same. An unknown manifest has none. With keep what is stored of an entry
-// stays: a revision means what it meant when it was created, also where a later
-// release reads more out of the same manifest.
+// setFacts sets the facts of every entry, whatever the client sent. It takes them from the
+// manifests of this request, or from revisions with the same manifest. An unknown manifest has
+// none. With keep, stored facts stay: a revision keeps its meaning even if a later release derives
+// more facts from the same manifest.
 func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[entryKey]facts, keep bool) {
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
 		if entry.Object != nil {
@@ -327,7 +323,7 @@ func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[en
 	})
 }
 
-// selectableFields returns the fields that field selectors can select revisions by.
+// selectableFields returns the fields that field selectors can use.
 func selectableFields(revision *olm.ClusterExtensionRevision) fields.Set {
 	return generic.AddObjectMetaFieldsSet(fields.Set{
 		"spec.revision":       strconv.FormatInt(revision.Spec.Revision, 10),
@@ -344,8 +340,8 @@ func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return revision.Labels, selectableFields(revision), nil
 }
 
-// predicate matches revisions by selectors. The chain's label has an index in
-// the watch cache.
+// predicate returns the selection of revisions by selectors. The watch cache has an index for the
+// chain's label.
 func predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
 	return storage.SelectionPredicate{
 		Label:       label,

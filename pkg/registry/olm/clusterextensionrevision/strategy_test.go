@@ -84,12 +84,12 @@ func TestExpressionsAreCompiled(t *testing.T) {
 	}
 }
 
-// stands is a chain in which nothing was written yet.
+// stands is a chain without writes.
 type stands struct{}
 
 func (stands) Get(context.Context, string) (int64, error) { return 0, nil }
 
-// TestUnreadableChain: a chain that cannot be read is not taken for empty.
+// TestUnreadableChain: an unreadable chain does not count as empty.
 func TestUnreadableChain(t *testing.T) {
 	unreadable := errors.New("etcd is away")
 	s := &strategy{chainVersions: stands{}, chain: func(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, unreadable }}
@@ -102,8 +102,8 @@ func TestUnreadableChain(t *testing.T) {
 	}
 }
 
-// Entries of updates to status go once the controllers write it; entries of applies, and of
-// other fields, stay.
+// TestStatusManagersAreForgotten: entries of updates to status are removed when the controllers
+// write status. Entries of applies and of other fields stay.
 func TestStatusManagersAreForgotten(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{
 		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply},
@@ -155,7 +155,7 @@ func TestArchivedByPenstockIsObserved(t *testing.T) {
 	}
 }
 
-// sentBy is a request with a token.
+// sentBy returns a request with a token.
 func sentBy(t *testing.T, token string) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPatch, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+token)

@@ -11,22 +11,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// `kubectl describe` prints a kind it does not know in the order of the alphabet:
-// metadata, then all of spec, then status. Status, which a person needs first, would
-// come last, behind a screen of objects. The server therefore keeps the sum of status
-// in an annotation, which is printed at the top: one line when all is well, and the
-// conditions and the objects that are at fault otherwise. It is written together with
-// status, belongs to the server, and says nothing that status does not say.
+// `kubectl describe` prints an unknown kind in alphabetical order: metadata, then all of spec, then
+// status. Users need status first, but it would follow a screen of objects. So the server keeps a
+// summary of status in an annotation, which is printed at the top. It is one line for a revision
+// without faults; otherwise it has the conditions and the faulty objects. The server writes it
+// together with status. It contains only facts from status.
 
 const (
-	// describedLine is the number of characters that kubectl describe prints of a line of an
-	// annotation.
+	// describedLine is the number of characters of an annotation line that kubectl describe prints.
 	describedLine = 136
-	// summaryObjects bounds the failing objects that the summary names.
+	// summaryObjects bounds the failing objects in the summary.
 	summaryObjects = 5
 )
 
-// summarize brings the annotation up to date with status.
+// summarize sets the annotation from status.
 func summarize(revision *olm.ClusterExtensionRevision) {
 	decisive := decisiveCondition(revision.Status.Conditions)
 	line := decisive.Reason
@@ -43,7 +41,7 @@ func summarize(revision *olm.ClusterExtensionRevision) {
 	setAnnotation(revision, v1alpha1.SummaryAnnotation, strings.Join(lines, "\n"))
 }
 
-// conditionsLine has all conditions in one line.
+// conditionsLine returns all conditions in one line.
 func conditionsLine(conditions []metav1.Condition) string {
 	var parts []string
 	for _, c := range conditions {
@@ -52,8 +50,8 @@ func conditionsLine(conditions []metav1.Condition) string {
 	return strings.Join(parts, ", ")
 }
 
-// faultsOf are the objects that hold the revision back, a line each, without those that a
-// message has named already. It tells whether there are any.
+// faultsOf returns one line for each object that blocks the revision, except objects that the text
+// named already contains. It reports whether there are such objects.
 func faultsOf(revision *olm.ClusterExtensionRevision, named string) (lines []string, some bool) {
 	left := 0
 	for _, phase := range revision.Status.Phases {
@@ -79,7 +77,7 @@ func faultsOf(revision *olm.ClusterExtensionRevision, named string) (lines []str
 	return lines, some
 }
 
-// wrap breaks a line where kubectl would cut it, between words.
+// wrap breaks a line between words, before kubectl would cut it.
 func wrap(line string) string {
 	if len(line) <= describedLine {
 		return line

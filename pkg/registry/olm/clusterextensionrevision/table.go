@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints revisions for people.
+// table prints tables of revisions.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}
@@ -39,11 +39,11 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints a revision or a list of revisions. Revisions of an extension are ordered by
-// number: the store has argocd-10 before argocd-2.
+// ConvertToTable prints a revision or a list of revisions. It orders the revisions of an extension
+// by number; the store orders by name, argocd-10 before argocd-2.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	out, err := printing.TextTable("revisions", object, options, columns(), t.write)
-	// Most lists are in order already: only extensions with ten revisions are not.
+	// Most lists are sorted already: only extensions with ten or more revisions are not.
 	if order := func(a, b metav1.TableRow) int { return byExtension(a.Object.Object, b.Object.Object) }; err == nil && !slices.IsSortedFunc(out.Rows, order) {
 		slices.SortStableFunc(out.Rows, order)
 	}
@@ -80,8 +80,8 @@ func (t table) write(revision *olm.ClusterExtensionRevision, cells []string) {
 	})
 }
 
-// readyObjects is 13/15: how many objects are available, of how many. An archived revision has none that
-// could be.
+// readyObjects returns the numbers of available and of all objects, such as "13/15". It returns "-"
+// for an archived revision.
 func readyObjects(revision *olm.ClusterExtensionRevision) string {
 	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return "-"
@@ -96,8 +96,8 @@ func readyObjects(revision *olm.ClusterExtensionRevision) string {
 	return strconv.Itoa(int(available)) + "/" + strconv.Itoa(objects)
 }
 
-// currentPhase is "deploy 1/2, 4 of 8": the first phase that is not available, which one
-// of all it is, and how many of its objects are available, or belong to newer revisions.
+// currentPhase describes the first phase that is not available, such as "deploy 1/2, 4 of 8". 1/2
+// is the position of the phase. 4 of its 8 objects are available or belong to newer revisions.
 func currentPhase(revision *olm.ClusterExtensionRevision) string {
 	for i := range revision.Status.Phases {
 		switch phase := &revision.Status.Phases[i]; phase.State {
@@ -117,9 +117,9 @@ func statusOf(revision *olm.ClusterExtensionRevision, conditionType string) meta
 	return metav1.ConditionUnknown
 }
 
-// decisiveCondition returns the condition that tells best how the revision is:
-// what needs a person comes before what goes on, and that before what is well.
-// Without conditions it is empty.
+// decisiveCondition returns the most important condition. Conditions that need a user come first,
+// then those in progress, then healthy conditions. Without conditions it returns an empty
+// condition.
 func decisiveCondition(conditions []metav1.Condition) metav1.Condition {
 	for _, candidate := range []struct {
 		conditionType string

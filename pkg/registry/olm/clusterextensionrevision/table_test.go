@@ -152,7 +152,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// BenchmarkTable prints as many revisions as the reads benchmark does.
+// BenchmarkTable prints as many revisions as the read benchmark reads.
 func BenchmarkTable(b *testing.B) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	list := &olm.ClusterExtensionRevisionList{}

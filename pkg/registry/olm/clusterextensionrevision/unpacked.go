@@ -10,17 +10,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// unpackedStorage is the storage of revisions as all code of the registry knows them. Below
-// it, in the watch cache, they are packed (see olm.PackedObjects).
+// unpackedStorage returns unpacked revisions, as the registry's code expects. The watch cache below
+// it holds them packed (see olm.PackedObjects).
 //
-// Events of a watch stay packed: what encodes or prints them takes them so, and nobody
-// else gets them but Local. The same is true of lists that are asked for with packed.
+// Events of a watch stay packed: encoders and printers accept them, and only Local uses them
+// otherwise. Lists with the packed context stay packed too.
 type unpackedStorage struct{ storage.Interface }
 
 type packedKey struct{}
 
-// packed makes reads with this context return revisions as the watch cache has them. They
-// are for conversion and tables.
+// packed makes reads with this context return revisions packed, as the watch cache holds them.
+// Conversion and tables use it.
 func packed(ctx context.Context) context.Context { return context.WithValue(ctx, packedKey{}, true) }
 
 func isPacked(ctx context.Context) bool { return ctx.Value(packedKey{}) != nil }
@@ -92,7 +92,7 @@ func unpack(object runtime.Object) {
 	}
 }
 
-// unpackedCodec is a codec whose revisions are not packed: a dry-run answers with what it decodes.
+// unpackedCodec is a codec that unpacks decoded revisions. A dry-run returns the decoded object.
 type unpackedCodec struct{ runtime.Codec }
 
 // Decode implements runtime.Decoder.

@@ -17,7 +17,8 @@ func Unreadable(name string, why error) runtime.Object {
 		revision.Labels = map[string]string{v1alpha1.ChainLabel: chain}
 		revision.Spec.Revision = number
 	}
-	// Nothing is rolled out of it, also by who does not know what it is.
+	// Paused prevents a rollout, even by a component that does not recognize an unreadable
+	// revision.
 	revision.Spec.LifecycleState = olm.LifecycleStatePaused
 	revision.Spec.CollisionProtection = olm.CollisionProtectionPrevent
 	revision.Spec.TeardownPolicy = olm.TeardownPolicyOrphan

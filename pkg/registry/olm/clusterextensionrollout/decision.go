@@ -30,13 +30,13 @@ import (
 // maxComment bounds spec.comment of a request, in bytes.
 const maxComment = 1024
 
-// A rollout keeps its last decisions, with so many of their clusters.
+// A rollout keeps the last decisions, each with a limited number of clusters.
 const (
 	keptDecisions = 20
 	keptClusters  = 10
 )
 
-// decision is a person's decision about a rollout.
+// decision is a user's decision about a rollout.
 type decision struct {
 	who       user.Info
 	asked     *olm.RolloutRequest
@@ -44,11 +44,11 @@ type decision struct {
 	rollout   *v1alpha1.ClusterExtensionRollout
 	progress  fleet.Progress
 	situation fleet.Situation
-	// wave that is approved; empty for the rollout.
+	// wave is the approved wave; empty means the rollout.
 	wave string
 }
 
-// decisions by their verb, which is the name of the subresource too.
+// decisions returns the decisions by their verb, which is also the name of the subresource.
 func decisions() map[string]func(*decision) (fleet.Progress, error) {
 	return map[string]func(*decision) (fleet.Progress, error){
 		"approve": func(d *decision) (fleet.Progress, error) {
@@ -73,7 +73,7 @@ func decisions() map[string]func(*decision) (fleet.Progress, error) {
 	}
 }
 
-// DecisionREST serves a subresource by which people decide about a rollout as they read it.
+// DecisionREST serves a subresource by which users decide about a rollout that they have read.
 type DecisionREST struct {
 	store      *genericregistry.Store
 	clock      clock.PassiveClock
@@ -90,12 +90,12 @@ func (*DecisionREST) New() runtime.Object { return &olm.RolloutRequest{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*DecisionREST) Destroy() {}
 
-// Create decides, in one write that is repeated when the rollout changed meanwhile:
+// Create decides, in one write that is repeated if the rollout changed meanwhile:
 //
 //  1. The caller has the verb on the rollout, and for an approval the right to use each cluster.
-//  2. The user who asked for the change neither approves it nor skips a cluster: both take a
-//     protection away.
-//  3. The digest is that of the rollout as it is now.
+//  2. The user who requested the change can neither approve it nor skip a cluster: both remove a
+//     protection.
+//  3. The digest matches the current rollout.
 func (r *DecisionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*olm.RolloutRequest)
 	asked.Name = name
@@ -126,10 +126,10 @@ func (r *DecisionREST) Create(ctx context.Context, name string, obj runtime.Obje
 	return asked, nil
 }
 
-// decided is the strategy of a write that changes nothing but the status.
+// decided is the strategy of a write that changes only status.
 type decided struct{ rest.RESTUpdateStrategy }
 
-// PrepareForUpdate keeps the status that was decided.
+// PrepareForUpdate keeps the decided status.
 func (decided) PrepareForUpdate(context.Context, runtime.Object, runtime.Object) {}
 
 func (r *DecisionREST) need(ctx context.Context, who user.Info, name string, right authz.Right) error {
@@ -192,8 +192,8 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	return nil
 }
 
-// requested reports whether the user asked for the change: for this rollout, or for one of the same
-// content of the set, which another user asked for anew by pausing the set or otherwise.
+// requested reports whether the user requested the change. It covers this rollout, and rollouts of
+// the set with the same content that another user requested again, for example by pausing the set.
 func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error) {
 	if d.who.GetName() == d.rollout.Spec.RequestedBy {
 		return true, nil
@@ -207,7 +207,7 @@ func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error)
 	}), nil
 }
 
-// isAnother refuses what the user who asked for the change must not do.
+// isAnother refuses an action that the user who requested the change must not take.
 func (r *DecisionREST) isAnother(ctx context.Context, d *decision, acts string) error {
 	asked, err := r.requested(ctx, d)
 	if err == nil && asked {
@@ -216,8 +216,8 @@ func (r *DecisionREST) isAnother(ctx context.Context, d *decision, acts string) 
 	return err
 }
 
-// mayUse refuses an approval by a user without the right to use each of the clusters that change. Only clusters that
-// the rollout names are in the answer.
+// mayUse refuses an approval by a user without the right to use each changed cluster. The error
+// names only clusters of the rollout.
 func (r *DecisionREST) mayUse(ctx context.Context, d *decision) error {
 	name := d.rollout.Name
 	if all, err := authz.Use("").Has(ctx, r.authorizer, d.who); err != nil || all {

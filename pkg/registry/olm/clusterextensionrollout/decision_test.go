@@ -31,11 +31,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// desk is the endpoints over a real store, without a loop.
+// desk holds the endpoints over a real store, without a controller.
 type desk struct {
 	*testing.T
 	served map[string]rest.Storage
-	// lacks are the rights that users do not have: "alice use b", "bob approve".
+	// lacks holds the rights that users do not have, such as "alice use b" or "bob approve".
 	lacks map[string]bool
 	clock *testclock.FakePassiveClock
 }
@@ -67,7 +67,7 @@ func (d *desk) Authorize(_ context.Context, asked authorizer.Attributes) (author
 	right := asked.GetUser().GetName() + " " + asked.GetVerb()
 	if asked.GetVerb() == "use" {
 		if asked.GetName() == "" {
-			return authorizer.DecisionDeny, "", nil // nobody may use all targets
+			return authorizer.DecisionDeny, "", nil // no user may use all targets
 		}
 		right += " " + asked.GetName()
 	}
@@ -85,7 +85,8 @@ func as(who string) context.Context {
 	return ctx
 }
 
-// has records a rollout of three clusters, beside one that has the content already, and writes its status as the loop does: change moves it on.
+// has creates a rollout to three clusters; a fourth cluster already has the content. It writes the
+// initial status as the controller does.
 func (d *desk) has(name, by string) {
 	d.Helper()
 	rollout := &olm.ClusterExtensionRollout{
@@ -151,7 +152,8 @@ func (d *desk) must(err error) {
 	}
 }
 
-// TestApprove: another user than the author, who may use every cluster, approves exactly what was shown.
+// TestApprove: a user other than the author, with the right to use every cluster, approves exactly
+// the shown content.
 func TestApprove(t *testing.T) {
 	d := newDesk(t)
 	d.has("edge-1", "alice")
@@ -187,8 +189,8 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// TestApproveWave: a later wave takes the digest of what the earlier waves came to, from a user who may use
-// the clusters of that wave.
+// TestApproveWave: a user who may use the clusters of a later wave approves it with the digest of
+// the earlier waves' results.
 func TestApproveWave(t *testing.T) {
 	d := newDesk(t)
 	d.has("edge-1", "alice")
@@ -211,7 +213,7 @@ func TestApproveWave(t *testing.T) {
 	}
 }
 
-// TestDecide: halt, resume, retry and skip are about the troubles as they were shown.
+// TestDecide: halt, resume, retry and skip apply to the problems as they were shown.
 func TestDecide(t *testing.T) {
 	d := newDesk(t)
 	d.has("edge-1", "alice")
@@ -280,7 +282,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRecords: nobody but Penstock creates a rollout or writes its status, and its spec never changes.
+// TestRecords: only Penstock creates a rollout or writes its status. The spec never changes.
 func TestRecords(t *testing.T) {
 	d := newDesk(t)
 	d.has("edge-1", "alice")

@@ -29,9 +29,9 @@ const (
 // Deps are the dependencies of NewStorage.
 type Deps struct {
 	Scheme *runtime.Scheme
-	// OptsGetter leads to etcd.
+	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
-	// Authorizer says what the caller may do.
+	// Authorizer checks the caller's rights.
 	Authorizer authorizer.UnconditionalAuthorizer
 	Clock      clock.PassiveClock
 }
@@ -41,7 +41,7 @@ type REST struct{ *genericregistry.Store }
 
 var _ rest.ShortNamesProvider = &REST{}
 
-// ShortNames returns the names that people type.
+// ShortNames returns the short name for kubectl.
 func (*REST) ShortNames() []string { return []string{"cero"} }
 
 // NewStorage returns the endpoints over a generic store, by their paths.
@@ -79,8 +79,7 @@ func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return rollout.Labels, generic.ObjectMetaFieldsSet(&rollout.ObjectMeta, false), nil
 }
 
-// Unreadable is the rollout that lists and watches have in the place of one whose record cannot be
-// read.
+// Unreadable returns the rollout that replaces an unreadable record in lists and watches.
 func Unreadable(name string, why error) runtime.Object {
 	return &olm.ClusterExtensionRollout{ObjectMeta: objectmeta.Unreadable(name, why)}
 }

@@ -21,7 +21,7 @@ import (
 	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
-// strategy says what a well-formed rollout is.
+// strategy defines a well-formed rollout.
 type strategy struct{ shared.Cluster }
 
 var (
@@ -31,12 +31,12 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// GetResetFields names what writes of the main resource cannot set.
+// GetResetFields returns the fields that writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
 
-// PrepareForCreate begins without a status.
+// PrepareForCreate removes status.
 func (*strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	rollout := obj.(*olm.ClusterExtensionRollout)
 	rollout.Generation, rollout.Status = 1, olm.ClusterExtensionRolloutStatus{}
@@ -56,7 +56,7 @@ func byPenstock(ctx context.Context, path *field.Path, what string) field.ErrorL
 	return field.ErrorList{field.Forbidden(path, what)}
 }
 
-// Validate returns the faults of a new rollout.
+// Validate returns the errors in a new rollout.
 func (*strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	rollout := obj.(*olm.ClusterExtensionRollout)
 	if errs := byPenstock(ctx, field.NewPath("spec"), "only Penstock creates rollouts: create or change a ClusterExtensionSet"); len(errs) > 0 {
@@ -76,7 +76,7 @@ func (*strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorLi
 	return objectmeta.Bounded(errs)
 }
 
-// ValidateUpdate refuses changes of the spec: people approved it as it is.
+// ValidateUpdate refuses changes of the spec: users approved this spec.
 func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	rollout, stored := obj.(*olm.ClusterExtensionRollout), old.(*olm.ClusterExtensionRollout)
 	if errs := objectmeta.ValidateSize(&rollout.ObjectMeta, &stored.ObjectMeta, field.NewPath("metadata")); len(errs) > 0 {
@@ -92,16 +92,16 @@ func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 	return objectmeta.Bounded(errs)
 }
 
-// WarningsOnCreate has none.
+// WarningsOnCreate returns no warnings.
 func (*strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (*strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// statusStrategy is for writes of the subresource status: nothing but status changes, and nobody
-// but Penstock writes it.
+// statusStrategy is the strategy of the subresource status. Only status changes, and only Penstock
+// writes it.
 type statusStrategy struct{ *strategy }
 
 var (
@@ -109,25 +109,25 @@ var (
 	_ rest.ResetFieldsStrategy = statusStrategy{}
 )
 
-// GetResetFields names what writes of status cannot set.
+// GetResetFields returns the fields that writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
 
-// PrepareForUpdate keeps everything but status.
+// PrepareForUpdate restores everything except status.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	rollout, stored := obj.(*olm.ClusterExtensionRollout), old.(*olm.ClusterExtensionRollout)
 	rollout.Spec = stored.Spec
 	metav1.ResetObjectMetaForStatus(&rollout.ObjectMeta, &stored.ObjectMeta)
 }
 
-// ValidateUpdate refuses a status that Penstock did not write: it has approvals. A decision
-// changes a status only by its own endpoint.
+// ValidateUpdate refuses a status that Penstock did not write, because status contains approvals.
+// Decisions change status only with their own endpoint.
 func (statusStrategy) ValidateUpdate(ctx context.Context, _, _ runtime.Object) field.ErrorList {
 	return byPenstock(ctx, field.NewPath("status"), "the status of a rollout has what was approved and done: nobody but Penstock writes it")
 }
 
-// versioned is a rollout as clients see it.
+// versioned returns a rollout as clients see it.
 func versioned(rollout *olm.ClusterExtensionRollout) (*v1alpha1.ClusterExtensionRollout, error) {
 	out := &v1alpha1.ClusterExtensionRollout{}
 	if err := v1alpha1.Convert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(rollout.DeepCopy(), out, nil); err != nil {

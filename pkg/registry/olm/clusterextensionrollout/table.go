@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints rollouts for people.
+// table prints tables of rollouts.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}
@@ -34,7 +34,7 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints one rollout or a list of them.
+// ConvertToTable prints a rollout or a list of rollouts.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return printing.Table("rollouts", object, options, columns(), t.cells)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Codec returns a codec for the store. Decoded revisions are packed (olm.PackedObjects), share
-// texts and fields of managers, and have no spare capacity.
+// texts and managedFields, and have no spare capacity.
 //
 // A server holds a revision several times: in the watch cache and in recent events. Codec keeps
 // nothing of deleted revisions.
@@ -45,13 +45,13 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 	return object, kind, err
 }
 
-// fields has one copy of equal fields of managers. Clients that send revisions in one form
-// have the same fields in all of them. Nobody writes to decoded fields: a manager
-// that changes gets fields of its own.
+// fields holds one copy of equal managedFields. Clients that send revisions of the same form
+// produce the same fields. Decoded fields are never changed in place: a changed manager gets new
+// fields.
 type fields struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	// known has the fields by their hash.
+	// known holds the fields by their hash.
 	known map[uint64]weak.Pointer[metav1.FieldsV1]
 }
 
@@ -72,7 +72,7 @@ func (f *fields) share(given *metav1.FieldsV1) *metav1.FieldsV1 {
 	return given
 }
 
-// forget drops fields that are gone, unless others are known under the key now.
+// forget removes fields that are no longer used, unless the key now has other fields.
 func (f *fields) forget(key uint64, gone weak.Pointer[metav1.FieldsV1]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

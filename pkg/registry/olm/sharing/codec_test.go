@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// listOf returns entries with digests as the store makes them.
+// listOf returns entries with digests as the store computes them.
 func listOf(n int, content string) []olm.RevisionObject {
 	var objects []olm.RevisionObject
 	for i := range n {
@@ -29,7 +29,7 @@ func listOf(n int, content string) []olm.RevisionObject {
 	return objects
 }
 
-// newCodec returns a codec of the store, and one that stores and reads again.
+// newCodec returns a codec of the store, and a function that encodes and decodes a revision.
 func newCodec(t *testing.T) (codec apiruntime.Codec, again func(*olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision) {
 	t.Helper()
 	scheme := apiruntime.NewScheme()
@@ -60,8 +60,8 @@ func withObjects(name string, objects []olm.RevisionObject) *olm.ClusterExtensio
 	}
 }
 
-// TestDecodedRevisionsShare: a decoded revision has memory only for its own digests and sizes, and
-// shares all else with other revisions. Unpacking one changes no other.
+// TestDecodedRevisionsShare: a decoded revision has memory only for its own digests and sizes. It
+// shares the rest with other revisions. Unpacking a revision changes no other revision.
 func TestDecodedRevisionsShare(t *testing.T) {
 	const n = 60
 	_, again := newCodec(t)
@@ -96,7 +96,7 @@ func TestUnknownDigestsAreNotPacked(t *testing.T) {
 	}
 }
 
-// A revision that cannot be decoded is the codec's error.
+// TestSharingDecodeFails: a decoding error of the inner codec is returned.
 func TestSharingDecodeFails(t *testing.T) {
 	codec, _ := newCodec(t)
 	if _, _, err := codec.Decode([]byte("{"), nil, &olm.ClusterExtensionRevision{}); err == nil {
@@ -133,7 +133,7 @@ func TestShareFields(t *testing.T) {
 		defer fields.mu.Unlock()
 		return len(fields.known)
 	}
-	// Cleanups run on a goroutine of their own, some time after a collection.
+	// Cleanups run in their own goroutine, some time after a garbage collection.
 	for deadline := time.Now().Add(time.Minute); known() > 2; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d fields are known, want at most the two that are in use", known())

@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// trim makes a revision that was just decoded as small as it gets, but for what its
-// phases list: a decoder makes a string of its own of each word, and lists that have
-// room for more. Words that thousands of revisions have in common are there once, and
-// what is the revision's own is one piece: small pieces here and there would keep the
-// memory between them, which was garbage of decoding, from being given back.
+// trim minimizes the memory of a decoded revision, except its phases' lists of objects. A decoder
+// allocates a string for each word, and lists with spare capacity. Words that thousands of
+// revisions share are kept once. The revision's own strings are moved into one allocation:
+// scattered small strings would keep the memory between them, garbage of decoding, from being
+// freed.
 //
-// Lists and maps are the revision's own afterwards, as before.
+// The revision still owns its lists and maps.
 func trim(revision *olm.ClusterExtensionRevision) {
 	trimMeta(&revision.ObjectMeta)
 	trimSpec(&revision.Spec)
@@ -24,7 +24,7 @@ func trim(revision *olm.ClusterExtensionRevision) {
 	together(own(revision))
 }
 
-// own are strings that no other revision is likely to have.
+// own returns the strings that probably no other revision has.
 func own(revision *olm.ClusterExtensionRevision) []*string {
 	words := []*string{&revision.Name, (*string)(&revision.UID)}
 	for i := range revision.Spec.Previous {
@@ -64,8 +64,8 @@ func trimMeta(meta *metav1.ObjectMeta) {
 	}
 }
 
-// trimMap returns the same map with common words. Values are, as are names, mostly the
-// same in all revisions of a chain.
+// trimMap returns an equal map with shared strings. Most names and values are the same in all
+// revisions of a chain.
 func trimMap(words map[string]string) map[string]string {
 	if len(words) == 0 {
 		return words
@@ -107,7 +107,7 @@ func trimStatus(status *olm.ClusterExtensionRevisionStatus) {
 	}
 }
 
-// exact returns a list that has no room for more.
+// exact returns a list without spare capacity.
 func exact[T any](list []T) []T {
 	if cap(list) == len(list) {
 		return list
@@ -115,11 +115,11 @@ func exact[T any](list []T) []T {
 	return slices.Clip(slices.Clone(list))
 }
 
-// intern makes a string the one copy of it.
+// intern replaces a string by the shared copy.
 func intern[S ~string](s *S) { *s = S(interned(string(*s))) }
 
-// interned returns the one copy of a string among those that are decoded in a burst: a
-// collection forgets it, and the next one is another copy.
+// interned returns the shared copy of a string. A garbage collection can drop the copy; the next
+// call then creates a new copy.
 func interned(s string) string {
 	if s == "" {
 		return s
@@ -127,7 +127,7 @@ func interned(s string) string {
 	return unique.Make(s).Value()
 }
 
-// together moves strings into one piece of memory.
+// together moves strings into one allocation.
 func together(words []*string) {
 	size := 0
 	for _, word := range words {

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// full is a revision as a decoder leaves it: every string by itself, every list with
-// room behind it.
+// full returns a revision as a decoder creates it: each string is separate, and each list has spare
+// capacity.
 func full(number int) *olm.ClusterExtensionRevision {
 	own := strings.Clone
 	at := metav1.NewTime(time.Unix(1_700_000_000, 0))
@@ -38,8 +38,8 @@ func full(number int) *olm.ClusterExtensionRevision {
 	return revision
 }
 
-// TestTrim: a trimmed object is equal, and has no spare capacity. Objects share texts, but no
-// memory that can be written to.
+// TestTrim: a trimmed object is equal to the original, and has no spare capacity. Objects share
+// texts, but no memory that can be written.
 func TestTrim(t *testing.T) {
 	one, two := full(1), full(2)
 	trim(one)
@@ -68,7 +68,7 @@ func TestTrim(t *testing.T) {
 		}
 	}
 
-	// Code that reads a revision to update it changes what it got.
+	// Code that reads a revision for an update changes it.
 	one.Labels["chain"], one.Finalizers[0], one.Status.Conditions[0].Reason = "x", "x", "x"
 	one.ManagedFields[0].Manager, one.Status.Phases[0].Objects, one.Status.RequestedBy.Groups[0] = "x", 7, "x"
 	if diff := cmp.Diff(full(2), two); diff != "" {
