@@ -1,4 +1,5 @@
-// Package capabilities reads version and kinds of a cluster, as charts see them in .Capabilities.
+// Package capabilities reads a cluster's version and served kinds, as charts see them in
+// .Capabilities.
 package capabilities
 
 import (
@@ -38,7 +39,7 @@ func Read(ctx context.Context, config *rest.Config) (*template.Capabilities, err
 }
 
 // served lists group versions and kinds as Helm does. A group whose API server does not answer is
-// listed as unknown.
+// returned as unknown.
 func served(groups []*metav1.APIGroup, resources []*metav1.APIResourceList, err error) (*template.Capabilities, error) {
 	out := &template.Capabilities{}
 	var partly *discovery.ErrGroupDiscoveryFailed

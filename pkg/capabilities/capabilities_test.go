@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// TestServed: group versions and kinds have the form that charts ask for, and a group that does not
+// TestServed: group versions and kinds have the form that charts expect. A group that does not
 // answer is unknown, not missing.
 func TestServed(t *testing.T) {
 	groups := []*metav1.APIGroup{

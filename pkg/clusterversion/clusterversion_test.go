@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestEffective: an API server that emulates an earlier minor serves what that one has.
+// TestEffective: an API server that emulates an earlier minor counts as that minor.
 func TestEffective(t *testing.T) {
 	for _, tc := range []struct{ binary, major, minor, want string }{
 		{"v1.37.2", "1", "37", "v1.37.2"}, {"v1.37.2-gke.5", "1", "36", "1.36"}, {"v1.30.1", "", "", "v1.30.1"}, {"v1.37.2", "1", "36+", "1.36+"}, {"unknown", "1", "36", "unknown"},
@@ -39,8 +39,8 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// TestKnown: a higher version counts when it was answered twice, a lower one at once, and a cluster
-// that does not answer keeps its last one.
+// TestKnown: a higher version counts after two answers, a lower version at once. A cluster that
+// does not answer keeps its last version.
 func TestKnown(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	asked, answer := make(chan string), make(chan any)
@@ -73,7 +73,7 @@ func TestKnown(t *testing.T) {
 	if got, known, _ := version(); !known || got != "1.30.1" {
 		t.Fatalf("%s %v", got, known)
 	}
-	// It is not asked for again within a minute.
+	// Within a minute, Known sends no second request.
 	select {
 	case <-asked:
 		t.Fatal("asked again at once")
@@ -91,7 +91,7 @@ func TestKnown(t *testing.T) {
 	}
 	give("v1.31.0") // one of several API servers is newer
 	step()
-	give("v1.30.1") // and another one is not
+	give("v1.30.1") // another API server is older
 	for stop := time.Now().Add(time.Minute); ; {
 		k.mu.Lock()
 		done := !k.clusters["far"].asking

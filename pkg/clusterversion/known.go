@@ -12,14 +12,15 @@ import (
 const (
 	// freshFor is the time for which an answer is cached.
 	freshFor = time.Minute
-	// askTimeout bounds one request.
+	// askTimeout limits one request.
 	askTimeout = 15 * time.Second
 )
 
-// Known knows the versions of clusters, by the name of their target. It is safe for concurrent use.
+// Known caches the versions of clusters, by the name of their target. It is safe for concurrent
+// use.
 //
 // While a cluster is upgraded, its API servers have different versions, and a connection reaches
-// one of them. So a higher version counts when it was answered twice, freshFor apart; a lower one
+// any of them. So a higher version counts only after two answers, freshFor apart. A lower version
 // counts at once.
 type Known struct {
 	read    func(ctx context.Context, target string) (string, error)
@@ -30,30 +31,32 @@ type Known struct {
 	clusters map[string]*answers
 }
 
-// answers are the answers of one cluster.
+// answers holds the state for one cluster.
 type answers struct {
 	asking bool
 	asked  time.Time
-	// counts is the version that counts; known is false before the first answer.
+	// counts is the current version; known is false before the first answer.
 	counts Kubernetes
 	known  bool
-	// higher is an answer above it, and since is when it was given first; zero for none.
+	// higher is an unconfirmed higher version, and since is the time of its first answer; both are
+	// zero if there is none.
 	higher Kubernetes
 	since  time.Time
 	// failed is the error of the last request, nil after a success.
 	failed error
 }
 
-// New returns a cache of versions. Read reads the version of a target, such as v1.36.3.
+// New returns a cache. Read requests the version of a target, such as v1.36.3.
 func New(c clock.WithTicker, read func(ctx context.Context, target string) (string, error)) *Known {
 	return &Known{read: read, clock: c, changed: make(chan struct{}, 1), clusters: map[string]*answers{}}
 }
 
-// Changed has an element when a version is another one, or is known for the first time.
+// Changed returns a channel that gets an element when a version becomes known or changes.
 func (k *Known) Changed() <-chan struct{} { return k.changed }
 
-// Version returns the version of a cluster as it was answered last. It never waits: known is false
-// before the first answer, and why says why there is none, nil while it is on its way.
+// Version returns the last known version of a cluster. It never waits for a request: known is false
+// before the first answer. Then why is the error of the last request, or nil while the first
+// request runs.
 func (k *Known) Version(ctx context.Context, target string) (found Kubernetes, known bool, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +72,7 @@ func (k *Known) Version(ctx context.Context, target string) (found Kubernetes, k
 	return a.counts, a.known, a.failed
 }
 
-// ask sends one request, and another one when the answer needs confirmation.
+// ask sends a request, and repeats it while a higher version needs confirmation.
 func (k *Known) ask(ctx context.Context, target string) {
 	for {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -89,7 +92,7 @@ func (k *Known) ask(ctx context.Context, target string) {
 	}
 }
 
-// took takes an answer, and returns whether to ask again soon.
+// took stores an answer, and reports whether ask must repeat the request.
 func (k *Known) took(ctx context.Context, target, text string, err error) (again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,6 +130,6 @@ func (k *Known) signal(is bool) {
 	}
 	select {
 	case k.changed <- struct{}{}:
-	default: // one that has not been taken yet stands for this one too
+	default: // an element that is still in the channel reports this change too
 	}
 }

@@ -1,5 +1,5 @@
-// Package definition knows the CustomResourceDefinitions that Penstock installs where they are
-// absent: the definition of a package, and whether the definition in a cluster is still ours.
+// Package definition describes the CustomResourceDefinitions that Penstock installs where they are
+// absent. It reports whether the definition in a cluster is still the one that Penstock installed.
 package definition
 
 import (
@@ -12,28 +12,27 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The label of a definition that we installed.
+// The label of a definition that Penstock installed.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedByUs    = "penstock"
 )
 
-// Definition is a CustomResourceDefinition that we bring.
+// Definition is a CustomResourceDefinition that Penstock installs.
 type Definition struct {
 	// Name is the name of the CustomResourceDefinition.
 	Name string
-	// Resource is the defined resource, and Kind the name that people use.
+	// Resource is the defined resource. Kind is its name for users.
 	Resource schema.GroupVersionResource
 	Kind     string
-	// Manifest is the CustomResourceDefinition as YAML. It has the label by which it is
-	// ours.
+	// Manifest is the CustomResourceDefinition as YAML, with Penstock's label.
 	Manifest []byte
 }
 
-// YAML is the CustomResourceDefinition as a manifest.
+// YAML returns a copy of the manifest.
 func (d Definition) YAML() []byte { return slices.Clone(d.Manifest) }
 
-// Decode reads the CustomResourceDefinition.
+// Decode parses the CustomResourceDefinition.
 func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) {
 	read := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.UnmarshalStrict(d.Manifest, read); err != nil {
@@ -42,15 +41,14 @@ func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) 
 	return read, nil
 }
 
-// Ours is true when Penstock installed a definition and no other program has
-// applied its own over it since. Only then Penstock may change or remove it.
-// Manager is the field manager by which we write.
+// Ours reports whether Penstock installed a definition and no other client has applied it since.
+// Only then Penstock may change or remove it. Manager is Penstock's field manager.
 func Ours(found metav1.Object, manager string) bool {
 	if found.GetLabels()[managedByLabel] != managedByUs {
 		return false
 	}
 	return !slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		// kube-apiserver writes the status.
+		// kube-apiserver's entry for the status subresource does not count.
 		return entry.Manager != manager && entry.Subresource == ""
 	})
 }

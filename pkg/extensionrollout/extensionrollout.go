@@ -1,5 +1,5 @@
-// Package extensionrollout reads a ClusterExtensionRollout as a plan and its progress, the input of
-// package fleet, and writes the progress back. It knows no client and no clock.
+// Package extensionrollout converts a ClusterExtensionRollout to the plan and the progress that
+// package fleet reads, and writes the progress back. It uses no client and no clock.
 package extensionrollout
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// Plan returns the part of a rollout that people approve.
+// Plan returns the part of a rollout that users approve.
 func Plan(spec *v1alpha1.ClusterExtensionRolloutSpec) *fleet.Plan {
 	plan := &fleet.Plan{Deadline: time.Duration(spec.DeadlineSeconds) * time.Second}
 	for _, wave := range spec.Waves {
@@ -58,8 +58,8 @@ func Progress(status *v1alpha1.ClusterExtensionRolloutStatus) fleet.Progress {
 	return progress
 }
 
-// Record writes a progress, which has the approvals that the status has, into a status. By is who
-// moved clusters, empty for Penstock.
+// Record writes a progress into a status that already has the same approvals. By is the user who
+// moved clusters; empty for Penstock.
 func Record(status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progress, by string) {
 	was := map[string]v1alpha1.RolloutClusterStatus{}
 	for _, cluster := range status.Clusters {
@@ -84,8 +84,8 @@ func Record(status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progr
 	slices.SortFunc(status.Clusters, func(a, b v1alpha1.RolloutClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Situation returns the members of a rollout and the time, as far as the status has them. Approvals
-// and skips are checked against it.
+// Situation returns the time and the members of a rollout, as far as the status records them.
+// Approvals and skips are checked against the result.
 func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.ClusterExtensionRolloutStatus, now time.Time) fleet.Situation {
 	s := fleet.Situation{Now: now, MembersKnown: true, Members: map[string]bool{}}
 	for _, cluster := range spec.Clusters {
@@ -97,11 +97,10 @@ func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.Clus
 	return s
 }
 
-// maxNamed bounds the clusters that a wait names.
+// maxNamed limits the clusters that a wait names.
 const maxNamed = 10
 
-// Say writes into a status where the rollout is, for whom it waits, and by which digests people
-// decide.
+// Say writes the rollout's phase, its waits and the digest to approve into a status.
 func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progress, report fleet.Report, situation fleet.Situation) {
 	status.Phase, status.Waits, status.Leaving, status.Digest, status.Wave = string(report.Phase), nil, nil, "", ""
 	for _, wait := range report.Waits {
@@ -129,7 +128,8 @@ func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRollout
 	}, metav1.Condition{Reason: status.Phase, Message: status.Message, LastTransitionTime: metav1.NewTime(situation.Now)})
 }
 
-// SetConditions sets conditions that are true or false, which have the rest of one in common.
+// SetConditions sets the conditions of the map to true or false. Reason, message and time come from
+// of.
 func SetConditions(conditions *[]metav1.Condition, are map[string]bool, of metav1.Condition) {
 	for _, kind := range slices.Sorted(maps.Keys(are)) {
 		of.Type, of.Status = kind, metav1.ConditionFalse
@@ -140,7 +140,7 @@ func SetConditions(conditions *[]metav1.Condition, are map[string]bool, of metav
 	}
 }
 
-// words are the reasons to wait, for people; the commands that help have the name of the rollout.
+// words returns a text for each reason to wait. The commands in it contain the name of the rollout.
 func words() map[fleet.WaitReason]string {
 	return map[fleet.WaitReason]string{
 		fleet.WaitHalted:       "a user halted the rollout: kubectl penstock fleet resume %s",

@@ -19,7 +19,7 @@ func spec() *v1alpha1.ClusterExtensionRolloutSpec {
 	}
 }
 
-// TestRecord: a progress that is written and read again is the same.
+// TestRecord: a progress stays the same after Record and Progress.
 func TestRecord(t *testing.T) {
 	now := time.Date(2026, 11, 28, 8, 0, 0, 1000, time.UTC)
 	status := &v1alpha1.ClusterExtensionRolloutStatus{
@@ -38,7 +38,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestSay: the status has the digest that an approval takes now, and words for each reason to wait.
+// TestSay: the status has the digest that an approval takes now, and a text for each reason to
+// wait.
 func TestSay(t *testing.T) {
 	plan := Plan(spec())
 	if err := plan.Validate(); err != nil {

@@ -15,16 +15,16 @@ const (
 	UnableToResolve = "UnableToResolve"
 )
 
-// Types are the types of the two conditions about an annotation.
+// Types are the types of an annotation's two conditions.
 type Types struct {
-	// Resolved is the type of the condition that says whether all variables have values, and which
-	// have none.
+	// Resolved is the type of the condition that reports whether all variables have values, and
+	// names the variables without one.
 	Resolved string
 	// Image is the type of the condition with the resulting image.
 	Image string
 }
 
-// Conditions returns the conditions about the result of a template, without times.
+// Conditions returns the conditions for the result of a template, without times.
 func (t *Template) Conditions(types Types, result Result) []metav1.Condition {
 	if result.Image != "" {
 		return []metav1.Condition{
@@ -46,7 +46,7 @@ func (t *Template) Conditions(types Types, result Result) []metav1.Condition {
 func (t *Template) Failed(types Types, cause string) []metav1.Condition {
 	shown := t.Text
 	if len(shown) > MaxLength {
-		// A message has at most 32 KiB, and annotations have 256.
+		// A message is limited to 32 KiB, and an annotation can have 256 KiB.
 		shown = fmt.Sprintf("(a template of %d bytes, at most %d are read)", len(shown), MaxLength)
 	}
 	return []metav1.Condition{
@@ -55,9 +55,9 @@ func (t *Template) Failed(types Types, cause string) []metav1.Condition {
 	}
 }
 
-// Merge merges conditions into an object's conditions by the rules of the design: existing ones are
-// changed in place, new ones are appended, and conditions of other owners stay. A condition without
-// a change keeps its time. It returns a new list, and whether the list has changed.
+// Merge merges conditions into an object's conditions by the rules of the design. It changes
+// existing conditions in place, appends new ones, and keeps conditions of other owners. An
+// unchanged condition keeps its time. Merge returns a new list, and whether the list has changed.
 func Merge(all []any, own []metav1.Condition, now time.Time) ([]any, bool) {
 	merged, changed := slices.Clone(all), false
 	for _, condition := range own {
@@ -87,7 +87,8 @@ func Without(all []any, types ...string) ([]any, bool) {
 	return rest, len(rest) != len(all)
 }
 
-// isOfType tells the condition of a type. Other writers of the list can write anything.
+// isOfType returns a function that matches conditions of a type. Other writers can put any value
+// into the list.
 func isOfType(conditionType string) func(any) bool {
 	return func(one any) bool {
 		condition, is := one.(map[string]any)

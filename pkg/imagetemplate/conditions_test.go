@@ -15,12 +15,12 @@ var (
 	at          = time.Date(2021, 7, 19, 23, 0, 0, 0, time.UTC)
 )
 
-// line is a condition in one line.
+// line formats a condition as one line.
 func line(c metav1.Condition) string {
 	return fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
 }
 
-// TestConditions compares with the words of the design.
+// TestConditions compares with the texts of the design.
 func TestConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -60,7 +60,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestMerge: the four rules of the design.
+// TestMerge tests the four rules of the design.
 func TestMerge(t *testing.T) {
 	theirs := func(name string) any { return map[string]any{"type": name, "extra": int64(7)} }
 	mine := func(name, status, message string, since time.Time) any {

@@ -15,7 +15,7 @@ import (
 // It parses the path each time: a parsed path of client-go keeps state after a failed evaluation,
 // and is not safe for concurrent use.
 func Evaluate(path string, content map[string]any) (value string, err error) {
-	// client-go's reflection panics on some comparisons of what it did not expect.
+	// client-go's reflection panics on some comparisons of unexpected types.
 	defer func() {
 		if recover() != nil {
 			value, err = "", errors.New("the path cannot be evaluated on this object")
@@ -42,8 +42,7 @@ func Evaluate(path string, content map[string]any) (value string, err error) {
 	return scalar(found[0])
 }
 
-// scalar is the text of a value. Numbers with a point are no text that somebody wrote: 4.10 is
-// 4.1 there.
+// scalar returns a value as text. It refuses floats, because 4.10 is read as 4.1.
 func scalar(found reflect.Value) (string, error) {
 	for found.IsValid() && found.Kind() == reflect.Interface {
 		found = found.Elem()

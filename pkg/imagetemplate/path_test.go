@@ -25,10 +25,10 @@ func TestEvaluate(t *testing.T) {
 		"{.spec.foo.bar}": "v2", "{$.spec.foo.bar}": "v2", "{.spec['foo'].bar}": "v2", `{.spec.a\.b}`: "dotted",
 		"{.spec.number}": "1234567", "{.spec.yes}": "true", "{.spec.empty}": "", "{.status.names[0]}": "a", "{.status.names[-1:]}": "b", "{.status.one[*]}": "x",
 		`{.status.history[?(@.state=="Completed")].version}`: "4.16",
-		// Not one scalar.
+		// The result is not one scalar.
 		"{.spec.float}": "!", "{.spec.none}": "!", "{.spec.map}": "!", "{.status.names}": "!", "{.status.names[*]}": "!", "{.status.history[*].version}": "!",
 		"{.spec.missing}": "!", "{.status.names[7]}": "!", "{.spec.foo.bar.baz}": "!",
-		// No path to a field, or one whose cost has no bound.
+		// The path selects no field, or its cost has no bound.
 		"{}": "!", "{$}": "!", "{@}": "!", `{"literal"}`: "!", "{'literal'}": "!", "{1}": "!", "{..}": "!", "{..bar}": "!", "{........}": "!", "{range .status.names[*]}": "!", "{end}": "!",
 		"{.status.names[::0]}": "!", "{.status.names[99999999999999999999]}": "!", "{.spec['foo','foo'].bar}": "!", "{.spec.foo.bar}{.kind}": "!", "{.spec.foo": "!", "": "!", "x{.kind}": "!",
 		`{.status.history[?(@.x[?(@.y==1)])].version}`: "!", "{[?(@.kind)]}": "!",
@@ -46,7 +46,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A deep object and paths that would multiply are answered within a bound.
+// TestEvaluateIsBounded: the cost stays bounded for a deep object and for paths that would
+// multiply.
 func TestEvaluateIsBounded(t *testing.T) {
 	deep := map[string]any{"x": "end"}
 	for range 5000 {

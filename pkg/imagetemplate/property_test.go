@@ -8,7 +8,7 @@ import (
 	"github.com/distribution/reference"
 )
 
-// seeds are templates, and what looks like one.
+// seeds returns templates, and similar texts.
 func seeds() []string {
 	return []string{
 		"quay.io/x:v{kube_minor_version}", "quay.io/sample/catalog:" + sample, "x{group:broken}/" + sample, "{{kube_major_version}}", "{", "}", "{}", "",
@@ -17,7 +17,7 @@ func seeds() []string {
 	}
 }
 
-// holds checks what holds for every text and every value.
+// holds checks the properties of every text and every value.
 func holds(t *testing.T, text, value string) {
 	t.Helper()
 	parsed := Parse(text)
@@ -57,7 +57,7 @@ func holds(t *testing.T, text, value string) {
 	}
 }
 
-// TestProperties makes texts of pieces of templates.
+// TestProperties checks texts that are put together from pieces of templates.
 func TestProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2021))
 	pieces := []string{

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// maxValue bounds what a variable stands for, in bytes: a tag has 128.
+// maxValue limits the value of a variable, in bytes: a tag has at most 128.
 const maxValue = 128
 
 // Result is the result of a template.
 type Result struct {
-	// Image is the reference, empty when there is none.
+	// Image is the image reference; empty if there is none.
 	Image string
-	// Unresolved are the variables without a value, as they were written, in their order.
+	// Unresolved are the variables without a value, as written and in order.
 	Unresolved []string
-	// Malformed is true if the template has a brace that begins no variable, or if the result is no
+	// Malformed is true if a brace of the template begins no variable, or if the result is not an
 	// image reference.
 	Malformed bool
 }
 
 // Resolve replaces variables with values. It calls value once for each variable; "" means that the
-// variable has no value. A value that is no valid part of a reference counts as "", so that it
+// variable has no value. A value that is not a valid part of a reference counts as "". So a value
 // cannot select another registry or image than the template.
 func (t *Template) Resolve(value func(Variable) string) Result {
 	values := map[string]string{}
@@ -48,7 +48,7 @@ func (t *Template) Resolve(value func(Variable) string) Result {
 	return result
 }
 
-// with is the text with values in the place of variables.
+// with returns the text with the variables replaced by values.
 func (t *Template) with(value func(Variable) string) string {
 	var text strings.Builder
 	for _, p := range t.parts {
@@ -61,10 +61,10 @@ func (t *Template) with(value func(Variable) string) string {
 	return text.String()
 }
 
-// makesHost reports whether a value has made a host of what is none in the template: the first part
-// of a name is one by the look of it, so that "team{v}/catalog", which is an image of docker.io,
-// would be pulled from any registry. Where the first part is nothing but variables, the template
-// leaves the choice to them.
+// makesHost reports whether a value turns the first part of the name into a host. Only the spelling
+// decides whether the first part is a host. Otherwise "team{v}/catalog", an image of docker.io,
+// could be pulled from any registry. If the first part consists only of variables, a value may make
+// it a host.
 func (t *Template) makesHost(image string) bool {
 	written, _, isName := strings.Cut(t.with(func(Variable) string { return "" }), "/")
 	if !isName || written == "" {
@@ -80,7 +80,7 @@ func isHost(first string) bool {
 	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
 }
 
-// Fits reports whether a value can be a part of a reference: letters, digits, dots, hyphens and
+// Fits reports whether a value can be part of a reference: letters, digits, dots, hyphens and
 // underscores.
 func Fits(value string) bool {
 	if value == "" || len(value) > maxValue {
@@ -94,8 +94,8 @@ func Fits(value string) bool {
 	return true
 }
 
-// KubeVersion returns the values of the well-known variables, by name. It parses a cluster's
-// gitVersion, because its fields major and minor may be "36+".
+// KubeVersion returns the values of the well-known variables, by name. It parses gitVersion,
+// because the fields major and minor of a cluster's version can be "36+".
 func KubeVersion(gitVersion string) (map[string]string, error) {
 	parsed, err := version.ParseSemantic(gitVersion)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// expected says what may stand in braces.
+// expected lists the allowed contents of braces, for error messages.
 const expected = "{" + KubeMajor + "}, {" + KubeMinor + "}, {" + KubePatch + "} or {group:G,version:V,kind:K,name:N,namespace:S,jsonpath:{P}} is expected, without spaces"
 
-// readVariable reads the variable that a text begins with. Detail says why it begins with
-// none.
+// readVariable parses the variable at the beginning of a text. Without one, detail is the reason.
 func readVariable(text string) (found *Variable, detail string) {
 	for _, name := range []string{KubeMajor, KubeMinor, KubePatch} {
 		if whole := "{" + name + "}"; strings.HasPrefix(text, whole) {
@@ -57,7 +56,7 @@ func readVariable(text string) (found *Variable, detail string) {
 }
 
 // readPath returns the length in bytes of the JSON path at the beginning of a text. The path ends
-// at the closing brace that matches the first one; braces in quotes do not count.
+// at the brace that closes the first one; braces in quotes do not count.
 func readPath(text string) (length int, detail string) {
 	if !strings.HasPrefix(text, "{") {
 		return 0, "jsonpath must begin with { and end with }"
@@ -69,7 +68,7 @@ func readPath(text string) (length int, detail string) {
 		case c <= ' ' || c == 0x7f:
 			return 0, "jsonpath must have no spaces"
 		case quote != 0:
-			// A quote that is escaped does not end the quotes.
+			// An escaped quote does not end the string.
 			if c == quote && text[i-1] != '\\' {
 				quote = 0
 			}
@@ -95,7 +94,7 @@ func blankOr(wrong func(string) []string) func(string) []string {
 	}
 }
 
-// isKind tells what is wrong with a kind.
+// isKind returns the errors of a kind.
 func isKind(value string) []string {
 	for i, c := range []byte(value) {
 		letter := c >= 'A' && c <= 'Z' || i > 0 && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
@@ -109,8 +108,8 @@ func isKind(value string) []string {
 	return nil
 }
 
-// isName tells what is wrong with the name of an object: of some kinds it is more than a DNS
-// name.
+// isName returns the errors of an object's name. Names of some kinds allow more characters than a
+// DNS name.
 func isName(value string) []string {
 	if len(value) > validation.DNS1123SubdomainMaxLength {
 		return []string{fmt.Sprintf("a name has at most %d bytes", validation.DNS1123SubdomainMaxLength)}

@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	// MaxLength bounds a template, in bytes. The name of a reference has at most 255 bytes and its
+	// MaxLength limits a template, in bytes. The name of a reference has at most 255 bytes and its
 	// tag 128; the rest is for variables.
 	MaxLength = 4096
-	// MaxVariables bounds the variables of a template; each repetition counts.
+	// MaxVariables limits the variables of a template; each repetition counts.
 	MaxVariables = 16
-	// MaxPath bounds the JSON path of a variable, in bytes.
+	// MaxPath limits the JSON path of a variable, in bytes.
 	MaxPath = 512
 )
 
-// Template is a text that was read.
+// Template is a parsed template.
 type Template struct {
 	// Text is the text of the template.
 	Text string
-	// Problem is the first place that is no text and no variable; nil when there is none.
+	// Problem is the first syntax error; nil if there is none.
 	Problem *Problem
 
 	parts []part
 }
 
-// part is a text, or a variable.
+// part is a text or a variable.
 type part struct {
 	text     string
 	variable *Variable
@@ -33,9 +33,9 @@ type part struct {
 
 // Problem is a syntax error in a template.
 type Problem struct {
-	// At is the position in bytes from the beginning of the text.
+	// At is the offset in bytes from the beginning of the text.
 	At int
-	// Detail says what was found and what is expected.
+	// Detail describes the found and the expected text.
 	Detail string
 }
 
@@ -49,7 +49,7 @@ const (
 	KubePatch = "kube_patch_version"
 )
 
-// Variable is a placeholder for a value of the cluster.
+// Variable is a placeholder for a value from the cluster.
 type Variable struct {
 	// Text is the variable as written, including braces.
 	Text string
@@ -59,22 +59,22 @@ type Variable struct {
 	Field *Field
 }
 
-// Field is a field of an object of the cluster.
+// Field is a field of an object in the cluster.
 type Field struct {
 	Object
-	// Path is a JSON path as kubectl has it, braces included.
+	// Path is a JSON path in kubectl's syntax, including braces.
 	Path string
 }
 
-// Object names an object of the cluster.
+// Object names an object in the cluster.
 type Object struct {
 	// Group is empty for the core group.
 	Group, Version, Kind string
-	// Namespace is empty for objects that are in none.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
 }
 
-// String is for people: "Sample.foo.example.com/v1 ns/MySample".
+// String returns text for messages: "Sample.foo.example.com/v1 ns/MySample".
 func (o Object) String() string {
 	kind := o.Kind
 	if o.Group != "" {
@@ -83,7 +83,7 @@ func (o Object) String() string {
 	return kind + "/" + o.Version + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// Parse parses a template. Other text with a brace stays as it is, and becomes the Problem of the
+// Parse parses a template. Text with an invalid brace is kept, and becomes the Problem of the
 // template.
 func Parse(text string) *Template {
 	t := &Template{Text: text}
@@ -123,7 +123,7 @@ func Parse(text string) *Template {
 	return t
 }
 
-// fault notes the first problem.
+// fault records the first problem.
 func (t *Template) fault(at int, detail string) {
 	if t.Problem == nil {
 		t.Problem = &Problem{At: at, Detail: detail}

@@ -91,7 +91,7 @@ func TestHostileValues(t *testing.T) {
 }
 
 // TestValuesMakeNoHost: the spelling of a name's first part decides whether it is a host. A value
-// cannot turn another part into a host.
+// cannot turn the first part into a host.
 func TestValuesMakeNoHost(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"team" + sample + "/catalog:v1":          {"7": "team7/catalog:v1", ".evil.io": "", "X": "", "-a.b": ""},
@@ -162,7 +162,7 @@ func TestKubeVersion(t *testing.T) {
 }
 
 // TestFieldTemplates: a registry with a port, and a digest, stay unchanged. The version of
-// OpenShift is no variable.
+// OpenShift is not a variable.
 func TestFieldTemplates(t *testing.T) {
 	raw, err := os.ReadFile("../../../shared/data/field-cases/plans/12-templates/catalogs.yaml")
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package lifecycle says when Kubernetes introduces, deprecates and removes its kinds. It is pure.
+// Package lifecycle has the versions in which Kubernetes introduces, deprecates and removes its
+// kinds. It is pure.
 //
 // hack/lifecycle generates table.txt from several versions of Kubernetes' libraries, because each
-// version lacks kinds that old manifests still have. supplement.txt adds by hand the kinds that all
-// of these libraries lack.
+// version lacks kinds that old manifests still have. supplement.txt is written by hand, and has the
+// kinds that all of these libraries lack.
 package lifecycle
 
 import (
@@ -21,25 +22,25 @@ var generated string
 //go:embed supplement.txt
 var supplement string
 
-// announced is the number of future minor versions for which the table lists removals. Kubernetes
-// deprecates a beta version at least three minors before it removes the version.
+// announced is the number of future minor versions whose removals the table lists. Kubernetes
+// deprecates a beta version at least three minors before it removes it.
 const announced = 3
 
-// API is the lifecycle of one kind in one version. Zero versions are not stated.
+// API is the lifecycle of one kind in one version. A zero version is not stated.
 type API struct {
 	Introduced, Deprecated, Removed clusterversion.Kubernetes
 	// Replacement is empty when there is none.
 	Replacement schema.GroupVersionKind
 }
 
-// Table has the lifecycles of built-in kinds.
+// Table holds the lifecycles of built-in kinds.
 type Table struct {
 	version clusterversion.Kubernetes
 	apis    map[schema.GroupVersionKind]API
 	groups  map[string]bool
 }
 
-// New returns the table of this build.
+// New returns the table that is compiled in.
 func New() (*Table, error) {
 	table := &Table{apis: map[schema.GroupVersionKind]API{}, groups: map[string]bool{}}
 	first, _, _ := strings.Cut(generated, "\n")
@@ -96,8 +97,8 @@ func (t *Table) Find(kind schema.GroupVersionKind) (one API, found bool) {
 	return one, found
 }
 
-// IsAlpha reports whether a kind is of an alpha version of a built-in group. Kubernetes drops such
-// a version without announcing it.
+// IsAlpha reports whether a kind belongs to an alpha version of a built-in group. Kubernetes can
+// remove such a version without notice.
 func (t *Table) IsAlpha(kind schema.GroupVersionKind) bool {
 	return t.groups[kind.Group] && strings.Contains(kind.Version, "alpha")
 }

@@ -23,8 +23,8 @@ func table(t *testing.T) *Table {
 	return found
 }
 
-// TestLinkedLibrary: the table agrees with the linked library about each kind. After a difference,
-// run hack/lifecycle for the new libraries.
+// TestLinkedLibrary: the table agrees with the linked library about each kind. If it differs, run
+// hack/lifecycle for the new libraries.
 func TestLinkedLibrary(t *testing.T) {
 	known := table(t)
 	modules, err := os.ReadFile("../../go.mod")
@@ -79,7 +79,7 @@ func version(major, minor int) clusterversion.Kubernetes {
 	return clusterversion.Kubernetes{Major: uint(major), Minor: uint(minor)}
 }
 
-// TestForgotten: kinds that newer libraries forget are in the table.
+// TestForgotten: the table keeps kinds that newer libraries no longer have.
 func TestForgotten(t *testing.T) {
 	known := table(t)
 	for _, one := range []struct{ apiVersion, kind, removed, replacement, reason string }{

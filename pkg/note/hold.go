@@ -22,7 +22,8 @@ func DefaultHoldOn() HoldOn {
 }
 
 // ParseHoldOn parses a list of reasons. A reason alone holds from Warning on; a suffix such as
-// RightsGained:Info sets another severity. An empty list is the default. Incomplete always holds.
+// RightsGained:Info sets another severity. An empty list returns the default. Incomplete always
+// holds.
 func ParseHoldOn(list []string) (HoldOn, error) {
 	if len(list) == 0 {
 		return DefaultHoldOn(), nil
@@ -48,7 +49,7 @@ func ParseHoldOn(list []string) (HoldOn, error) {
 	return on, nil
 }
 
-// SplitHoldOn is the list in a text, with commas between the reasons.
+// SplitHoldOn splits a comma-separated list of reasons.
 func SplitHoldOn(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -64,13 +65,13 @@ func names() []string {
 	return all
 }
 
-// Holds reports whether a note holds.
+// Holds reports whether a note of this reason and severity holds an upgrade.
 func (h HoldOn) Holds(reason string, severity Severity) bool {
 	least, listed := h[reason]
 	return listed && severity.Rank() <= least.Rank()
 }
 
-// String is the list, sorted: the same text for the same list.
+// String returns the sorted list. Equal lists have equal texts.
 func (h HoldOn) String() string {
 	var all []string
 	for _, reason := range slices.Sorted(maps.Keys(h)) {

@@ -1,4 +1,4 @@
-// Package note has the reasons and severities of the notes of a diff, and decides which notes hold
+// Package note defines the reasons and severities of notes in a diff, and decides which notes hold
 // an automatic upgrade. Both are API: the annotation penstock.dev/hold-on names reasons, and
 // docs/reference/notes.md lists them.
 package note
@@ -8,17 +8,17 @@ import "slices"
 // Severity is the importance of a note.
 type Severity string
 
-// The severities: what nobody should overlook, what deserves a look, and what is good to know.
+// Severities: a reviewer must see Critical, should see Warning, and can skip Info.
 const (
 	Critical Severity = "Critical"
 	Warning  Severity = "Warning"
 	Info     Severity = "Info"
 )
 
-// Severities returns all severities, the most severe first.
+// Severities returns all severities, most severe first.
 func Severities() []Severity { return []Severity{Critical, Warning, Info} }
 
-// Rank returns 0 for the most severe. An unknown severity ranks below all others.
+// Rank returns 0 for the most severe severity. An unknown severity ranks below all known ones.
 func (s Severity) Rank() int {
 	if rank := slices.Index(Severities(), s); rank >= 0 {
 		return rank
@@ -46,21 +46,20 @@ const (
 	Webhook        = "Webhook"
 	Signer         = "Signer"
 
-	// Incomplete is the reason for holding an upgrade whose diff does not show everything. No note
-	// has it.
+	// Incomplete holds an upgrade whose diff is incomplete. No note has this reason.
 	Incomplete = "Incomplete"
 )
 
-// Reason is a reason in the table of docs/reference/notes.md.
+// Reason is a row of the table in docs/reference/notes.md.
 type Reason struct {
 	Name string
 	// Holds is true if a note of this reason holds an upgrade by default, from Warning on.
 	Holds bool
-	// Says is the content of a note of this reason.
+	// Says describes the content of a note of this reason.
 	Says string
 }
 
-// Reasons returns all reasons, in the order of the page.
+// Reasons returns all reasons, in the order of docs/reference/notes.md.
 func Reasons() []Reason {
 	return []Reason{
 		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim. Info for roles and bindings, and for a ConfigMap or Secret that a new one replaces: it has the same keys, and the same name up to a digest or number at the end"},

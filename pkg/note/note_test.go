@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPage: the page lists exactly these reasons.
+// TestPage: docs/reference/notes.md lists exactly these reasons.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../../docs/reference/notes.md")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestReasons: each constant that is a reason is in the table, once.
+// TestReasons: the table has each reason constant once.
 func TestReasons(t *testing.T) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), "note.go", nil, 0)
 	if err != nil {

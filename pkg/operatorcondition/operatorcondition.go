@@ -1,6 +1,6 @@
 // Package operatorcondition reads OperatorConditions (operators.coreos.com), in which an operator
-// says whether it can be upgraded now. It decides which of them count for an extension, and their
-// result. It knows no client.
+// reports whether it can be upgraded now. The package decides which OperatorConditions count for an
+// extension, and their result. It uses no client.
 package operatorcondition
 
 import (
@@ -20,24 +20,23 @@ import (
 )
 
 const (
-	// Group of OperatorConditions.
+	// Group is the API group of OperatorConditions.
 	Group = "operators.coreos.com"
-	// Kind of OperatorConditions.
+	// Kind is the kind of OperatorConditions.
 	Kind = "OperatorCondition"
 	// DefinitionName is the name of their CustomResourceDefinition.
 	DefinitionName = "operatorconditions." + Group
 	// Upgradeable is the type of the condition that holds upgrades.
 	Upgradeable = "Upgradeable"
-	// OverrideLasts is the time that an override with status True counts, from its
-	// lastTransitionTime.
+	// OverrideLasts is the validity of an override with status True, from its lastTransitionTime.
 	OverrideLasts = 7 * 24 * time.Hour
 )
 
-// longestMessage bounds the operator's words in a message, in bytes.
+// longestMessage limits the operator's text in a message, in bytes.
 const longestMessage = 256
 
-// Resource returns the resource in the newest of the served versions that Penstock supports. It
-// returns false if there is none.
+// Resource returns the resource in the newest served version that Penstock supports. It returns
+// false if there is none.
 func Resource(served []string) (schema.GroupVersionResource, bool) {
 	for _, version := range []string{"v2", "v1"} {
 		if slices.Contains(served, version) {
@@ -47,7 +46,7 @@ func Resource(served []string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{}, false
 }
 
-// Installed are the objects that an extension has in a cluster, by identity, with their uids.
+// Installed holds the uids of the extension's objects in a cluster, by identity.
 type Installed map[manifest.ID]types.UID
 
 // Namespaces returns the namespaces of the objects, sorted.
@@ -62,10 +61,10 @@ func (i Installed) Namespaces() []string {
 	return slices.Compact(all)
 }
 
-// Owns reports whether an OperatorCondition belongs to the extension: the extension installed it,
-// or its owner in the same namespace, whose operator created it. Names must match with the uid,
-// since another user can choose a name. Owners without a namespace do not count, because an object
-// in any namespace can name them.
+// Owns reports whether an OperatorCondition belongs to the extension. The extension installed it,
+// or installed its owner in the same namespace, whose operator created it. The name must match
+// together with the uid, since another user can choose a name. Cluster-scoped owners do not count,
+// because an object in any namespace can name them.
 func (i Installed) Owns(object *unstructured.Unstructured) bool {
 	is := func(id manifest.ID, uid types.UID) bool { return uid != "" && i[id] == uid }
 	if is(manifest.ID{Group: Group, Kind: Kind, Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID()) {
@@ -80,24 +79,26 @@ func (i Installed) Owns(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// content has the fields of an OperatorCondition that Penstock reads, in both versions.
+// content holds the fields of an OperatorCondition that Penstock reads, in both versions.
 type content struct {
 	Spec struct {
-		// Conditions are the operator's, in v2.
+		// Conditions are written by the operator, in v2.
 		Conditions []metav1.Condition `json:"conditions"`
-		// Overrides are an administrator's.
+		// Overrides are written by an administrator.
 		Overrides []metav1.Condition `json:"overrides"`
 	} `json:"spec"`
 	Status struct {
-		// Conditions are the operator's conditions in v1, and a copy of spec.conditions in v2.
+		// Conditions are written by the operator in v1. In v2 they are a copy of spec.conditions.
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
 // Holds returns the reason why an OperatorCondition holds upgrades, or "":
 //
-//  1. An override takes precedence, as in OLM. An override with status True expires after OverrideLasts.
-//  2. Next is the operator's condition in spec, where v2 has it, then in status. A condition in status of another generation is outdated.
+//  1. An override takes precedence, as in OLM. An override with status True expires after
+//     OverrideLasts.
+//  2. The operator's condition in spec (v2) is next, then that in status. A condition in status for
+//     another generation is outdated.
 //  3. Only True allows upgrades. An OperatorCondition without the condition holds nothing.
 func Holds(object *unstructured.Unstructured, now time.Time) string {
 	named := fmt.Sprintf("OperatorCondition %s/%s", object.GetNamespace(), object.GetName())
@@ -132,7 +133,7 @@ func Holds(object *unstructured.Unstructured, now time.Time) string {
 	return fmt.Sprintf("%s: %s%s", named, said(*found), lapsed)
 }
 
-// said is a condition in words: Upgradeable=False (Migrating): 3 of 5 shards are moved.
+// said formats a condition: Upgradeable=False (Migrating): 3 of 5 shards are moved.
 func said(condition metav1.Condition) string {
 	words := fmt.Sprintf("%s=%s", Upgradeable, condition.Status)
 	if condition.Reason != "" {

@@ -14,7 +14,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	read := &unstructured.Unstructured{}
 	content, err := yaml.YAMLToJSON([]byte("apiVersion: operators.coreos.com/v2\nkind: OperatorCondition\n" + text))
 	if err == nil {
-		err = read.UnmarshalJSON(content) // whole numbers are int64, as clients read them
+		err = read.UnmarshalJSON(content) // integers are int64, as clients decode them
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,8 @@ func TestHolds(t *testing.T) {
 	const no = "spec: {conditions: [{type: Upgradeable, status: 'False', reason: Migrating, message: moving}]"
 	for name, tc := range map[string]struct {
 		reason, object string
-		// says lists parts of the expected message; empty means that the condition does not block
-		// the upgrade.
+		// says lists parts of the expected message; empty if the condition does not hold the
+		// upgrade.
 		says []string
 	}{
 		"None":             {"an operator that says nothing can be upgraded", "spec: {}", nil},

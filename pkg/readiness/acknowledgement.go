@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// acknowledgement of a finding, for one minor.
+// acknowledgement accepts a finding for one minor version.
 type acknowledgement struct {
 	minor string
 	said  v1alpha1.UpgradeAcknowledgement
 }
 
-// Acknowledge reads the acknowledgements of a revision. Call it for newer revisions first, since
-// their acknowledgements take precedence.
+// Acknowledge reads the acknowledgements of a revision. Call it for newer revisions first; their
+// acknowledgements take precedence.
 func (e *Extension) Acknowledge(annotations map[string]string) {
 	for key, value := range annotations {
 		id, acknowledges := strings.CutPrefix(key, v1alpha1.AcknowledgeFindingPrefix)
@@ -39,8 +39,8 @@ func (e *Extension) Acknowledge(annotations map[string]string) {
 	}
 }
 
-// acknowledge names the findings of an extension, and says which of them somebody accepts for the target.
-// One that blocks cannot be accepted.
+// acknowledge sets the ids of an extension's findings, and marks the findings that a user
+// acknowledged for the target. A blocking finding cannot be acknowledged.
 func (j *Judge) acknowledge(one *Extension, found []v1alpha1.UpgradeFinding) {
 	for i := range found {
 		finding := &found[i]

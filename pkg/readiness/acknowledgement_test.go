@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestAcknowledge: a finding is accepted for one minor version, with the server's stamp. A blocking
-// finding cannot be accepted.
+// TestAcknowledge: a finding is acknowledged for one minor version, with the server's stamp. A
+// blocking finding cannot be acknowledged.
 func TestAcknowledge(t *testing.T) {
 	slice := []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
 	earlier := []Revision{{Name: "one-2"}, {Name: "one-1", Role: Earlier, Objects: slice}}
@@ -66,7 +66,7 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedLast: the newest acknowledgement counts, and findings without one are listed
+// TestAcknowledgedLast: the newest acknowledgement counts, and unacknowledged findings are listed
 // first.
 func TestAcknowledgedLast(t *testing.T) {
 	look := Revision{Name: "one-2", Objects: []manifest.Object{

@@ -22,7 +22,7 @@ func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]int) {
 	}
 }
 
-// about says which object a finding is about.
+// about sets the object that a finding is about.
 func about(found v1alpha1.UpgradeFinding, one *Extension, revision *Revision, object *manifest.Object) v1alpha1.UpgradeFinding {
 	found.Extension, found.Revision = one.Name, revision.Name
 	found.APIVersion, found.Kind, found.Namespace, found.Name = object.APIVersion(), object.Kind, object.Namespace, object.ID.Name
@@ -35,7 +35,7 @@ func about(found v1alpha1.UpgradeFinding, one *Extension, revision *Revision, ob
 	return found
 }
 
-// fixOf is the command that shows the way out.
+// fixOf returns the command that shows the remedy.
 func fixOf(severity v1alpha1.UpgradeSeverity, one *Extension, revision *Revision) string {
 	switch {
 	case severity == v1alpha1.UpgradeBreaksRollback:
@@ -111,7 +111,7 @@ func (j *Judge) certainty(kind schema.GroupVersionKind, in clusterversion.Kubern
 	return v1alpha1.UpgradeCertain
 }
 
-// reached reports whether a version is stated, and not above another one.
+// reached reports whether a version is stated and at most the target.
 func reached(stated, target clusterversion.Kubernetes) bool {
 	return stated != (clusterversion.Kubernetes{}) && !target.Less(stated)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Live has the cluster's state of objects for which manifests do not suffice, by object. A nil map
+// Live holds the cluster's state of objects whose manifests do not suffice, by object. A nil map
 // means that the state was not read.
 type Live struct {
 	Definitions map[manifest.ID]Definition
 	Budgets     map[manifest.ID]Budget
-	// Webhooks are the configurations, each with its webhooks that refuse requests now: they have
-	// failurePolicy Fail, and a Service without a ready endpoint.
+	// Webhooks are the webhook configurations, each with its webhooks that refuse requests now:
+	// failurePolicy is Fail, and the Service has no ready endpoint.
 	Webhooks map[manifest.ID][]Unanswered
 	// NotLooked lists the reasons why some state could not be read.
 	NotLooked []string
@@ -27,7 +27,7 @@ type Live struct {
 // Definition is a CustomResourceDefinition in a cluster.
 type Definition struct {
 	Versions []DefinedVersion
-	// Stored are the versions in which objects may be stored.
+	// Stored are the versions in which etcd may hold objects.
 	Stored []string
 }
 
@@ -39,15 +39,15 @@ type DefinedVersion struct {
 
 // Budget is the status of a PodDisruptionBudget.
 type Budget struct {
-	// Allowed is the number of Pods that can be evicted now. Healthy of the Expected Pods are
-	// healthy; Desired must be.
+	// Allowed is the number of Pods that can be evicted now. Healthy counts the healthy Pods out of
+	// Expected; Desired is the required number.
 	Allowed, Healthy, Desired, Expected int32
 }
 
 // Unanswered is a webhook whose Service, as namespace/name, has no ready endpoint.
 type Unanswered struct{ Webhook, Service string }
 
-// StateMatters reports whether the state of an object in the cluster matters besides its manifest.
+// StateMatters reports whether the cluster's state of an object matters besides its manifest.
 func StateMatters(id manifest.ID) bool {
 	return id.IsDefinition() || isBudget(id) || isWebhooks(id)
 }
@@ -55,8 +55,8 @@ func StateMatters(id manifest.ID) bool {
 // Live sets the cluster's state. Call it before the extensions.
 func (j *Judge) Live(live Live) { j.live = live }
 
-// definitions judges the CustomResourceDefinitions of a revision by the versions in which the cluster
-// stores objects.
+// definitions compares the CustomResourceDefinitions of a revision with the versions in which the
+// cluster stores objects.
 func (j *Judge) definitions(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
@@ -68,8 +68,8 @@ func (j *Judge) definitions(one *Extension, revision *Revision, seen map[string]
 	}
 }
 
-// stored finds versions in which objects are stored, and which a next version of the extension drops,
-// or may drop: kube-apiserver refuses such a definition.
+// stored finds stored versions that a next version of the extension drops, or may drop:
+// kube-apiserver refuses such a definition.
 func stored(object *manifest.Object, now Definition, role Role) (v1alpha1.UpgradeFinding, bool) {
 	found := v1alpha1.UpgradeFinding{Field: "status.storedVersions", Fix: fmt.Sprintf("kubectl get %s -A -o json | kubectl replace -f -", object.ID.Name)}
 	const migrate = ": store them in another version, then remove it from status.storedVersions"
@@ -107,7 +107,7 @@ func stored(object *manifest.Object, now Definition, role Role) (v1alpha1.Upgrad
 	return found, found.Evidence != ""
 }
 
-// now judges a budget by its status. Its manifest counts while the cluster does not say otherwise.
+// now judges a budget by its status. The manifest counts unless the status shows otherwise.
 func (b Budget) now(found v1alpha1.UpgradeFinding, blocks bool) (v1alpha1.UpgradeFinding, bool) {
 	switch {
 	case b.Expected == 0:

@@ -73,7 +73,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestOthers: plans and ChartKinds name kinds that a cluster stops serving.
+// TestOthers: plans and ChartKinds that use kinds which a cluster stops serving give findings.
 func TestOthers(t *testing.T) {
 	claim := manifest.Ref{ID: manifest.ID{Group: "resource.k8s.io", Kind: "DeviceClass", Name: "gpu"}, Version: "v1beta1"}
 	judge := asked(t, "1.37", "1.38")
@@ -91,8 +91,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestStatedIn: a revision keeps the statements of its chart or bundle, for catalogs that no longer
-// have it.
+// TestStatedIn: a revision keeps the statements of its chart or bundle. Catalogs may no longer have
+// them.
 func TestStatedIn(t *testing.T) {
 	most := clusterversion.OpenShift{Major: 4, Minor: 20}
 	for reason, one := range map[string]struct {

@@ -26,7 +26,8 @@ func isWebhooks(id manifest.ID) bool {
 	return (id.Kind == mutatingKind || id.Kind == validatingKind) && id.Group == admissionregistrationv1.GroupName
 }
 
-// objects judges manifests by their content. A manifest of another shape is left to kube-apiserver.
+// objects judges manifests by their content. It skips a manifest that does not parse:
+// kube-apiserver judges it.
 func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
@@ -49,7 +50,7 @@ func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int)
 	}
 }
 
-// budget finds a budget that allows no eviction, so that a node cannot be drained.
+// budget finds a PodDisruptionBudget that allows no eviction, so that a node cannot be drained.
 func budget(object *manifest.Object, all []manifest.Object) (v1alpha1.UpgradeFinding, bool) {
 	var read struct {
 		Spec policyv1.PodDisruptionBudgetSpec `json:"spec"`
@@ -87,7 +88,7 @@ func budget(object *manifest.Object, all []manifest.Object) (v1alpha1.UpgradeFin
 	return found, err == nil && n >= replicas
 }
 
-// replicasOf returns the number of Pods of a revision's workloads that a budget selects. stated is
+// replicasOf returns the number of Pods that a budget selects in a revision's workloads. stated is
 // false if a workload does not set replicas, since an autoscaler may set them.
 func replicasOf(namespace string, selector *metav1.LabelSelector, all []manifest.Object) (replicas int, stated bool) {
 	selects, err := metav1.LabelSelectorAsSelector(selector)
@@ -121,7 +122,7 @@ func replicasOf(namespace string, selector *metav1.LabelSelector, all []manifest
 	return replicas, stated
 }
 
-// webhooks finds webhooks that refuse requests when nobody answers them.
+// webhooks finds webhooks that refuse requests when their server does not answer.
 func webhooks(object *manifest.Object) (v1alpha1.UpgradeFinding, bool) {
 	var read struct {
 		Webhooks []struct {
@@ -133,7 +134,7 @@ func webhooks(object *manifest.Object) (v1alpha1.UpgradeFinding, bool) {
 		return v1alpha1.UpgradeFinding{}, false
 	}
 	for i, hook := range read.Webhooks {
-		// v1beta1 has another default.
+		// In v1beta1 the default is Ignore.
 		fails := hook.FailurePolicy == nil && object.APIVersion() == admissionregistrationv1.SchemeGroupVersion.String()
 		if fails || hook.FailurePolicy != nil && *hook.FailurePolicy == string(admissionregistrationv1.Fail) {
 			return v1alpha1.UpgradeFinding{

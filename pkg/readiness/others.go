@@ -11,17 +11,17 @@ import (
 // Plan is a ConfigurationPlan.
 type Plan struct {
 	Name string
-	// Role is RolledOut when the plan is to be executed, or is in effect, and Proposed when it waits for an
+	// Role is RolledOut if the plan will be or is executed, and Proposed if it waits for an
 	// approval.
 	Role Role
-	// Targets are the objects that it configures.
+	// Targets are the objects that the plan configures.
 	Targets []manifest.Ref
 }
 
 // ChartKind is a ChartKind.
 type ChartKind struct {
 	Name string
-	// Inputs are the kinds that it reads, in the order of its spec.
+	// Inputs are the kinds of its inputs, in the order of its spec.
 	Inputs []schema.GroupVersionKind
 }
 
@@ -56,7 +56,7 @@ func (j *Judge) ChartKind(kind *ChartKind) {
 	j.tally(from)
 }
 
-// tally counts the findings from an index on.
+// tally counts the findings from this index on.
 func (j *Judge) tally(from int) {
 	for i := range j.answer.Findings[from:] {
 		if found := &j.answer.Findings[from+i]; found.Acknowledged != nil {

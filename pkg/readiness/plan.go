@@ -16,20 +16,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// mostPassed bounds the versions whose reason is in a step.
+// mostPassed limits the skipped versions that a step explains.
 const mostPassed = 5
 
-// Contents has the objects in the bundle of a version.
+// Contents describes the objects in a version's bundle.
 type Contents struct {
-	// Kinds of its objects, each once.
+	// Kinds of the objects, without duplicates.
 	Kinds []schema.GroupVersionKind
-	// Defined are the versions of the CustomResourceDefinitions among them.
+	// Defined are the versions of each CustomResourceDefinition in the bundle.
 	Defined map[manifest.ID][]string
 	// NotLooked is the reason why the bundle could not be rendered.
 	NotLooked string
 }
 
-// ContentsOf returns the contents of objects.
+// ContentsOf describes rendered objects.
 func ContentsOf(objects []manifest.Object) Contents {
 	out := Contents{Defined: map[manifest.ID][]string{}}
 	seen := map[schema.GroupVersionKind]bool{}
@@ -51,7 +51,7 @@ func ContentsOf(objects []manifest.Object) Contents {
 	return out
 }
 
-// requires are the packages that a bundle says it needs.
+// requires returns the packages that a bundle requires.
 func requires(bundle *fbc.Bundle) []string {
 	var out []string
 	for _, property := range bundle.Properties {
@@ -65,7 +65,8 @@ func requires(bundle *fbc.Bundle) []string {
 	return out
 }
 
-// excluded says why a version is not for the target, by what its makers say; empty when it is.
+// excluded returns the reason why the publisher's statement excludes the target; empty if it does
+// not.
 func (c *Candidate) excluded(target Target) string {
 	if why := cmp.Or(c.Statement.Wrong, c.Statement.excludes(target)); why != "" {
 		return why
@@ -79,11 +80,12 @@ func (c *Candidate) excluded(target Target) string {
 // Excludes reports whether a version states that it does not support the target.
 func (j *Judge) Excludes(one *Candidate) bool { return one.excluded(j.target) != "" }
 
-// Settles reports whether a rendered version makes the extension fit for the upgrade in the present
-// cluster. Then no later version is rendered.
+// Settles reports whether a rendered version solves the findings and can be installed in the
+// present cluster. Then the later versions need no rendering.
 func (j *Judge) Settles(one *Candidate) bool { return j.unfit(one) == "" && !j.after(one) }
 
-// unfit says why a version is no way out; empty when it is one, or when nobody asked for its bundle.
+// unfit returns the reason why a version does not help. It is empty for a version that helps, and
+// for an unrendered version when no steps are wanted.
 func (j *Judge) unfit(one *Candidate) string {
 	if why := one.excluded(j.target); why != "" {
 		return why
@@ -111,7 +113,7 @@ func (j *Judge) unfit(one *Candidate) string {
 	return ""
 }
 
-// after reports whether a version can only be installed in the upgraded cluster.
+// after reports whether a version can be installed only in the upgraded cluster.
 func (j *Judge) after(one *Candidate) bool {
 	if j.current == nil {
 		return false
@@ -158,7 +160,7 @@ func (j *Judge) plan(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	j.answer.Steps = append(j.answer.Steps, step)
 }
 
-// ordered sorts the steps by group, and in a group by what packages require.
+// ordered sorts the steps by group, and within a group by required packages.
 func (j *Judge) ordered() {
 	var out []v1alpha1.UpgradeStep
 	for _, order := range []v1alpha1.UpgradeOrder{v1alpha1.UpgradeBefore, v1alpha1.UpgradeEither, v1alpha1.UpgradeAfter, v1alpha1.UpgradeDeadlock, ""} {
@@ -174,7 +176,7 @@ func (j *Judge) ordered() {
 			if !waits {
 				return
 			}
-			delete(steps, name) // also when packages require each other
+			delete(steps, name) // deleted first, because packages can require each other
 			for _, pkg := range j.required[name] {
 				for _, other := range j.packages[pkg] {
 					take(other)

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestSteps: manifests decide which version is the next one, and when it can be installed.
+// TestSteps: the manifests decide which version is next, and when it can be installed.
 func TestSteps(t *testing.T) {
 	class := func(version string) []manifest.Object {
 		return []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/`+version+`", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
@@ -62,7 +62,7 @@ func TestSteps(t *testing.T) {
 	want := []string{
 		"Before|blocked|1.0.0|3.0.0|2.0.0: it has resource.k8s.io/v1beta1 DeviceClass, which Kubernetes 1.38 does not serve",
 		"Either|failed||3.0.0|2.0.0: not looked at: no such image",
-		"Either|zebra||3.0.0|", // first requires its package
+		"Either|zebra||3.0.0|", // its required package comes first
 		"Either|first||3.0.0|",
 		"After|after||2.0.0|",
 		"Deadlock|deadlock||3.0.0|",

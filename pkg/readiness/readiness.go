@@ -1,10 +1,10 @@
-// Package readiness lists what an upgrade of a cluster breaks. It is pure: manifests, statements of
-// packages and the lifecycle table in, findings out.
+// Package readiness lists the parts of a cluster that an upgrade of the cluster would break. It is
+// pure: it computes findings from manifests, statements of packages and the lifecycle table.
 //
-// Files: readiness.go collects and sums up the findings, acknowledgement.go has accepted findings,
-// api.go judges versions of objects, objects.go budgets and webhooks, live.go adds their state in
-// the cluster, statement.go judges statements of packages and charts, others.go plans and
-// ChartKinds, target.go reads the requested version.
+// readiness.go collects and summarises the findings. acknowledgement.go handles accepted findings.
+// api.go judges versions of objects. objects.go judges budgets and webhooks, and live.go adds their
+// state in the cluster. statement.go judges statements of packages and charts, others.go plans and
+// ChartKinds. target.go parses the requested version.
 package readiness
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// MaxFindings bounds an answer.
+// MaxFindings limits the findings of an answer.
 const MaxFindings = 2000
 
 // Role is the position of a revision in its extension.
 type Role int
 
-// Roles.
+// Roles of revisions.
 const (
-	// RolledOut revisions are kept in the cluster: the engine applies their objects again.
+	// RolledOut revisions are active: the engine applies their objects again.
 	RolledOut Role = iota
 	// Proposed revisions wait for an approval.
 	Proposed
@@ -43,12 +43,12 @@ type Extension struct {
 	Name string
 	// Version is the version of the installed package.
 	Version string
-	// Revisions, the newest first.
+	// Revisions, newest first.
 	Revisions []Revision
 	Statement Statement
 	// acknowledged findings, by id.
 	acknowledged map[string][]acknowledgement
-	// NotLooked is the reason why a part of the extension could not be read.
+	// NotLooked is the reason why part of the extension could not be read.
 	NotLooked string
 }
 
@@ -56,36 +56,34 @@ type Extension struct {
 type Revision struct {
 	Name string
 	Role Role
-	// Objects are in rollout order. JSON is empty for objects whose manifest is not needed.
+	// Objects are in rollout order. JSON is empty if the manifest is not needed.
 	Objects []manifest.Object
 }
 
-// NeedsManifest reports whether the judgement of an object needs its manifest. A budget is compared
-// with the workloads of its revision, and a proposed definition with the stored versions in the
-// cluster.
+// NeedsManifest reports whether judging an object needs its manifest. Budgets are compared with the
+// workloads of the revision, and a proposed definition with the versions stored in the cluster.
 func NeedsManifest(id manifest.ID, role Role) bool {
 	return role == RolledOut && (isBudget(id) || isWebhooks(id)) || role == Proposed && id.IsDefinition()
 }
 
-// Judge collects findings, one extension after the other. It is for one answer.
+// Judge collects findings, one extension after the other. Use a new Judge for each answer.
 type Judge struct {
 	table   *lifecycle.Table
 	current *clusterversion.Kubernetes
 	target  Target
 	live    Live
 	answer  v1alpha1.UpgradeReadiness
-	// silent are the extensions without an upper bound, unseen those that could not be looked at, and
-	// acknowledged the findings that somebody accepts; counts has the others.
+	// silent counts extensions without an upper bound. unseen counts extensions that could not be
+	// read. acknowledged counts acknowledged findings. counts has the other findings by severity.
 	silent, unseen, acknowledged int
 	counts                       map[v1alpha1.UpgradeSeverity]int
-	// planned is true if steps are wanted. packages are the extensions by package, and required the
-	// packages that an extension waits for.
+	// planned is true if steps are wanted. packages are the extensions by package. required are the
+	// packages that an extension requires.
 	planned            bool
 	packages, required map[string][]string
 }
 
-// Steps requests the steps of the upgrade. Call it before the extensions, whose candidates are
-// rendered.
+// Steps requests the steps of the upgrade. Call it before judging extensions.
 func (j *Judge) Steps() {
 	j.planned, j.packages, j.required = true, map[string][]string{}, map[string][]string{}
 }
@@ -141,8 +139,8 @@ func (j *Judge) Extension(one *Extension) {
 	j.tally(before)
 }
 
-// find adds a finding to the answer. seen maps findings of the extension to their index in the
-// answer: of equal findings in several revisions, the worst is kept.
+// find adds a finding. seen maps the findings of the extension to their index in the answer. For
+// equal findings in several revisions, it keeps the worst.
 func (j *Judge) find(found v1alpha1.UpgradeFinding, seen map[string]int) {
 	key := keyOf(&found)
 	at, known := seen[key]
@@ -155,12 +153,12 @@ func (j *Judge) find(found v1alpha1.UpgradeFinding, seen map[string]int) {
 	}
 }
 
-// keyOf names a finding in its extension.
+// keyOf identifies a finding within its extension.
 func keyOf(found *v1alpha1.UpgradeFinding) string {
 	return strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
 }
 
-// isAcknowledged puts findings that somebody accepts behind the others.
+// isAcknowledged sorts acknowledged findings last.
 func isAcknowledged(found *v1alpha1.UpgradeFinding) int {
 	if found.Acknowledged == nil {
 		return 0
@@ -168,7 +166,7 @@ func isAcknowledged(found *v1alpha1.UpgradeFinding) int {
 	return 1
 }
 
-// cut orders findings, and leaves out what is too much.
+// cut sorts the findings, and drops those above the limit.
 func (j *Judge) cut() {
 	slices.SortStableFunc(j.answer.Findings, func(a, b v1alpha1.UpgradeFinding) int {
 		return cmp.Or(cmp.Compare(isAcknowledged(&a), isAcknowledged(&b)), cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Extension, b.Extension))

@@ -45,7 +45,7 @@ func asked(t *testing.T, current, target string) *Judge {
 	return New(table, &from, to)
 }
 
-// kinds shows what was found: severity, certainty, kind, and how often.
+// kinds formats the findings: severity, certainty, kind, and count.
 func kinds(answer *v1alpha1.UpgradeReadiness) []string {
 	counts := map[string]int{}
 	for _, found := range answer.Findings {
@@ -72,7 +72,7 @@ func extension(revisions ...Revision) *Extension {
 	return &Extension{Name: "one", Revisions: revisions}
 }
 
-// real are revisions of the archive, by name and version.
+// real returns revisions of the archive, by name and version.
 func real(t *testing.T, names ...string) map[string][]manifest.Object {
 	t.Helper()
 	file, err := os.Open(filepath.Join(sharedData, "history.tar.xz"))
@@ -114,7 +114,7 @@ func real(t *testing.T, names ...string) map[string][]manifest.Object {
 	return found
 }
 
-// TestHistory: findings about manifests of real operators.
+// TestHistory: findings for manifests of real operators.
 func TestHistory(t *testing.T) {
 	const camel, cert, argo14, argo16 = "archive-camel-k/1.2.0", "cert-manager/1.20.3", "argocd-operator/0.14.0", "argocd-operator/0.16.0"
 	history := real(t, camel, cert, argo14, argo16)
@@ -162,7 +162,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestKinds: answers of the table about single objects.
+// TestKinds: findings for single kinds.
 func TestKinds(t *testing.T) {
 	for _, one := range []struct{ reason, apiVersion, kind, current, target, want string }{
 		{"13: pluto says 1.36", "resource.k8s.io/v1beta1", "ResourceClaim", "1.36", "1.37", "1 Look Certain resource.k8s.io/v1beta1 ResourceClaim"},
@@ -230,7 +230,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// hub are packages of a real catalog.
+// hub returns the packages of a real catalog.
 func hub(t *testing.T) map[string]*fbc.Config {
 	t.Helper()
 	file, err := os.Open(filepath.Join(sharedData, "catalogs", "operatorhub.jsonl.zst"))
@@ -245,7 +245,7 @@ func hub(t *testing.T) map[string]*fbc.Config {
 	return catalog.ByPackage()
 }
 
-// TestPackages: statements of the packages of a real catalog.
+// TestPackages: findings from statements in a real catalog.
 func TestPackages(t *testing.T) {
 	packages := hub(t)
 	for _, one := range []struct {
@@ -297,7 +297,7 @@ func TestCatalogsAway(t *testing.T) {
 	}
 }
 
-// TestNextOfCatalogs: the versions of several catalogs are in one order.
+// TestNextOfCatalogs: the versions of several catalogs are sorted together.
 func TestNextOfCatalogs(t *testing.T) {
 	catalog := func(name string, versions ...string) resolve.Catalog {
 		text, entries := `{"schema":"olm.package","name":"one","defaultChannel":"a"}`+"\n", []string(nil)
@@ -375,7 +375,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestNotLooked is scenario 19: a part that cannot be read prevents the verdict, and hides no
+// TestNotLooked is scenario 19: an unreadable part prevents the verdict NothingFound, and hides no
 // finding.
 func TestNotLooked(t *testing.T) {
 	hidden := &Extension{Name: "hidden", NotLooked: "you cannot get the manifests"}
@@ -400,7 +400,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// TestOmitted: an answer is bounded, and keeps the worst.
+// TestOmitted: an answer is limited, and keeps the worst findings.
 func TestOmitted(t *testing.T) {
 	judge := asked(t, "1.36", "1.37")
 	look := Revision{Name: "one-1"}

@@ -16,33 +16,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxOpenShift is the property with the last OpenShift that a bundle supports.
+// maxOpenShift is the property with the last OpenShift version that a bundle supports.
 const maxOpenShift = "olm.maxOpenShiftVersion"
 
-// longest bounds what catalogs say, in bytes.
+// longest limits quoted texts of catalogs, in bytes.
 const longest = 100
 
-// Statement has the cluster versions that the publisher of an installed package states as
-// supported.
+// Statement has the cluster versions that the publisher of an installed package supports.
 type Statement struct {
-	// Package is the package; empty if there is none.
+	// Package is the package; empty without one.
 	Package string
-	// Least is the lowest supported Kubernetes; nil if unstated.
+	// Least is the lowest supported Kubernetes version; nil if unstated.
 	Least *clusterversion.Kubernetes
-	// Most is the highest supported OpenShift; nil if unstated.
+	// Most is the highest supported OpenShift version; nil if unstated.
 	Most *clusterversion.OpenShift
-	// Range is the kubeVersion of a chart.
+	// Range is the kubeVersion range of a chart.
 	Range string
-	// Wrong describes the unreadable parts of the statement.
+	// Wrong describes the parts of the statement that cannot be parsed.
 	Wrong string
-	// Next are the versions that follow the installed one, the lowest first.
+	// Next are the versions that can follow the installed one, lowest first.
 	Next []Candidate
 }
 
-// Candidate is a version after the installed one.
+// Candidate is a possible next version.
 type Candidate struct {
 	Version, Channel string
-	// Catalog is the ClusterCatalog that offers it, Image has the bundle, and Requires are the packages that it needs.
+	// Catalog is the ClusterCatalog that offers the version. Image is its bundle image. Requires
+	// are the packages that it requires.
 	Catalog   string
 	Image     string
 	Requires  []string
@@ -68,8 +68,8 @@ func (s *Statement) String() string {
 }
 
 // StatedBy returns the catalogs' statements about an installed bundle and about later bundles. The
-// catalog with the installed bundle counts; without one, all catalogs with the package do. An
-// unreadable catalog is an error unless another one has the bundle.
+// catalog with the installed bundle decides; without one, all catalogs with the package count. An
+// unreadable catalog is an error unless another catalog has the bundle.
 func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statement, error) {
 	out := Statement{Package: pkg}
 	at := graph.Installed{Name: bundle}
@@ -96,7 +96,7 @@ func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statemen
 		}
 	}
 	slices.SortStableFunc(out.Next, func(a, b Candidate) int {
-		// Both were read from a catalog.
+		// Both versions were parsed before.
 		left, _ := fbc.ParseVersion(a.Version)
 		right, _ := fbc.ParseVersion(b.Version)
 		return left.Compare(right)
@@ -104,7 +104,7 @@ func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statemen
 	return out, failed
 }
 
-// nextOf are the bundles of a catalog that one step leads to, the lowest first.
+// nextOf returns the bundles of a catalog that one upgrade step reaches, lowest first.
 func nextOf(catalog string, upgrades *graph.Graph, at graph.Installed) []Candidate {
 	var nodes []*graph.Node
 	channels := map[*graph.Node]string{}
@@ -145,7 +145,7 @@ func ofBundle(bundle *fbc.Bundle) Statement {
 	return out
 }
 
-// bound reads major.minor, as OLM does: it takes nothing else.
+// bound parses major.minor. Like OLM, it accepts nothing else.
 func bound(value json.RawMessage) (*clusterversion.OpenShift, string) {
 	stated := strings.Trim(string(value), `"`)
 	version, err := clusterversion.ParseOpenShift(stated)
@@ -155,8 +155,8 @@ func bound(value json.RawMessage) (*clusterversion.OpenShift, string) {
 	return &version, ""
 }
 
-// excludes says why a statement excludes the target; empty when it does not. An upper bound in versions
-// of OpenShift is only compared when somebody asks for one of OpenShift.
+// excludes returns the reason why a statement excludes the target; empty if it does not. An upper
+// bound of OpenShift counts only for a target version of OpenShift.
 func (s *Statement) excludes(target Target) string {
 	switch {
 	case s.Most != nil && target.OpenShift != nil && release(*s.Most) < release(*target.OpenShift):
@@ -167,15 +167,15 @@ func (s *Statement) excludes(target Target) string {
 	return ""
 }
 
-// bounds reports whether a statement says something of the target: a lower bound does not.
+// bounds reports whether a statement has an upper bound for the target.
 func (s *Statement) bounds(target Target) bool {
 	return s.Range != "" && !within(s.Range, clusterversion.Kubernetes{Major: 1, Minor: farAway}) || s.Most != nil && target.OpenShift != nil
 }
 
-// farAway is a minor of Kubernetes that only a range without an upper bound has.
+// farAway is a minor version of Kubernetes that is only in a range without an upper bound.
 const farAway = 9999
 
-// StatedIn returns the statement in the annotations of a revision, which Penstock took from its
+// StatedIn returns the statement in the annotations of a revision, which Penstock copied from the
 // chart or bundle.
 func StatedIn(annotations map[string]string) Statement {
 	out := Statement{Range: annotations[v1alpha1.KubeVersionAnnotation]}
@@ -185,21 +185,21 @@ func StatedIn(annotations map[string]string) Statement {
 	return out
 }
 
-// Or takes the upper bounds of another statement if this one has none.
+// Or adopts the upper bounds of another statement if this statement has none.
 func (s *Statement) Or(other Statement) {
 	if s.Range == "" && s.Most == nil && s.Wrong == "" {
 		s.Range, s.Most, s.Wrong = other.Range, other.Most, other.Wrong
 	}
 }
 
-// within reports whether a version is in a range of a chart. A range that cannot be read is refused
-// when the chart is rendered.
+// within reports whether a version is in a chart's range. It accepts an invalid range, since
+// rendering refuses the chart.
 func within(wanted string, version clusterversion.Kubernetes) bool {
 	allowed, err := semver.NewConstraint(wanted)
 	return err != nil || allowed.Check(semver.New(uint64(version.Major), uint64(version.Minor), uint64(version.Patch), "", ""))
 }
 
-// statement judges what the makers say.
+// statement judges the publisher's statement.
 func (j *Judge) statement(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	said := &one.Statement
 	if said.Wrong != "" && j.target.OpenShift != nil {
@@ -222,8 +222,8 @@ func (j *Judge) statement(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	j.answer.Findings = append(j.answer.Findings, found)
 }
 
-// next is the lowest version behind the installed one that does not exclude the target; one that needs the
-// upgraded cluster only when there is no other.
+// next returns the lowest version that helps. A version that needs the upgraded cluster is only the
+// second choice.
 func (j *Judge) next(said *Statement) *Candidate {
 	var later *Candidate
 	for i := range said.Next {
@@ -241,12 +241,12 @@ func (j *Judge) next(said *Statement) *Candidate {
 	return later
 }
 
-// needs reports whether a bundle wants a newer Kubernetes than a version.
+// needs reports whether a bundle needs a newer Kubernetes than this version.
 func (s *Statement) needs(version clusterversion.Kubernetes) bool {
 	return s.Least != nil && version.Less(*s.Least)
 }
 
-// order says when the next version can be installed.
+// order sets when the next version can be installed.
 func (j *Judge) order(one *Extension, row *v1alpha1.ExtensionReadiness, blocks bool) {
 	next := j.next(&one.Statement)
 	if next == nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 )
 
-// Target is the version that a cluster is upgraded to.
+// Target is the version to which a cluster is to be upgraded.
 type Target struct {
 	// Name is the target as the user wrote it.
 	Name       string
 	Kubernetes clusterversion.Kubernetes
-	// OpenShift is nil unless the target is a version of OpenShift.
+	// OpenShift is the target version of OpenShift; nil for a version of Kubernetes.
 	OpenShift *clusterversion.OpenShift
 }
 
-// OpenShift 4.N has Kubernetes 1.(N+kubernetesOf4), and OpenShift 5.N is 4.(N+fifth).
+// OpenShift 4.N contains Kubernetes 1.(N+kubernetesOf4). OpenShift 5.N corresponds to 4.(N+fifth).
 const (
 	kubernetesOf4 = 13
 	fifth         = 23
 )
 
-// ParseTarget reads 1.38 or 1.38.2 of Kubernetes, and 4.22 or 5.0 of OpenShift.
+// ParseTarget parses 1.38 or 1.38.2 of Kubernetes, and 4.22 or 5.0 of OpenShift.
 func ParseTarget(name string) (Target, error) {
 	asked, err := clusterversion.ParseKubernetes(name)
 	if err == nil && asked.Major == 1 && asked.Minor > 0 {
@@ -42,7 +42,7 @@ func release(version clusterversion.OpenShift) uint {
 	return version.Minor
 }
 
-// Next is the minor after the current one.
+// Next returns the minor version after the current one.
 func Next(current clusterversion.Kubernetes) Target {
 	next := clusterversion.Kubernetes{Major: current.Major, Minor: current.Minor + 1}
 	return Target{Name: minor(next), Kubernetes: next}

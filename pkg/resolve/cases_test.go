@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// sharedData has real catalogs, and requests with the answers of OLM v1's resolver; it is no
-// part of the repository.
+// sharedData has real catalogs, and requests with the answers of OLM v1's resolver. It is not part
+// of the repository.
 const sharedData = "../../../shared/data/catalogs"
 
 type upstreamCase struct {
@@ -47,7 +47,7 @@ type deprecated struct {
 	Bundle   bool
 }
 
-// TestUpstream: each request gets OLM v1's answer. The exception is a bundle with dependencies:
+// TestUpstream: each request gets OLM v1's answer. A bundle with dependencies is the exception:
 // Penstock chooses it, and waits for its dependencies.
 func TestUpstream(t *testing.T) {
 	file, err := os.Open(filepath.Join(sharedData, "small-cases.jsonl"))

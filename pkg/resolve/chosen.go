@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// chosen looks at the winner once more: the next best is never tried in its place, since that
-// would be an answer that nobody asked for.
+// chosen returns the best candidate. If its version cannot be parsed, chosen fails instead of
+// taking the next best, which no user requested.
 func (r *resolver) chosen(own *view) (*Resolution, error) {
 	winner := own.best()
 	for _, node := range own.candidates[1:] {
@@ -31,7 +31,7 @@ func (r *resolver) chosen(own *view) (*Resolution, error) {
 	}, nil
 }
 
-// channelOf says which channel leads to the bundle.
+// channelOf returns the channel that leads to the bundle.
 func (r *resolver) channelOf(own *view, node *graph.Node) string {
 	if installed, err := r.installed(); err == nil && installed != nil {
 		if upgrade, ok := own.graph.Succeeds(node.Bundle.Name, *installed); ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 )
 
-// needing is a catalog of which some bundles need a version of Kubernetes.
+// needing returns a catalog in which some bundles need a version of Kubernetes.
 func needing(t *testing.T, needs map[string]string) []Catalog {
 	t.Helper()
 	config := catalogOf(t, "stable: 1.0.0", "stable: 1.1.0 > 1.0.0", "stable: 2.0.0 > 1.1.0, 1.0.0")
@@ -36,8 +36,8 @@ func cluster(t *testing.T, version string) *clusterversion.Kubernetes {
 	return &found
 }
 
-// TestClusterVersion: a bundle that needs a newer Kubernetes is not chosen, and is named as
-// blocking the upgrade.
+// TestClusterVersion: a bundle that needs a newer Kubernetes is not chosen, and the reason names
+// it.
 func TestClusterVersion(t *testing.T) {
 	needs := map[string]string{"2.0.0": "1.31.0"}
 	for name, c := range map[string]struct {

@@ -13,22 +13,22 @@ import (
 
 // Error reports that the rules leave no bundle, or more than one.
 type Error struct {
-	// Message is upstream's.
+	// Message is the text of OLM v1's resolver.
 	Message string
-	// Reason names the nearest bundle, the rule that refused it, and what helps.
+	// Reason names the nearest bundle, the rule that refused it, and a remedy.
 	Reason string
-	// Refused and Counts are as in Resolution.
+	// Refused and Counts have the same meaning as in Resolution.
 	Refused []Refusal
 	Counts  map[Rule]int
-	// Path are the versions to go to, one after the other, the wanted one at the end. It is
-	// empty when no upgrade path leads there, or none is needed.
+	// Path lists the versions to install one after the other, ending with the wanted version. It is
+	// empty if there is no upgrade path or none is needed.
 	Path []string
 }
 
-// Error is upstream's message.
+// Error returns OLM v1's message.
 func (e *Error) Error() string { return e.Message }
 
-// unresolved makes the error.
+// unresolved returns the error.
 func (r *resolver) unresolved() *Error {
 	failed := &Error{Message: r.message(), Counts: r.counts}
 	if len(r.found) > 1 {
@@ -41,7 +41,7 @@ func (r *resolver) unresolved() *Error {
 	return failed
 }
 
-// message is that of OLM v1, to the letter: people search for it.
+// message returns exactly the text of OLM v1, because people search for it.
 func (r *resolver) message() string {
 	var b strings.Builder
 	if r.request.Installed != nil {
@@ -85,7 +85,7 @@ func (r *resolver) whyTie() string {
 	return strings.Join(parts, ", ") + ": give one of the catalogs a higher priority, or name one by its labels in selector"
 }
 
-// whyNone explains the refused bundle that came nearest.
+// whyNone explains the refusal of the nearest bundle.
 func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 	if len(r.looked) == 0 {
 		return fmt.Sprintf("none of %s has the package", text.Count(r.catalogs, "catalog")), nil
@@ -105,8 +105,8 @@ func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 	}
 }
 
-// whyNotSuccessor is about a version that exists and is wanted, and that no upgrade leads to
-// in one step.
+// whyNotSuccessor explains a requested version that exists, and that no single upgrade step
+// reaches.
 func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
 	helps, path := r.whatHelps(nearest)
 	if helps == "" {
@@ -119,8 +119,8 @@ func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
 	return fmt.Sprintf("%s exists%s but %s; %s", cmp.Or(nearest.Version, nearest.Bundle), where, nearest.Why, helps), path
 }
 
-// whatHelps says how a version comes into reach that is no successor, and by which versions.
-// It is empty when what is installed does not matter.
+// whatHelps returns how a version that is no successor can be reached, and the versions on the
+// path. The text is empty if the installed version does not matter.
 func (r *resolver) whatHelps(nearest Refusal) (string, []string) {
 	installed, err := r.installed()
 	if err != nil || installed == nil {
@@ -170,7 +170,7 @@ func channelsOf(path []graph.Upgrade) []string {
 	return out
 }
 
-// whyOutside names what there is: the highest and the lowest version.
+// whyOutside names the highest and the lowest available version.
 func (r *resolver) whyOutside() string {
 	var nodes []*graph.Node
 	for _, refused := range r.refused {
@@ -233,7 +233,7 @@ func (r *resolver) whyNotInChannel() string {
 	return fmt.Sprintf("%s %s no bundle of the package; it has %s", channelList(asked), verb, channelList(there))
 }
 
-// why says why this bundle was chosen.
+// why returns the reason why this bundle was chosen.
 func (r *resolver) why(own *view, winner *graph.Node) string {
 	stays := ""
 	if r.request.Installed != nil && r.request.Installed.Name == winner.Bundle.Name {
@@ -258,7 +258,7 @@ func (r *resolver) why(own *view, winner *graph.Node) string {
 	return said + r.higher(own, winner)
 }
 
-// higher names the best version above the winner, and why it was refused.
+// higher names the best version above the winner, and the reason for its refusal.
 func (r *resolver) higher(own *view, winner *graph.Node) string {
 	var above *Refusal
 	for i := range r.refused {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// TestOperatorHub: in a catalog of OperatorHub's size every package resolves. The resolver takes
-// every step of an upgrade path to the newest version if that version is requested. It needs
+// TestOperatorHub: in a catalog of OperatorHub's size, every package resolves. The resolver takes
+// every step of an upgrade path to the newest version if that step's version is requested. It needs
 // FULL=1.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
@@ -44,7 +44,7 @@ func TestOperatorHub(t *testing.T) {
 			if len(path) == 0 {
 				continue
 			}
-			// The rest of the path is that of the version behind the first step.
+			// The rest of the path equals the path of the version after the first step.
 			next := g.Node(path[0].Bundle)
 			got, err := Resolve(Request{Package: name, Version: "=" + next.Version.Version.String(), Installed: at}, catalogs)
 			if err != nil || got.Version.Version.Compare(next.Version.Version) != 0 {

@@ -20,7 +20,7 @@ import (
 
 var versionsOfTests = rapid.SampledFrom([]string{"0.9.0", "1.0.0-rc.1", "1.0.0", "1.0.0+1", "1.0.0+2", "1.0.1", "1.1.0", "1.2.0-alpha", "1.2.0", "2.0.0"})
 
-// drawCatalog makes a package of any shape, cycles and gaps included.
+// drawCatalog draws a package of any shape, including cycles and gaps.
 func drawCatalog(t *rapid.T, name string) Catalog {
 	config := &fbc.Config{Packages: []fbc.Package{{Name: "p", DefaultChannel: "a"}}}
 	for _, version := range rapid.SliceOfNDistinct(versionsOfTests, 0, 8, rapid.ID).Draw(t, name+" bundles") {
@@ -124,7 +124,7 @@ func TestChosen(t *testing.T) {
 	})
 }
 
-// satisfies says the rules once more, bundle by bundle and as plainly as possible.
+// satisfies is a second, simple implementation of the rules for one bundle.
 func satisfies(request Request, config *fbc.Config, bundle *fbc.Bundle) bool {
 	version, _ := fbc.ParseVersion(bundle.Name)
 	if request.Version != "" {
@@ -197,7 +197,7 @@ func TestPath(t *testing.T) {
 	})
 }
 
-// steps counts those of the shortest path by trying all bundles again and again; 0 is none.
+// steps counts the steps of the shortest path by brute force; 0 if there is none.
 func steps(config *fbc.Config, from, to string) int {
 	distance := map[string]int{from: 0}
 	for round := 1; round <= len(config.Bundles)+1; round++ {
@@ -227,7 +227,7 @@ func mustParse(text string) blang.Version {
 	return version.Version
 }
 
-// FuzzConstraint: any text of a user is a range or an error, and never a panic.
+// FuzzConstraint: any text is parsed as a range or returns an error, without a panic.
 func FuzzConstraint(f *testing.F) {
 	for _, seed := range []string{"", "1", "=1.2.3", ">=1.0.0-0 <2", "~1.2 || ^3", "1.x.X", "1 - 2", "!1", "=>1,=<2", "v1.2.3", "*", "1.*.*", ">=1.0.0 !1.2.0", "99999999999999999999", "||", ">", "1.2.3+7"} {
 		f.Add(seed, seed)

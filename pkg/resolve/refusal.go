@@ -12,7 +12,7 @@ import (
 // Rule is the rule that refused a bundle.
 type Rule string
 
-// The rules, in the order in which they are asked.
+// Rules, in the order in which they are applied.
 const (
 	NotInChannel        Rule = "NotInChannel"
 	OutsideRange        Rule = "OutsideRange"
@@ -29,17 +29,17 @@ func Rules() []Rule {
 	return []Rule{NotInChannel, OutsideRange, NotSuccessor, ClusterVersion, Lower, DeprecatedBundle, DeprecatedInCatalog, LowerPriority}
 }
 
-// MaxRefused bounds the refused bundles in an answer.
+// MaxRefused limits the refused bundles in an answer.
 const MaxRefused = 20
 
-// Refusal is a bundle that was not chosen, and the first rule that it did not pass.
+// Refusal is a bundle that was not chosen, with the first rule that refused it.
 type Refusal struct {
 	Catalog string `json:"catalog"`
 	Bundle  string `json:"bundle"`
-	// Version is empty when the bundle has none that can be read.
+	// Version is empty if it cannot be parsed.
 	Version string `json:"version"`
 	Rule    Rule   `json:"rule"`
-	// Why describes the rule and the finding.
+	// Why describes the rule and the bundle.
 	Why string `json:"why"`
 
 	node *graph.Node
@@ -51,7 +51,7 @@ func (r *resolver) refuse(own *view, node *graph.Node, rule Rule) {
 	r.refused = append(r.refused, Refusal{Catalog: own.catalog.Name, Bundle: node.Bundle.Name, Rule: rule, node: node, own: own})
 }
 
-// nearest are the refused bundles that passed most rules, of these the best versions.
+// nearest returns the refused bundles that passed most rules, best versions first.
 func (r *resolver) nearest() []Refusal {
 	order := Rules()
 	slices.SortFunc(r.refused, func(a, b Refusal) int {
@@ -103,15 +103,15 @@ func (r *resolver) whyRefused(refused Refusal) string {
 	return "is lower"
 }
 
-// isForeign reports whether a catalog does not have the installed bundle, as after a switch of
-// catalogs: its versions may have the same numbers all the same.
+// isForeign reports whether a catalog lacks the installed bundle and has another bundle of the same
+// version, as after a switch of catalogs.
 func (r *resolver) isForeign(own *view) bool {
 	return r.request.Installed != nil && own.graph.Node(r.request.Installed.Name) == nil && slices.ContainsFunc(own.graph.Nodes(), func(node *graph.Node) bool {
 		return node.Readable && node.Version.String() == r.request.Installed.Version
 	})
 }
 
-// maxChannels bounds the channels in one sentence.
+// maxChannels limits the channels in one sentence.
 const maxChannels = 5
 
 func channelList(channels []string) string {

@@ -1,6 +1,6 @@
-// Package resolve chooses the one bundle that an extension should have, and explains the choice.
-// The rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not
-// depend on the order of its input. docs/reference/resolution.md has the rules.
+// Package resolve chooses the bundle that an extension should have, and explains the choice. The
+// rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not depend
+// on the order of its input. docs/reference/resolution.md lists the rules.
 package resolve
 
 import (
@@ -18,42 +18,43 @@ import (
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 )
 
-// Request is the request of an extension.
+// Request holds the constraints of an extension.
 type Request struct {
 	Package string
-	// Version is a range in the grammar of Masterminds/semver; empty is any version, also a
-	// pre-release.
+	// Version is a range in the grammar of Masterminds/semver; empty for any version, including
+	// pre-releases.
 	Version string
 	// Channels restrict bundles and upgrades; empty allows all.
 	Channels []string
-	// Selector chooses catalogs by their labels; nil and empty are all.
+	// Selector chooses catalogs by their labels; nil and empty choose all.
 	Selector *metav1.LabelSelector
-	// SelfCertified allows any version, independent of the installed one.
+	// SelfCertified allows any version, regardless of the installed one.
 	SelfCertified bool
-	// Installed is nil when nothing is.
+	// Installed is the installed bundle; nil if there is none.
 	Installed *Installed
-	// Cluster is the version of the cluster; nil if unknown, and then ignored.
+	// Cluster is the version of the cluster. If it is unknown (nil), it does not restrict the
+	// choice.
 	Cluster *clusterversion.Kubernetes
 }
 
 // Installed is the bundle that the extension has.
 type Installed struct{ Name, Version string }
 
-// Catalog has the bundles of the package in one catalog.
+// Catalog holds the package's bundles in one catalog.
 type Catalog struct {
 	Name        string
 	Labels      map[string]string
 	Priority    int32
 	Unavailable bool
-	// Config is nil or empty when the catalog does not have the package. It must have been
-	// through fbc's ByPackage, and is not changed.
+	// Config is nil or empty if the catalog does not have the package. It must come from fbc's
+	// ByPackage, and is not changed.
 	Config *fbc.Config
 	// Err is the error of reading the catalog. It fails every resolution that uses this catalog,
 	// because the catalog may have a better bundle.
 	Err error
 }
 
-// Resolution is the bundle that was chosen.
+// Resolution is the chosen bundle.
 type Resolution struct {
 	Bundle  *fbc.Bundle
 	Version fbc.Version
@@ -63,16 +64,15 @@ type Resolution struct {
 	Channel string
 	// Deprecation has the messages of the bundle's catalog.
 	Deprecation Deprecation
-	// Reason says why this bundle was chosen. Refused lists the nearest refused bundles with
-	// reasons.
+	// Reason is the reason for the choice. Refused lists the nearest refused bundles with reasons.
 	Reason  string
 	Refused []Refusal
-	// Counts has the number of bundles that each rule refused, including those in Refused.
+	// Counts is the number of bundles that each rule refused, including those in Refused.
 	Counts map[Rule]int
 }
 
-// Deprecation has a catalog's messages on the package, on the requested channels (or all) and on
-// the bundle.
+// Deprecation has a catalog's deprecation messages for the package, for the requested channels (or
+// all) and for the bundle.
 type Deprecation struct {
 	Package  *fbc.Deprecation
 	Channels []fbc.Deprecation
@@ -89,7 +89,7 @@ func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
 	return r.answer()
 }
 
-// narrowed puts all bundles through the rules.
+// narrowed applies the rules to all bundles.
 func narrowed(request Request, catalogs []Catalog) (*resolver, error) {
 	r := &resolver{request: request, counts: map[Rule]int{}}
 	asked, err := r.asked(catalogs)
@@ -122,8 +122,7 @@ func (r *resolver) answer() (*Resolution, error) {
 type resolver struct {
 	request Request
 	allowed *semver.Constraints
-	// looked are the catalogs that have the package, and found those of them that have a
-	// candidate.
+	// looked are the catalogs that have the package. found are those with a candidate.
 	looked, found []*view
 	selector      labels.Selector
 	catalogs      int
@@ -135,13 +134,13 @@ type resolver struct {
 type view struct {
 	catalog *Catalog
 	graph   *graph.Graph
-	// candidates are the bundles that no rule refused, the best first.
+	// candidates are the bundles that no rule refused, best first.
 	candidates []*graph.Node
 }
 
 func (v *view) best() *graph.Node { return v.candidates[0] }
 
-// asked are the catalogs that count, by name.
+// asked returns the selected and available catalogs, sorted by name.
 func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
 	r.selector = labels.Everything()
 	if r.request.Selector != nil && (len(r.request.Selector.MatchLabels) > 0 || len(r.request.Selector.MatchExpressions) > 0) {
@@ -161,12 +160,12 @@ func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
 	return asked, nil
 }
 
-// chooses reports whether the selector chooses a catalog.
+// chooses reports whether the selector matches a catalog.
 func (r *resolver) chooses(catalog *Catalog) bool {
 	return r.selector.Matches(labels.Set(catalog.Labels))
 }
 
-// look puts the bundles of one catalog through the rules.
+// look applies the rules to the bundles of one catalog.
 func (r *resolver) look(catalog *Catalog) error {
 	if catalog.Err != nil {
 		return fmt.Errorf("error getting package %q from catalog %q: %w", r.request.Package, catalog.Name, catalog.Err)
@@ -193,7 +192,8 @@ func (r *resolver) look(catalog *Catalog) error {
 	return nil
 }
 
-// installed is nil when what is installed does not matter; its version is not even read then.
+// installed returns the installed bundle. It returns nil, without parsing the version, if the
+// installed bundle does not matter.
 func (r *resolver) installed() (*graph.Installed, error) {
 	if r.request.Installed == nil || r.request.SelfCertified {
 		return nil, nil
@@ -205,7 +205,7 @@ func (r *resolver) installed() (*graph.Installed, error) {
 	return &graph.Installed{Name: r.request.Installed.Name, Version: version}, nil
 }
 
-// refuses returns the first rule that a bundle does not pass.
+// refuses returns the first rule that refuses a bundle; empty if none does.
 func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Installed) Rule {
 	if len(r.request.Channels) > 0 && !slices.ContainsFunc(node.Channels, func(name string) bool { return slices.Contains(r.request.Channels, name) }) {
 		return NotInChannel
@@ -224,8 +224,8 @@ func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Install
 	return ""
 }
 
-// tooNew reports whether a bundle needs a newer Kubernetes than the cluster has. The one that is
-// installed stays, or a lower one would take its place.
+// tooNew reports whether a bundle needs a newer Kubernetes than the cluster has. It accepts the
+// installed bundle, because otherwise a lower version would replace it.
 func (r *resolver) tooNew(node *graph.Node) bool {
 	if r.request.Cluster == nil || r.request.Installed != nil && r.request.Installed.Name == node.Bundle.Name {
 		return false
@@ -240,8 +240,8 @@ func NeedsKubernetes(bundle *fbc.Bundle) bool {
 	return needs
 }
 
-// MinKubernetes returns the Kubernetes that a bundle needs. It ignores an unreadable version, since
-// rendering warns of it.
+// MinKubernetes returns the lowest Kubernetes version that a bundle supports. It ignores an invalid
+// version, since rendering warns of it.
 func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	for _, property := range bundle.Properties {
 		var csv struct {
@@ -257,7 +257,7 @@ func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 }
 
 // InRange reports whether a version is in a range, in the grammar of Request.Version. An empty
-// range contains every version. An unreadable version is only in a range equal to it.
+// range contains every version. A version that cannot be parsed is only in a range equal to it.
 func InRange(version, wanted string) bool {
 	if wanted == "" || wanted == version {
 		return true
@@ -270,7 +270,7 @@ func InRange(version, wanted string) bool {
 	return err == nil && allowed.Check(masterminds(parsed))
 }
 
-// masterminds is the version in the other library, whose ranges users write.
+// masterminds converts a version to the type of Masterminds/semver, whose ranges users write.
 func masterminds(version fbc.Version) *semver.Version {
 	plain := version.Version
 	pre := ""
@@ -283,8 +283,8 @@ func masterminds(version fbc.Version) *semver.Version {
 	return semver.New(plain.Major, plain.Minor, plain.Patch, pre, "")
 }
 
-// dropDeprecated leaves out the catalogs whose best bundle is deprecated when another one has
-// a sound one, whatever their priorities.
+// dropDeprecated drops the catalogs whose best bundle is deprecated, if another catalog's best
+// bundle is not. Priorities do not matter.
 func (r *resolver) dropDeprecated() {
 	sound := func(one *view) bool { return !one.best().Deprecated }
 	if slices.ContainsFunc(r.found, sound) {
@@ -292,8 +292,8 @@ func (r *resolver) dropDeprecated() {
 	}
 }
 
-// dropLowerPriority leaves the catalog of the highest priority, when there is one. When two
-// have it, all stay: the message names them all.
+// dropLowerPriority keeps only the catalog of the highest priority. If several catalogs share the
+// highest priority, it keeps all, because the message names all.
 func (r *resolver) dropLowerPriority() {
 	if len(r.found) < 2 {
 		return

@@ -11,12 +11,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// catalogOf reads lines of a short notation into what a catalog has of package p:
+// catalogOf parses lines of a short notation into a catalog's content for package p:
 //
 //	channel: bundle > replaced, replaced by skips ~ range
 //
-// Every bundle is named as its version. A line "!1.0.0" deprecates a bundle, and "+1.0.0"
-// is a bundle in no channel.
+// Every bundle is named as its version. A line "!1.0.0" deprecates a bundle, and "+1.0.0" is a
+// bundle in no channel.
 func catalogOf(t testing.TB, lines ...string) *fbc.Config {
 	t.Helper()
 	config := &fbc.Config{Packages: []fbc.Package{{Name: "p", DefaultChannel: "stable"}}}
@@ -175,7 +175,7 @@ func TestRulesLeftOpen(t *testing.T) {
 	}
 }
 
-// TestCatalogs: how one catalog is preferred to another.
+// TestCatalogs: the order of preference among catalogs.
 func TestCatalogs(t *testing.T) {
 	low, high, gone := catalogOf(t, "a: 1.0.0"), catalogOf(t, "a: 2.0.0"), catalogOf(t, "a: 2.0.0", "!2.0.0")
 	for name, c := range map[string]struct {
@@ -202,8 +202,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestDeprecationOfTheWinner: the deprecation is the chosen catalog's. Upstream returns that of the
-// last catalog it examined.
+// TestDeprecationOfTheWinner: the deprecation comes from the chosen catalog. Upstream returns that
+// of the last catalog it examined.
 func TestDeprecationOfTheWinner(t *testing.T) {
 	other := catalogOf(t, "a: 1.0.0")
 	other.Deprecations = []fbc.Deprecations{{Entries: []fbc.Deprecation{{Reference: fbc.Reference{Schema: fbc.SchemaPackage}, Message: "moved"}}}}
@@ -213,7 +213,7 @@ func TestDeprecationOfTheWinner(t *testing.T) {
 	}
 }
 
-// TestBounds: refused bundles are listed up to a limit, and counted whole.
+// TestBounds: the list of refused bundles is limited, and their counts are complete.
 func TestBounds(t *testing.T) {
 	var lines []string
 	for i := range 100 {

@@ -7,15 +7,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// Survey is a resolution together with all bundles that it looked at.
+// Survey is a resolution with all bundles that it examined.
 type Survey struct {
-	// Resolution is nil if Err is set. Err is an *Error if the rules leave no bundle, or more than
-	// one. Otherwise the chosen bundle cannot be installed.
+	// Resolution is nil if Err is set. Err is an *Error if the rules leave no bundle or more than
+	// one. Any other Err means that the chosen bundle cannot be installed.
 	Resolution *Resolution
 	Err        error
-	// Seen are the bundles of all selected catalogs, in no order.
+	// Seen are the bundles of all selected catalogs, unsorted.
 	Seen []Seen
-	// Elsewhere are the bundles of catalogs that the selector does not choose, in no order.
+	// Elsewhere are the bundles of catalogs that the selector does not match, unsorted.
 	Elsewhere []Seen
 
 	resolver *resolver
@@ -25,15 +25,15 @@ type Survey struct {
 type Seen struct {
 	Catalog string
 	Node    *graph.Node
-	// Rule is the rule that refused the bundle. It is "" for the chosen bundle, for several equal
-	// candidates, and for bundles of Elsewhere.
+	// Rule is the rule that refused the bundle. It is empty for the chosen bundle, for several
+	// equal candidates, and for bundles of Elsewhere.
 	Rule Rule
 
 	own *view
 }
 
-// Look resolves, and returns all examined bundles. Its errors are about the request and the
-// catalogs; then there is no result.
+// Look resolves, and returns all examined bundles. Its own errors are about the request and the
+// catalogs; then there is no Survey.
 func Look(request Request, catalogs []Catalog) (*Survey, error) {
 	r, err := narrowed(request, catalogs)
 	if err != nil {
@@ -44,7 +44,7 @@ func Look(request Request, catalogs []Catalog) (*Survey, error) {
 	for _, one := range r.found {
 		open := one.candidates
 		if len(r.found) == 1 {
-			open = open[:1] // the best refused the others
+			open = open[:1] // Lower or DeprecatedBundle refused the other candidates
 		}
 		for _, node := range open {
 			survey.Seen = append(survey.Seen, Seen{Catalog: one.catalog.Name, Node: node, own: one})
@@ -57,7 +57,7 @@ func Look(request Request, catalogs []Catalog) (*Survey, error) {
 	return survey, nil
 }
 
-// elsewhere are the bundles of catalogs that were not asked and might have been.
+// elsewhere returns the bundles of available catalogs that the selector does not match.
 func (r *resolver) elsewhere(catalogs []Catalog) []Seen {
 	var out []Seen
 	for i := range catalogs {
@@ -72,7 +72,7 @@ func (r *resolver) elsewhere(catalogs []Catalog) []Seen {
 	return out
 }
 
-// Why describes the refusal of a bundle, and what helps. It searches upgrade paths, so call it for
+// Why describes the refusal of a bundle, and a remedy. It searches upgrade paths, so call it for
 // few bundles.
 func (s *Survey) Why(seen Seen) string {
 	if seen.own == nil || seen.Rule == "" {
@@ -89,7 +89,7 @@ func (s *Survey) Why(seen Seen) string {
 	return refused.Why
 }
 
-// Tie describes why several catalogs are left, and what helps; "" if there is no tie.
+// Tie explains why several catalogs remain, and names the remedy; empty if there is no tie.
 func (s *Survey) Tie() string {
 	if len(s.resolver.found) < 2 {
 		return ""
@@ -98,7 +98,7 @@ func (s *Survey) Tie() string {
 }
 
 // Newest returns the highest version in the requested channels, even if another rule refused it. It
-// returns false without a readable version.
+// returns false if no version can be parsed.
 func (s *Survey) Newest() (fbc.Version, bool) {
 	var newest *graph.Node
 	for _, one := range s.Seen {

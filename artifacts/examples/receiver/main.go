@@ -1,10 +1,10 @@
-// Command receiver is an example of a receiver of Penstock's notifications: it checks the signature
-// and passes each notification on to Alertmanager, or to the incoming webhook of a chat.
+// Command receiver is an example receiver of Penstock's notifications. It checks the signature and
+// forwards each notification to Alertmanager, or to the incoming webhook of a chat.
 //
 //	receiver alertmanager http://alertmanager.monitoring:9093
 //	receiver chat https://chat.example.com/hooks/…
 //
-// It listens on :8443 with tls.crt and tls.key, and takes the key of the Secret from PENSTOCK_KEY.
+// It listens on :8443 with tls.crt and tls.key. PENSTOCK_KEY has the key of the Secret.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// event is a CloudEvent of Penstock. A summary has many in data.notifications.
+// event is a CloudEvent of Penstock. A summary has many notifications in data.notifications.
 type event struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
@@ -41,7 +41,7 @@ func main() {
 	log.Fatal(server.ListenAndServeTLS("tls.crt", "tls.key"))
 }
 
-// handler answers 204 when the notification was passed on: until then Penstock sends it again.
+// handler answers 204 after it forwarded the notification. Until then Penstock repeats the request.
 func handler(kind, to string, key []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
@@ -63,7 +63,7 @@ func handler(kind, to string, key []byte) http.HandlerFunc {
 	}
 }
 
-// signed checks the signature, and that it was made in the last five minutes.
+// signed checks the signature, and that it is at most five minutes old.
 func signed(header string, body, key []byte, now time.Time) bool {
 	at, signature, _ := strings.Cut(strings.TrimPrefix(header, "t="), ",v1=")
 	seconds, err := strconv.ParseInt(at, 10, 64)
@@ -75,8 +75,7 @@ func signed(header string, body, key []byte, now time.Time) bool {
 	return hmac.Equal([]byte(signature), []byte(hex.EncodeToString(mac.Sum(nil))))
 }
 
-// pass passes an event on. Alertmanager takes the same alert any number of times, so that an event
-// that comes twice is one alert.
+// pass forwards an event. Alertmanager merges equal alerts, so a repeated event gives one alert.
 func pass(kind, to string, got event) error {
 	if kind == "chat" {
 		return post(to, map[string]string{"text": strings.TrimSpace(got.Data.Summary + "\n" + got.Data.Look)})
@@ -85,7 +84,7 @@ func pass(kind, to string, got event) error {
 	for _, one := range append(got.Data.Notifications, got) {
 		name := strings.TrimPrefix(one.Type, "dev.penstock.")
 		if name == "Connected" || name == "Completed" {
-			continue // nobody has to act
+			continue // no user needs to act
 		}
 		alerts = append(alerts, map[string]any{
 			"labels":      map[string]string{"alertname": "Penstock" + name, "kind": one.Data.Kind, "name": one.Data.Name, "reason": one.Data.Reason, "severity": "info"},
@@ -99,7 +98,7 @@ func pass(kind, to string, got event) error {
 	return post(strings.TrimSuffix(to, "/")+"/api/v2/alerts", alerts)
 }
 
-// post sends JSON.
+// post sends JSON in a POST request.
 func post(to string, content any) error {
 	body, err := json.Marshal(content)
 	if err != nil {

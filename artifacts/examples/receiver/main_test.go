@@ -15,7 +15,8 @@ import (
 
 const key = "0123456789abcdef"
 
-// deliver passes a body as Penstock sends it to a receiver, and returns the answer and what came out.
+// deliver sends a body to the receiver as Penstock does. It returns the answer's status and the
+// request that the receiver sent.
 func deliver(t *testing.T, kind string, body []byte, signature string) (int, string) {
 	t.Helper()
 	got := ""
@@ -82,7 +83,7 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// TestPage: the page shows this program.
+// TestPage: the documentation page shows this program.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/how-to/be-told.md")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package annotated knows the objects whose image follows a template in an annotation:
+// Package annotated describes the kinds whose image follows a template in an annotation:
 // CatalogSources of OLM v0, and ClusterCatalogs. It is pure.
 package annotated
 
@@ -24,7 +24,7 @@ const (
 	OwnAnnotation = extension.AnnotationPrefix + "catalog-image-template"
 )
 
-// Annotations are both, with the conditions that are about them.
+// Annotations returns both annotations, each with its condition types.
 func Annotations() map[string]imagetemplate.Types {
 	return map[string]imagetemplate.Types{
 		OLMAnnotation: {Resolved: "TemplatesHaveResolved", Image: "ResolvedImage"},
@@ -32,21 +32,22 @@ func Annotations() map[string]imagetemplate.Types {
 	}
 }
 
-// Kind is one of the kinds.
+// Kind is a kind with such annotations.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource schema.GroupVersionResource
-	// Namespaced is true if its objects are in namespaces.
+	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
-	// image is the field that has the image, and source the one that must be withImage.
+	// image is the path of the image field. source is the path of the field that must equal
+	// withImage.
 	image, source []string
 	withImage     string
 }
 
-// Kinds are all.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{CatalogSources(), ClusterCatalogs()} }
 
-// CatalogSources are the catalogs of OLM v0.
+// CatalogSources returns the kind CatalogSource of OLM v0.
 func CatalogSources() Kind {
 	version := schema.GroupVersion{Group: "operators.coreos.com", Version: "v1alpha1"}
 	return Kind{
@@ -64,22 +65,21 @@ func ClusterCatalogs() Kind {
 	}
 }
 
-// Definition is the name of its CustomResourceDefinition.
+// Definition returns the name of the kind's CustomResourceDefinition.
 func (k Kind) Definition() string { return k.Resource.GroupResource().String() }
 
-// Subject returns the part of an object with a recorded author: the templates.
+// Subject returns the part of an object that its author signs: the templates.
 func (k Kind) Subject() author.Subject {
 	return author.Subject{Kind: k.GroupVersionKind, Annotation: func(key string) bool { return key == OLMAnnotation || key == OwnAnnotation }}
 }
 
-// Image is the image of an object, empty when it has none.
+// Image returns the image of an object; empty if it has none.
 func (k Kind) Image(object *unstructured.Unstructured) string {
 	image, _, _ := unstructured.NestedString(object.Object, k.image...)
 	return image
 }
 
-// Without returns the reason why an object of the kind has no image, or "" for an object with an
-// image.
+// Without returns the reason why an object has no image; empty for an object with an image.
 func (k Kind) Without(object *unstructured.Unstructured) string {
 	found, _, _ := unstructured.NestedString(object.Object, k.source...)
 	if found == k.withImage {
@@ -88,7 +88,8 @@ func (k Kind) Without(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s is %q, and only %s has an image", strings.Join(k.source, "."), found, k.withImage)
 }
 
-// WithImage returns the object to apply to set an object's image, unless it has changed meanwhile.
+// WithImage returns the object to apply to set an image. The apply fails if the object has changed
+// since it was read.
 func (k Kind) WithImage(object *unstructured.Unstructured, image string) *unstructured.Unstructured {
 	applied := &unstructured.Unstructured{Object: map[string]any{}}
 	applied.SetGroupVersionKind(k.GroupVersionKind)
@@ -119,11 +120,11 @@ func HasAny(object *unstructured.Unstructured, types imagetemplate.Types) bool {
 	return found
 }
 
-// olmManager is the field manager of OLM's own template controller: the name of its program.
+// olmManager is the field manager of OLM's template controller: the name of its program.
 const olmManager = "catalog"
 
-// LeftToOLM reports whether OLM's own controller was seen to follow OLMAnnotation on an object: it
-// has written the image, or one of the conditions.
+// LeftToOLM reports whether OLM's controller follows OLMAnnotation on an object: it has written the
+// image or one of the conditions.
 func (k Kind) LeftToOLM(object *unstructured.Unstructured) bool {
 	types := Annotations()[OLMAnnotation]
 	for _, entry := range object.GetManagedFields() {

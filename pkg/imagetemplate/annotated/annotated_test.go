@@ -20,7 +20,7 @@ func source(spec map[string]any) *unstructured.Unstructured {
 	return object
 }
 
-// TestImage: where the image is, and which objects have none.
+// TestImage: the field of the image, and objects without an image.
 func TestImage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind        Kind
@@ -47,8 +47,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestWithImage: the applied object has the image. The apply is refused for another object or
-// another state of it.
+// TestWithImage: the applied object has the image. The apply is refused for another object, or if
+// the object has changed.
 func TestWithImage(t *testing.T) {
 	metadata := map[string]any{"name": "catalog", "namespace": "olm", "uid": "u1", "resourceVersion": "7"}
 	for _, tc := range []struct {
@@ -70,7 +70,7 @@ func TestWithImage(t *testing.T) {
 	}
 }
 
-// TestSubject: an author answers for both annotations, and for nothing else.
+// TestSubject: an author signs both annotations, and nothing else.
 func TestSubject(t *testing.T) {
 	all := map[string]string{OLMAnnotation: "a", OwnAnnotation: "b", extension.AuthorAnnotation: "c", extension.ApprovalAnnotation: "d", "e": "f"}
 	for _, kind := range Kinds() {
@@ -84,7 +84,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// TestLeftToOLM: OLM's own controller is recognised by the fields that it has written.
+// TestLeftToOLM: the fields that OLM's controller has written identify it.
 func TestLeftToOLM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manager, fields string
@@ -93,7 +93,7 @@ func TestLeftToOLM(t *testing.T) {
 		"Image":          {"catalog", `{"f:spec":{"f:image":{}}}`, true},
 		"Resolved":       {"catalog", `{"f:status":{"f:conditions":{"k:{\"type\":\"TemplatesHaveResolved\"}":{".":{}}}}}`, true},
 		"ImageCondition": {"catalog", `{"f:status":{"f:conditions":{"k:{\"type\":\"ResolvedImage\"}":{".":{}}}}}`, true},
-		// It writes these of every CatalogSource, with a template or without.
+		// OLM writes these fields of every CatalogSource, also without a template.
 		"State":      {"catalog", `{"f:status":{"f:connectionState":{},"f:registryService":{}}}`, false},
 		"Condition":  {"catalog", `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{}}}}}`, false},
 		"OtherField": {"catalog", `{"f:spec":{"f:displayName":{}}}`, false},
@@ -111,7 +111,7 @@ func TestLeftToOLM(t *testing.T) {
 	}
 }
 
-// TestConditions: odd lists of conditions break nothing.
+// TestConditions: invalid lists of conditions cause no error.
 func TestConditions(t *testing.T) {
 	types := Annotations()[OLMAnnotation]
 	for name, tc := range map[string]struct {

@@ -24,9 +24,9 @@ import (
 // Missing reports that a variable has no value: the object, its kind or the field does not exist or
 // cannot be read. Repeating the read does not help. Any other error may be temporary.
 type Missing struct {
-	// Kind is true if the cluster does not have the kind, or no longer.
+	// Kind is true if the cluster does not serve the kind.
 	Kind bool
-	// Detail is for people, and quotes nothing of an object.
+	// Detail is a text for users. It contains no content of an object.
 	Detail string
 }
 
@@ -39,19 +39,19 @@ type Resource struct {
 	Namespaced bool
 }
 
-// Right is the right that an author needs for a template with a field of an object: to get
-// that very object.
+// Right returns the right that an author needs for a template with a field of an object: to get
+// exactly this object.
 func (r Resource) Right(object imagetemplate.Object) authz.Right {
 	return authz.On(r.GroupVersionResource, "get", object.Namespace, object.Name)
 }
 
-// Reader finds and reads.
+// Reader finds and reads objects.
 type Reader struct {
 	discovery discovery.DiscoveryInterface
 	objects   dynamic.Interface
 }
 
-// New returns a Reader that sends no request yet.
+// New returns a Reader. It sends no request.
 func New(config *rest.Config) (*Reader, error) {
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -64,7 +64,7 @@ func New(config *rest.Config) (*Reader, error) {
 	return &Reader{discovery: kinds, objects: objects}, nil
 }
 
-// Version is the gitVersion of the cluster.
+// Version returns the gitVersion of the cluster.
 func (r *Reader) Version(ctx context.Context) (string, error) {
 	found, err := discovery.ToServerVersionInterfaceWithContext(r.discovery).ServerVersionWithContext(ctx)
 	if err != nil {
@@ -73,7 +73,8 @@ func (r *Reader) Version(ctx context.Context) (string, error) {
 	return found.GitVersion, nil
 }
 
-// Find returns where an object is. Secrets are nowhere: no template reads one.
+// Find returns the resource of an object. It returns an error for Secrets, which no template may
+// read.
 func (r *Reader) Find(ctx context.Context, object imagetemplate.Object) (Resource, error) {
 	if object.Group == corev1.GroupName && object.Kind == "Secret" {
 		return Resource{}, &Missing{Detail: "templates never read Secrets"}

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// served are the kinds of example.com/v1 in the tests, and those of the core group.
+// served are the kinds of example.com/v1 and of the core group in the tests.
 var served = map[string][]metav1.APIResource{
 	"/apis/example.com/v1": {
 		{Name: "samples", Kind: "Sample", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}},
@@ -30,7 +30,7 @@ var served = map[string][]metav1.APIResource{
 	"/api/v1": {{Name: "secrets", Kind: "Secret", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}, {Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}},
 }
 
-// cluster answers as one does, and notes what it was asked.
+// cluster is a fake API server that records its requests.
 type cluster struct {
 	mu    sync.Mutex
 	asked []string
@@ -84,8 +84,8 @@ func newReader(t *testing.T) (*Reader, *cluster) {
 	return reader, c
 }
 
-// TestFind: the kinds whose objects a template can name. Temporary and permanent errors are
-// distinguished.
+// TestFind: Find distinguishes kinds that a template can name, temporary errors and permanent
+// errors.
 func TestFind(t *testing.T) {
 	object := func(kind, namespace string) imagetemplate.Object {
 		return imagetemplate.Object{Group: "example.com", Version: "v1", Kind: kind, Namespace: namespace, Name: "one"}
@@ -138,7 +138,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestValue: the value of a variable, or the reason why it has none. No reason has a value.
+// TestValue: Value returns the value of a variable, or the reason why it has none. A reason
+// contains no value.
 func TestValue(t *testing.T) {
 	field := func(name, path string) imagetemplate.Variable {
 		return imagetemplate.Variable{Field: &imagetemplate.Field{Object: imagetemplate.Object{Group: "example.com", Version: "v1", Kind: "Sample", Namespace: "ns", Name: name}, Path: path}}
