@@ -8,18 +8,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// WithholdBodies keeps bodies of requests and answers out of the log of this process,
-// at any verbosity. Kubernetes' client logs them from --v=8 on, also those of Secrets:
-// what is rolled out, the authority's key, kubeconfigs of targets. A transport cannot
-// prevent it, because the client logs a body before it is sent and after it was read.
+// WithholdBodies keeps bodies of requests and answers out of the log of this process, at any
+// verbosity. From --v=8 on, client-go logs bodies, also of Secrets: the manifests of revisions, the
+// key of the certificate authority, kubeconfigs of targets. A transport cannot prevent this,
+// because client-go logs a body before it is sent and after it was read.
 //
-// It is called once, before anything logs.
+// Call it once, before anything logs.
 func WithholdBodies() { klog.SetLogFilter(bodyFilter{}) }
 
-// bodyFilter replaces what k8s.io/client-go logs of contents: the body, in
-// rest/request.go, and of the headers, in transport/round_trippers.go, warnings, in
-// which policies of the host quote what is written. All lines with keys and values pass
-// through it, those of loggers in contexts too.
+// bodyFilter replaces the confidential values that client-go logs: bodies, in rest/request.go, and
+// warnings among the headers, in transport/round_trippers.go. Policies of the host quote written
+// objects in warnings. All log lines with keys and values pass through the filter, also those of
+// loggers in contexts.
 type bodyFilter struct{}
 
 var _ klog.LogFilter = bodyFilter{}
@@ -50,7 +50,7 @@ func (bodyFilter) FilterS(message string, keysAndValues []any) (string, []any) {
 			continue
 		}
 		if !copied {
-			// The slice may be a logger's own.
+			// The slice may belong to a logger.
 			keysAndValues, copied = append([]any(nil), keysAndValues...), true
 		}
 		keysAndValues[i+1] = shown
@@ -58,8 +58,8 @@ func (bodyFilter) FilterS(message string, keysAndValues []any) (string, []any) {
 	return message, keysAndValues
 }
 
-// withoutWarnings returns headers as lines, as they are logged, or nothing of what is
-// of a kind that is not known.
+// withoutWarnings returns headers as log lines without warnings. It withholds values of an unknown
+// type.
 func withoutWarnings(value any) string {
 	marshaler, ok := value.(logr.Marshaler)
 	if !ok {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestBodiesAreWithheld: Kubernetes' client logs nothing of a Secret, at any verbosity, as JSON and
-// as protobuf, by the logger of a context and by the one of the process.
+// TestBodiesAreWithheld: client-go logs nothing of a Secret, at any verbosity, as JSON and as
+// protobuf, through the logger of a context and through the global logger.
 func TestBodiesAreWithheld(t *testing.T) {
 	const hush = "hunter2"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -43,8 +43,8 @@ const (
 	catalogdTimeout = 5 * time.Minute
 )
 
-// Catalogs has the settings for ClusterCatalogs of the user who starts the program, and the
-// catalogs known while it runs.
+// Catalogs has the settings for ClusterCatalogs, which come from flags, and the catalogs known at
+// run time.
 type Catalogs struct {
 	// Addr is the address that serves the content of catalogs; empty serves none.
 	Addr string
@@ -52,32 +52,33 @@ type Catalogs struct {
 	Dir string
 	// Registries configure the access to registries.
 	Registries image.Registries
-	// VerificationPolicy is a file that says which Sigstore bundles images need; empty for none.
+	// VerificationPolicy is a file with the rules for Sigstore bundles of images; empty for no
+	// rules.
 	VerificationPolicy string
-	// AuthFile and PullSecret (namespace/name) are credentials besides those of our
+	// AuthFile and PullSecret (namespace/name) hold credentials in addition to those of Penstock's
 	// ServiceAccount.
 	AuthFile, PullSecret string
-	// CatalogdCAFile verifies catalogd.
+	// CatalogdCAFile is the certificate authority that verifies catalogd.
 	CatalogdCAFile string
-	// CatalogdNamespaces are the namespaces that are searched for the lease of catalogd.
+	// CatalogdNamespaces are the namespaces in which Penstock looks for the lease of catalogd.
 	CatalogdNamespaces []string
-	// TakeOver has us write ClusterCatalogs of a catalogd that has gone.
+	// TakeOver makes Penstock write ClusterCatalogs after catalogd was removed.
 	TakeOver bool
 
-	// Inventory has the known catalogs.
+	// Inventory holds the known catalogs.
 	Inventory *inventory.Inventory
 
 	mu sync.Mutex
-	// controller is the present one, nil when there is none.
+	// controller is the current controller, or nil.
 	controller *catalog.Controller
-	// images and credentials are what it pulls with, nil when there is none.
+	// images and credentials belong to the controller, and pull images; nil without a controller.
 	images      catalog.Images
 	credentials catalog.Credentials
-	// changed is closed when there is another one.
+	// changed is closed when the controller changes.
 	changed chan struct{}
 }
 
-// NewCatalogs returns the defaults.
+// NewCatalogs returns the default settings.
 func NewCatalogs() *Catalogs {
 	return &Catalogs{Addr: DefaultCatalogAddr, CatalogdNamespaces: clustercatalog.CatalogdNamespaces(), Inventory: inventory.New(clock.RealClock{}), changed: make(chan struct{})}
 }
@@ -133,7 +134,7 @@ func (c *Catalogs) Validate() error {
 	return errors.Join(errs...)
 }
 
-// registries are Registries with the rules for Sigstore bundles.
+// registries returns Registries with the rules for Sigstore bundles.
 func (c *Catalogs) registries() image.Registries {
 	with := c.Registries
 	if file := c.VerificationPolicy; file != "" {
@@ -164,7 +165,7 @@ func (c *Catalogs) pullSecret() (types.NamespacedName, error) {
 
 var _ server.Companion = &Catalogs{}
 
-// Listen implements server.Companion. Without a directory there are no catalogs.
+// Listen implements server.Companion. Without Dir there are no catalogs.
 func (c *Catalogs) Listen() (net.Listener, error) {
 	if c.Addr == "" || c.Dir == "" {
 		return nil, nil
@@ -176,7 +177,7 @@ func (c *Catalogs) Listen() (net.Listener, error) {
 func (c *Catalogs) Prepare(ctx context.Context, with server.Surroundings, listener net.Listener) (func(context.Context), error) {
 	if c.Dir == "" {
 		klog.FromContext(ctx).Info("Going without a feature", "feature", "ClusterCatalogs", "reason", "--catalog-dir is missing: it is where catalogs are kept")
-		c.Inventory.MarkComplete() // there are none, and lists of packages say so
+		c.Inventory.MarkComplete() // there are none, so lists of packages are complete
 		return func(context.Context) {}, nil
 	}
 	options, access, err := c.options(with)
@@ -224,8 +225,8 @@ func (c *Catalogs) options(with server.Surroundings) (catalog.Options, kubernete
 	}, core, nil
 }
 
-// catalogd is a client for what catalogd serves: the writer of a status says where that is,
-// so it goes nowhere else from there, and takes no credentials along.
+// catalogd returns a client for content that catalogd serves. The writer of a status chooses the
+// address, so the client follows no redirect to another host, and sends no credentials.
 func (c *Catalogs) catalogd() (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if c.CatalogdCAFile != "" {
@@ -255,8 +256,8 @@ func (c *Catalogs) Controller() leadership.Controller {
 	}}
 }
 
-// lead runs the current controller as the leader. After a change of the controller, it runs the new
-// one.
+// lead runs the current controller as the leader. If the controller changes, it runs the new
+// controller.
 func (c *Catalogs) lead(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.mu.Lock()
@@ -290,7 +291,7 @@ func (c *Catalogs) set(controller *catalog.Controller) {
 	c.changed = make(chan struct{})
 }
 
-// puller returns the puller of images, nil when the folder is not open.
+// puller returns the puller of images, or nil while the folder is not open.
 func (c *Catalogs) puller() (catalog.Images, catalog.Credentials) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

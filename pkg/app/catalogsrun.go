@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
-// catalogsRun is one run of what keeps ClusterCatalogs.
+// catalogsRun is one run of the controller of ClusterCatalogs.
 type catalogsRun struct {
 	catalogs    *Catalogs
 	options     catalog.Options
@@ -29,7 +29,7 @@ type catalogsRun struct {
 	dir         string
 	listener    net.Listener
 	certificate func() (certificate, key []byte)
-	// tls is the TLS configuration of the API; the lowest version is 1.2.
+	// tls is the TLS configuration of the API; the minimum version is 1.2.
 	tls *tls.Config
 
 	mu   sync.Mutex
@@ -37,12 +37,12 @@ type catalogsRun struct {
 	of   string
 }
 
-// run keeps catalogs until ctx ends:
+// run runs catalogs until ctx ends:
 //
-//  1. The rights of this process: without the right to watch there are no catalogs.
-//  2. The folder on disk. A disk that cannot be used must not take the API away: it is tried
-//     again.
-//  3. The controller, and the listener.
+//  1. It waits for the rights of this process: without the right to watch there are no catalogs.
+//  2. It opens the folder on disk, and retries after errors. An unusable disk must not stop the
+//     API.
+//  3. It runs the controller and the listener.
 func (r *catalogsRun) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -73,7 +73,7 @@ func (r *catalogsRun) run(ctx context.Context) {
 	controller.Run(ctx)
 }
 
-// open opens the folder, trying again until that works; nil when ctx ends.
+// open opens the folder, and retries until it works. It returns nil when ctx ends.
 func (r *catalogsRun) open(ctx context.Context) *catalog.Folder {
 	options := image.DefaultOptions()
 	options.Registries = r.catalogs.registries()
@@ -91,7 +91,7 @@ func (r *catalogsRun) open(ctx context.Context) *catalog.Folder {
 	}
 }
 
-// serve answers requests for contents.
+// serve answers requests for the content of catalogs.
 func (r *catalogsRun) serve(ctx context.Context) {
 	config := r.tls.Clone()
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.shown() }
@@ -106,7 +106,7 @@ func (r *catalogsRun) serve(ctx context.Context) {
 	}
 }
 
-// shown is the certificate of the API, parsed when it has changed.
+// shown returns the certificate of the API. It parses the certificate again only after a change.
 func (r *catalogsRun) shown() (*tls.Certificate, error) {
 	certificate, key := r.certificate()
 	if len(certificate) == 0 {

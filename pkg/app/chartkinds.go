@@ -71,7 +71,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	}
 	var releases dynamic.Interface
 	if term.TargetName == "" {
-		releases = workloads // otherwise the engine is that of another cluster
+		releases = workloads // otherwise the engine writes to another cluster
 	}
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	if err != nil {
 		return chartkind.Options{}, err
 	}
-	definitions.usual = own // those of the host, wherever is rolled out to
+	definitions.usual = own // always of the host, also for other targets
 	loopback := component(term.Manager.GetConfig(), "chartkinds")
 	revisions, err := versioned.NewForConfig(loopback)
 	if err != nil {

@@ -27,35 +27,37 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// pendingChanges is the number of notifications of the observer that may wait for the queue of the
+// pendingChanges is the capacity for notifications of the observer that wait for the queue of the
 // chain controller. The queue merges them.
 const pendingChanges = 4096
 
-// Settings has the settings for controllers of the user who starts the program.
+// Settings has the settings for controllers, which come from flags.
 type Settings struct {
 	// Version is the version of the program. Each execution of a plan records it.
 	Version string
-	// Preflight tries by dry-run what a phase would write.
+	// Preflight enables the dry-run of each phase before it is written.
 	Preflight bool
-	// Catalogs are the ClusterCatalogs; nil for none.
+	// Catalogs holds the ClusterCatalogs; nil for none.
 	Catalogs *Catalogs
-	// OperatorControllerNamespaces are the namespaces that are searched for the lease of OLM's
-	// operator-controller. While the lease is held, Penstock leaves ClusterExtensions alone.
+	// OperatorControllerNamespaces are the namespaces in which Penstock looks for the lease of
+	// OLM's operator-controller. While the lease is held, Penstock does not change
+	// ClusterExtensions.
 	OperatorControllerNamespaces []string
 	// ByHelm reports, at the start of the controllers, whether Helm applies ClusterExtensions.
 	ByHelm func() bool
-	// KeepReleases keeps the Secrets of Helm releases whose objects the engine has taken over.
+	// KeepReleases keeps the Secrets of Helm releases after the engine has taken over their
+	// objects.
 	KeepReleases bool
 
-	// looked is called with each ClusterExtension before a pass, in the term that runs.
+	// looked is called with each ClusterExtension before its pass, in the current term.
 	looked func(*extension.Extension)
-	// pool bounds what all controllers together pull and render.
+	// pool bounds the pulling and rendering of all controllers together.
 	pool *rendering.Pool
-	// windows says what may begin, in the current term.
+	// windows decides when upgrades may begin, in the current term.
 	windows *windows.Controller
 }
 
-// Controllers are the loops that run where this replica is the leader.
+// Controllers returns the loops that run on the leader.
 func (s *Settings) Controllers() []leadership.Controller {
 	s.pool = rendering.NewPool()
 	controllers := []leadership.Controller{
@@ -76,9 +78,8 @@ func (s *Settings) Controllers() []leadership.Controller {
 	return controllers
 }
 
-// startChains puts together what rolls chains out: an engine for the cluster that most
-// are rolled out into, those for the clusters that chains name, and the controller that
-// drives them.
+// startChains assembles the parts that roll out chains: an engine for the default target cluster,
+// engines for the clusters that chains name, and the controller.
 func (s *Settings) startChains(ctx context.Context, term leadership.Term) error {
 	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
@@ -148,7 +149,7 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	})
 }
 
-// freezeOf watches the freeze of the cluster, in the host, until the term ends. Name is of the client.
+// freezeOf watches the freeze in the host until the term ends. name is the name of the client.
 func freezeOf(ctx context.Context, term leadership.Term, name string) (*freeze.Watch, error) {
 	client, err := kubernetes.NewForConfig(component(term.Host, name))
 	if err != nil {
@@ -157,7 +158,7 @@ func freezeOf(ctx context.Context, term leadership.Term, name string) (*freeze.W
 	return freeze.New(ctx, client, term.Namespace), nil
 }
 
-// notifier passes the observer's notifications on.
+// notifier returns a function that passes notifications of the observer to the channel.
 func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[string]) func(string) {
 	return func(chain string) {
 		select {
@@ -185,10 +186,10 @@ func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcore
 	return client.CoreV1().Events(corev1.NamespaceAll), nil
 }
 
-// recorderTo returns the recorder of the core group: the recorder of events.k8s.io takes an event
-// that differs from an earlier one only in its message for a repetition, and drops the message. A
-// repair, and the author of the change, would be reported once in six minutes for each revision
-// (client-go, tools/events/event_broadcaster.go, getKey).
+// recorderTo returns a recorder of the core group. The recorder of events.k8s.io treats an event
+// that differs only in its message as a repetition, and drops the message. Repairs, with the author
+// of the change, would be reported only once in six minutes for each revision (client-go,
+// tools/events/event_broadcaster.go, getKey).
 func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(sink)
@@ -196,8 +197,8 @@ func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink
 	return broadcaster.NewRecorder(term.Manager.GetScheme(), corev1.EventSource{Component: "penstock"})
 }
 
-// component is a client configuration whose requests can be told apart in the
-// host's audit log, and whose watches take little memory.
+// component returns a client configuration with its own name in the host's audit log, and with
+// watches that take little memory.
 func component(config *rest.Config, name string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent += " " + name

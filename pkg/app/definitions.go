@@ -27,12 +27,12 @@ import (
 // definitionTimeout bounds one read in another cluster.
 const definitionTimeout = 15 * time.Second
 
-// definitionReader reads CustomResourceDefinitions and capabilities of the cluster that is rolled out into.
+// definitionReader reads CustomResourceDefinitions and capabilities of target clusters.
 type definitionReader struct {
 	namespace string
 	secrets   kubernetes.Interface
 	usual     dynamic.Interface
-	// here is the cluster of extensions that name none.
+	// here is the default target cluster.
 	here    *rest.Config
 	visitor target.Visitor
 	agent   string
@@ -62,7 +62,8 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 	return readDefinition(ctx, client, name)
 }
 
-// maxConditions limits the OperatorConditions of one namespace; an operator has one.
+// maxConditions limits the OperatorConditions of one namespace; an operator has one
+// OperatorCondition.
 const maxConditions = 500
 
 // OperatorConditions implements extension.Conditions.
@@ -101,8 +102,8 @@ func (r *definitionReader) OperatorConditions(ctx context.Context, secret string
 	return all, nil
 }
 
-// client returns the client of the cluster of a Secret, and of the extensions' own cluster for no
-// Secret.
+// client returns the client for the cluster of a Secret. Without a Secret, it returns the client
+// for the default target cluster.
 func (r *definitionReader) client(ctx context.Context, secret string) (dynamic.Interface, error) {
 	if secret == "" {
 		return r.usual, nil
@@ -145,7 +146,7 @@ func (r *definitionReader) Capabilities(ctx context.Context, secret string) (*te
 	return capabilities.Read(ctx, config)
 }
 
-// version is the effective one of a cluster, such as v1.36.3.
+// version returns the effective version of a cluster, such as v1.36.3.
 func (r *definitionReader) version(ctx context.Context, secret string) (string, error) {
 	config, err := r.configFor(ctx, secret)
 	if err != nil {
@@ -163,7 +164,7 @@ func (r *definitionReader) version(ctx context.Context, secret string) (string, 
 }
 
 // configFor returns the client configuration for the cluster of a kubeconfig Secret. If secret is
-// empty, it returns the configuration for the cluster of extensions that name no Secret.
+// empty, it returns the configuration for the default target cluster.
 func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.here, nil
@@ -171,8 +172,8 @@ func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.
 	return r.way(ctx, secret)
 }
 
-// way returns the configuration for the cluster of a Secret. It fails when another Penstock runs
-// there.
+// way returns the configuration for the cluster of a Secret. It fails if another Penstock has
+// claimed the cluster.
 func (r *definitionReader) way(ctx context.Context, secret string) (*rest.Config, error) {
 	found, err := r.secrets.CoreV1().Secrets(r.namespace).Get(ctx, secret, metav1.GetOptions{})
 	if err != nil {
@@ -186,7 +187,7 @@ func (r *definitionReader) way(ctx context.Context, secret string) (*rest.Config
 		return nil, err
 	}
 	config.UserAgent = r.agent
-	// The API server itself bounds who asks too much.
+	// The API server itself limits clients that send too many requests.
 	config.QPS = -1
 	return config, nil
 }

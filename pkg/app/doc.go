@@ -1,3 +1,3 @@
-// Package app joins the parts of the controllers' process, which do not know each other: engines,
-// clients, watches, metrics and checks. It makes no decisions itself.
+// Package app assembles the parts of the controllers' process: engines, clients, watches, metrics
+// and checks. The parts do not import each other. The package itself makes no decisions.
 package app

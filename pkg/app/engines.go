@@ -22,20 +22,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// engineParts are the parts of an engine for one cluster.
+// engineParts holds the parts of an engine for one cluster.
 type engineParts struct {
-	// config is for clients of the cluster.
+	// config is the client configuration of the cluster.
 	config *rest.Config
-	// requests and metrics count for all clusters together: what a cluster is called is
-	// for users to say, and no label of a metric.
+	// requests and metrics count all clusters together. Users choose the names of clusters, so
+	// these names must not be labels of metrics.
 	requests *targetclient.Counter
 	metrics  rollout.Metrics
 	notify   func(chain string)
 	redactor *redact.Redactor
 }
 
-// open makes an engine for a cluster: the client of it, what is known of it, and the
-// engine between them. It returns what has to run meanwhile.
+// open creates an engine for a cluster, with its client and observer. It also returns the functions
+// that must run while the engine is used.
 func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
 	opened, err := targetclient.New(targetclient.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 	}), parts, nil
 }
 
-// targetsOf are the clusters that chains name, for a term.
+// targetsOf returns the targets of chains for a term.
 func targetsOf(ctx context.Context, term leadership.Term, notify func(string),
 	open func(context.Context, *rest.Config) (*rollout.Engine, []func(context.Context) error, error),
 ) (*target.Targets, error) {
@@ -84,7 +84,7 @@ func targetsOf(ctx context.Context, term leadership.Term, notify func(string),
 			return engine, together(parts), err
 		},
 	})
-	// The term ends when they have.
+	// The term waits for the targets to stop.
 	err = term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		targets.Wait()
@@ -96,7 +96,7 @@ func targetsOf(ctx context.Context, term leadership.Term, notify func(string),
 	return targets, nil
 }
 
-// together runs some things until all have ended.
+// together runs all parts and waits until they have ended.
 func together(parts []func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)

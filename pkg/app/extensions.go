@@ -123,8 +123,8 @@ func extensionClients(config *rest.Config) (clients extension.Clients, err error
 	return clients, err
 }
 
-// impersonation makes clients of our own API in the name of users. Only this process may
-// impersonate there: in the host, no identity of ours may.
+// impersonation creates clients of Penstock's own API that impersonate users. This process may
+// impersonate only there. No identity of Penstock may impersonate in the host.
 type impersonation struct{ loopback *rest.Config }
 
 func (i impersonation) as(who user.Info) (maker.Revisions, error) {
@@ -140,10 +140,10 @@ func (i impersonation) as(who user.Info) (maker.Revisions, error) {
 	return client.OlmV1alpha1().ClusterExtensionRevisions(), nil
 }
 
-// catalogImages pulls with what the catalogs pull with.
+// catalogImages pulls images with the puller of the catalogs.
 type catalogImages struct{ catalogs *Catalogs }
 
-// errNoImages is while the folder of catalogs is not open, or when there is none.
+// errNoImages is returned while the folder of catalogs is not open, and when there is none.
 var errNoImages = errors.New("images cannot be pulled yet: the folder of catalogs (--catalog-dir) is not open")
 
 // Pull implements extension.Images.
@@ -162,12 +162,12 @@ func (c catalogImages) Pull(ctx context.Context, user, catalog, reference string
 		return nil, err
 	}
 	return &extension.Pulled{Reference: pulled.Reference, Kind: pulled.Kind, FS: pulled.FS, Signed: pulled.Signed, Close: func() {
-		_ = pulled.Close() // it was only read
+		_ = pulled.Close() // the file was only read
 		c.tidy(ctx)
 	}}, nil
 }
 
-// tidy gives the disk space of images back that nobody has open.
+// tidy frees the disk space of unused images.
 func (c catalogImages) tidy(ctx context.Context) {
 	if controller := c.catalogs.present(); controller != nil {
 		if err := controller.Tidy(); err != nil {

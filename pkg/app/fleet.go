@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// addFleet adds the loop of ClusterExtensionSets to a term, beside that of ClusterExtensions.
+// addFleet adds the loop of ClusterExtensionSets to a term.
 func (s *Settings) addFleet(ctx context.Context, term leadership.Term, of extension.Options, extensions *extension.Controller) error {
 	config := component(term.Host, "fleet")
 	options := fleet.Options{
@@ -63,7 +63,7 @@ func (s *Settings) addFleet(ctx context.Context, term leadership.Term, of extens
 	}))
 }
 
-// fleetsOf are the metrics of rollouts.
+// fleetsOf returns the metrics of rollouts.
 func fleetsOf(rollouts []*olmv1alpha1.ClusterExtensionRollout) []metrics.Fleet {
 	var all []metrics.Fleet
 	for _, one := range rollouts {

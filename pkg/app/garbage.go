@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// garbagePercent limits garbage, in percent of the live memory. Go's default of 100 makes the
-	// process twice as large as its caches. Fragmentation keeps much of that from returning to the
-	// system.
+	// garbagePercent limits garbage, in percent of the live memory. With Go's default of 100, the
+	// process is twice as large as its caches. Fragmentation keeps much of that memory from
+	// returning to the system.
 	garbagePercent = 40
-	// leastGarbage is the garbage that is always allowed, in bytes, however small the live memory is.
-	// A collection scans all live memory and all stacks. At 30 MB of live memory, 40 percent would
-	// mean a collection for every five extensions installed, a fifth of the processor time. A much
-	// larger value fragments the live memory more. The garbage is freed when the process is idle.
+	// leastGarbage is the garbage that is always allowed, in bytes. A collection scans all live
+	// memory and all stacks. With 30 MB of live memory, 40 percent would mean a collection for
+	// every five installed extensions, a fifth of the processor time. A much larger value fragments
+	// the live memory more. The garbage is freed when the process is idle.
 	leastGarbage = 32 << 20
 
-	// startTime is the duration of a start with all its reads. The memory that a start keeps lies
-	// between its garbage for good, so less garbage packs it closer. startPercent and leastStart
-	// replace garbagePercent and leastGarbage until the start ends.
+	// startTime is the duration of a start with all its reads. The memory that remains from a start
+	// stays fragmented by the garbage of the start, so less garbage saves memory for good. Until
+	// the start ends, startPercent and leastStart replace garbagePercent and leastGarbage.
 	startTime    = 10 * time.Second
 	startPercent = 20
 	leastStart   = 4 << 20
-	// leastOfStore is leastGarbage of the embedded etcd, always: it has 10 MB in use, and
-	// a collection of those takes a few milliseconds.
+	// leastOfStore is leastGarbage of the embedded etcd, also during its start. etcd has 10 MB of
+	// live memory, and one collection takes a few milliseconds.
 	leastOfStore = 6 << 20
 )
 
 // GarbageLimit limits the garbage of a process.
 type GarbageLimit struct {
-	// percent is of what is in use, least in bytes, however little is in use.
+	// percent refers to the live memory. least, in bytes, applies when the live memory is small.
 	percent int
 	least   uint64
 }
@@ -50,8 +50,8 @@ func GarbageOfStore(time.Duration) GarbageLimit {
 	return GarbageLimit{percent: garbagePercent, least: leastOfStore}
 }
 
-// LimitGarbage sets the threshold of the next collection after each collection, until the context
-// ends. Limit gets the time since the call.
+// LimitGarbage sets the threshold of the next collection after each collection, until ctx ends.
+// limit receives the time since the call.
 func LimitGarbage(ctx context.Context, limit func(age time.Duration) GarbageLimit) {
 	began := time.Now()
 	debug.SetGCPercent(limit(0).of(inUse()))
@@ -59,7 +59,7 @@ func LimitGarbage(ctx context.Context, limit func(age time.Duration) GarbageLimi
 }
 
 func limitGarbage(ctx context.Context, limit func() GarbageLimit) {
-	type sentinel struct{ _ *byte } // with a pointer, so that it is no part of something else
+	type sentinel struct{ _ *byte } // the pointer keeps it out of the tiny allocator
 	runtime.AddCleanup(&sentinel{}, func(ctx context.Context) {
 		if ctx.Err() == nil {
 			debug.SetGCPercent(limit().of(inUse()))
@@ -68,12 +68,12 @@ func limitGarbage(ctx context.Context, limit func() GarbageLimit) {
 	}, ctx)
 }
 
-// of is the percentage for a number of bytes in use.
+// of returns the percentage for the live memory in bytes.
 func (l GarbageLimit) of(inUse uint64) int {
 	return max(l.percent, int(l.least*100/max(inUse, 1<<20)))
 }
 
-// inUse returns the bytes in use at the last garbage collection.
+// inUse returns the live memory, in bytes, at the last garbage collection.
 func inUse() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

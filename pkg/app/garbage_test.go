@@ -35,7 +35,7 @@ func TestGarbageLimit(t *testing.T) {
 	}
 }
 
-// TestLimitGarbage: the memory in use decides, also when it changes.
+// TestLimitGarbage: the live memory decides, also after it changed.
 func TestLimitGarbage(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func TestLimitGarbage(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d bytes are held, and %d percent of garbage allowed", size, percent)
 			}
-			runtime.Gosched() // the cleanup runs by itself, soon
+			runtime.Gosched() // the cleanup runs asynchronously
 		}
 		runtime.KeepAlive(held)
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// identities execute plans of profiles that users define: an engine and watches for each profile,
-// in its own name. They live as long as the term, or the definition.
+// identities executes plans of profiles that users define. Each such profile has its own identity,
+// engine and watches. They live until the term ends or the definition is deleted.
 type identities struct {
-	// begin begins something that lasts as long as the term.
+	// begin returns a context that ends with the term.
 	begin  func() (context.Context, context.CancelFunc)
 	term   leadership.Term
 	notify func(string)
@@ -35,7 +35,7 @@ type identities struct {
 
 // identity is the identity of one profile.
 type identity struct {
-	// begin begins something that lasts as long as the definition; stop ends all of it.
+	// begin returns a context that ends with the definition; stop ends all such contexts.
 	begin  func() (context.Context, context.CancelFunc)
 	stop   context.CancelFunc
 	engine *rollout.Engine
@@ -67,7 +67,7 @@ func (i *identities) Engine(name v1alpha1.ProfileName) (*rollout.Engine, error) 
 	return found.engine, nil
 }
 
-// of is the identity of a profile; mu is held.
+// of returns the identity of a profile. The caller holds mu.
 func (i *identities) of(name v1alpha1.ProfileName) (*identity, error) {
 	if found := i.known[name]; found != nil {
 		return found, nil
@@ -92,7 +92,7 @@ func (i *identities) of(name v1alpha1.ProfileName) (*identity, error) {
 	})}
 	ctx, stop := i.begin()
 	made.stop, made.begin = stop, func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
-	go func() { _ = watches.Run(ctx) }() // it ends with its context
+	go func() { _ = watches.Run(ctx) }() // it returns when its context ends
 	i.known[name] = made
 	return made, nil
 }
@@ -111,7 +111,7 @@ func (i *identities) Facts(name v1alpha1.ProfileName, definitions ...*cel.Profil
 		if watch == nil {
 			ctx, stop := found.begin()
 			watch = &following{stop: stop, FactWatch: plan.NewFactWatch(found.client, []profile.Profile{definition}, func() { i.notify(string(name)) })}
-			go func() { _ = watch.Run(ctx) }() // it ends with its context
+			go func() { _ = watch.Run(ctx) }() // it returns when its context ends
 			found.facts[definition.Digest()] = watch
 		}
 		facts[definition.Digest()] = watch
@@ -125,7 +125,7 @@ func (i *identities) Facts(name v1alpha1.ProfileName, definitions ...*cel.Profil
 	return facts, nil
 }
 
-// drop ends what belongs to a profile whose definition is gone.
+// drop stops everything of a profile whose definition was deleted.
 func (i *identities) drop(name string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

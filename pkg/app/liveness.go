@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// longestPass is the duration after which a pass over a chain counts as hanging. No pass waits for the
-// cluster to become ready; its time is the sum of its requests, and each request has a timeout. The
-// largest revision takes one to two minutes, and throttling adds some.
+// longestPass is the duration after which a pass over a chain counts as hanging. A pass never waits
+// for the cluster to become ready. It takes the time of its requests, and each request has a
+// timeout. The largest revision takes one to two minutes, and more with throttling.
 const longestPass = 10 * time.Minute
 
 // passes returns the longest-running pass. *chain.Passes implements it.
@@ -17,7 +17,7 @@ type passes interface {
 	Oldest() (chain string, since time.Time)
 }
 
-// hanging is a check for /livez.
+// hanging returns a check for /livez.
 func hanging(running passes, clock clock.PassiveClock) func() error {
 	return func() error {
 		chain, since := running.Oldest()

@@ -14,7 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// metricChecks adds what asks MetricChecks to a term. Notify is called when there is an answer.
+// metricChecks adds the controller of MetricChecks to a term. The controller calls notify when an
+// answer arrives.
 func metricChecks(term leadership.Term, notify func(string)) (*metricchecks.Controller, error) {
 	config := component(term.Host, "metric-checks")
 	options := metricchecks.Options{

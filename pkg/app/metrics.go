@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// addMetrics sets up the metrics of a term. It returns an observer of what the engine
-// does.
+// addMetrics sets up the metrics of a term. It returns an observer for the engine.
 func addMetrics(ctx context.Context, term leadership.Term, requests *targetclient.Counter) (*metrics.Metrics, error) {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
@@ -41,7 +40,7 @@ func addMetrics(ctx context.Context, term leadership.Term, requests *targetclien
 	})
 }
 
-// countedFor is a client configuration whose requests are counted for a reason.
+// countedFor returns a client configuration whose requests are counted for a reason.
 func countedFor(config *rest.Config, requests *targetclient.Counter, reason targetclient.Reason) *rest.Config {
 	config.Wrap(requests.WrapFor(reason))
 	return config

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// startNotifications adds the loop that notifies receivers to a term.
+// startNotifications adds the loop of notification receivers to a term.
 func (s *Settings) startNotifications(ctx context.Context, term leadership.Term) error {
 	secrets, err := kubernetes.NewForConfig(component(term.Host, "notifications"))
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Settings) startNotifications(ctx context.Context, term leadership.Term)
 	return term.Manager.Add(manager.RunnableFunc(loop.Run))
 }
 
-// hosts are the addresses of the host's API: the one that is used, and the one that Pods are given.
+// hosts returns the addresses of the host's API: the used address, and the address that Pods get.
 func hosts(used string) []string {
 	var all []string
 	if at, err := url.Parse(used); err == nil && at.Hostname() != "" {

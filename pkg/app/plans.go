@@ -33,8 +33,8 @@ func Profiles() []profile.Profile {
 	return []profile.Profile{loadawarerebalancing.Profile{}, highdensityswap.Profile{}, nodehealthremediation.Profile{}}
 }
 
-// startPlans adds the loop of plans to a term. All it reads of and writes to the
-// cluster is done by the executor, but for reviews of approvers and events.
+// startPlans adds the loop of plans to a term. The executor makes all requests to the cluster,
+// except reviews of approvers and events.
 func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	targetClient, err := targetclient.New(targetclient.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// errNoPool is the error of a program without controllers.
+// errNoPool is the error of a process without controllers.
 var errNoPool = errors.New("this replica renders no packages")
 
-// RenderPackage implements upgradereadiness.Render, in the pool that the controllers use.
+// RenderPackage implements upgradereadiness.Render. It shares the pool of the controllers.
 func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgradereadiness.Wanted) (readiness.Contents, error) {
 	if s.pool == nil || s.Catalogs == nil {
 		return readiness.Contents{}, errNoPool
@@ -29,7 +29,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w: %w", wanted.Image, upgradereadiness.ErrBusy, waiting)
 	}
 	if refused := (*image.Refused)(nil); errors.As(err, &refused) {
-		return readiness.Contents{}, err // the registry has answered
+		return readiness.Contents{}, err // the error comes from the registry
 	}
 	if err != nil {
 		return readiness.Contents{}, fmt.Errorf("%w: %w", upgradereadiness.ErrNotPulled, err)
@@ -45,7 +45,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	return out, nil
 }
 
-// renderPulled renders an image as the controller would, which installs nothing but bundles from catalogs.
+// renderPulled renders an image as the controller does for a catalog: it accepts only bundles.
 func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgradereadiness.Wanted) (readiness.Contents, error) {
 	format, err := packed.FormatOf(pulled.Kind, pulled.FS)
 	if err == nil && format != packed.Bundle {

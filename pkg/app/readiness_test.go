@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 )
 
-// TestRenderPulled: a plan renders the bundles of catalogs, and no image that an extension of a catalog
-// cannot have.
+// TestRenderPulled: a plan renders bundles of catalogs, and refuses images that an extension from a
+// catalog cannot have.
 func TestRenderPulled(t *testing.T) {
 	files := fstest.MapFS{
 		"metadata/annotations.yaml": {Data: []byte(`annotations:

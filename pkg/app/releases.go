@@ -23,8 +23,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// addReleases lets extensions be applied by Helm, with the identity of the engine, and taken
-// back from it. Where the engine is not the host's there are no releases.
+// addReleases lets Helm apply extensions with the identity of the engine, and lets the engine take
+// their objects over again. It does nothing if the engine's cluster is not the host.
 func (s *Settings) addReleases(term leadership.Term, options *extension.Options) error {
 	if term.TargetName != "" {
 		return nil
@@ -47,7 +47,7 @@ func (s *Settings) addReleases(term leadership.Term, options *extension.Options)
 	return nil
 }
 
-// releasedObjects are objects that Helm has applied.
+// releasedObjects accesses objects that Helm has applied.
 type releasedObjects struct {
 	target *targetclient.Client
 	client metadata.Interface
@@ -77,7 +77,7 @@ func (o releasedObjects) Resource(ctx context.Context, kind schema.GroupVersionK
 	return mapping.Resource, true, nil
 }
 
-// Disown implements extension.Objects. No value of the object changes.
+// Disown implements extension.Objects. It does not change values of the object.
 func (o releasedObjects) Disown(ctx context.Context, ref manifest.Ref, live *metav1.PartialObjectMetadata, owner metav1.OwnerReference) error {
 	others := slices.DeleteFunc(slices.Clone(live.OwnerReferences), func(one metav1.OwnerReference) bool { return one.UID == owner.UID })
 	if len(others) == len(live.OwnerReferences) {
@@ -98,7 +98,7 @@ func (o releasedObjects) Disown(ctx context.Context, ref manifest.Ref, live *met
 	return err
 }
 
-// manifestsOf reads manifests of revisions by our own API.
+// manifestsOf reads manifests of revisions through Penstock's own API.
 func manifestsOf(own versioned.Interface) extension.Manifests {
 	return func(ctx context.Context, revision string) ([][]byte, error) {
 		list := &olmv1alpha1.RevisionManifestList{}

@@ -13,8 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// rememberedFor is the time for which an "allowed" answer is cached. It equals that of the authorizer
-// of an API server (k8s.io/apiserver/pkg/server/options, DelegatingAuthorizationOptions).
+// rememberedFor is the time for which an "allowed" answer is cached. The authorizer of an API
+// server has the same default (k8s.io/apiserver/pkg/server/options,
+// DelegatingAuthorizationOptions).
 const rememberedFor = 10 * time.Second
 
 // rights checks the rights of users.
@@ -22,8 +23,8 @@ type rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// recentRights checks the rights of users, and caches "allowed" answers for a while. Equal checks at
-// the same time share one answer. Use it only before requests to the API in the user's name.
+// recentRights checks the rights of users, and caches "allowed" answers for a while. Equal checks
+// at the same time share one request. Use it only before requests that impersonate the user.
 type recentRights struct {
 	rights
 	asking  *singleflight.Group

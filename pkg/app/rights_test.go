@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// answers are those of a host, which counts the questions.
+// answers answers access reviews like a host, and counts them.
 type answers struct {
 	may   bool
 	err   error
@@ -24,8 +24,8 @@ func (a *answers) May(context.Context, user.Info, authz.Right) (bool, error) {
 	return a.may, a.err
 }
 
-// TestRecentRights: a yes is believed for a while, of the same person and the same right; a no, or
-// a missing answer, is asked for again.
+// TestRecentRights: "allowed" is cached for a while, for the same user and right. "Denied" and
+// errors are not cached.
 func TestRecentRights(t *testing.T) {
 	create, drop := authz.Right{Verb: "create", Resource: "lamps"}, authz.Right{Verb: "delete", Resource: "lamps"}
 	alice, grouped := &user.DefaultInfo{Name: "alice"}, &user.DefaultInfo{Name: "alice", Groups: []string{"a"}}

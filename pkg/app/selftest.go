@@ -19,16 +19,16 @@ func trialBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 9, Cap: 5 * time.Minute}
 }
 
-// tester is a target cluster whose guarantees can be tried out, as *targetclient.Client.
+// tester is a target cluster that can be tested. *targetclient.Client implements it.
 type tester interface {
 	SelfTest(ctx context.Context) error
 	UsePosts()
 }
 
-// selfTest finds out what the target cluster guarantees. Not finding it out keeps
-// nobody from working: objects are created by POST then, which works everywhere
-// and costs a second request each. When trying again may help, it returns the
-// function that does so until it is known, else nil.
+// selfTest tests which guarantees the target cluster gives. Without a result, Penstock still works:
+// it creates objects by POST, which works everywhere and costs a second request for each object. If
+// a retry may help, selfTest returns a function that retries until there is a result. Otherwise it
+// returns nil.
 func selfTest(ctx context.Context, targetClient tester, backoff wait.Backoff) func(context.Context) error {
 	first, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
@@ -50,7 +50,7 @@ func selfTest(ctx context.Context, targetClient tester, backoff wait.Backoff) fu
 	}
 }
 
-// trial is one self-test. It tells whether another one would be of no use.
+// trial runs one self-test. It returns true if no retry is needed.
 func trial(ctx context.Context, targetClient tester) (settled bool) {
 	err := targetClient.SelfTest(ctx)
 	if err == nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// startTemplates adds the loop of images that follow templates to a term.
+// startTemplates adds the loop of image templates to a term.
 func startTemplates(ctx context.Context, term leadership.Term) error {
 	options, core, err := templateOptions(ctx, term)
 	if err != nil {
@@ -72,8 +72,8 @@ func templateOptions(ctx context.Context, term leadership.Term) (o imagetemplate
 	return o, core, err
 }
 
-// templateReads ask for versions and kinds, which are no secret, in the name of this process,
-// and read objects in the name that was granted them.
+// templateReads reads versions and kinds, which are not secret, as this process. It reads objects
+// as the identity that has been granted the right.
 type templateReads struct {
 	*lookup.Reader
 	granted *lookup.Reader
@@ -84,7 +84,7 @@ func (r templateReads) Read(ctx context.Context, resource lookup.Resource, field
 	return r.granted.Read(ctx, resource, field)
 }
 
-// hostRights checks the rights of users at the host.
+// hostRights checks the rights of users in the host.
 type hostRights struct{ host kubernetes.Interface }
 
 // May implements imagetemplate.Rights and extension.Rights.

@@ -15,8 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// startUpkeep adds the loop that collects what nothing in the store refers to, and checks
-// the store.
+// startUpkeep adds the loop that deletes unreferenced records of the store, and checks the store.
 func startUpkeep(ctx context.Context, term leadership.Term) error {
 	measured, err := metrics.AddStore(term.Metrics)
 	if err != nil {

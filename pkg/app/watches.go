@@ -7,26 +7,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// uncompressedWatches has watches sent without compression. kube-apiserver compresses a watch
-// that begins with a list, and the decompressor of a watch takes 50 KB for as long as the watch
-// lasts: more than the objects that most watches keep.
+// uncompressedWatches makes watches request uncompressed responses. kube-apiserver compresses a
+// watch that begins with a list. The decompressor takes 50 KB for the whole life of the watch, more
+// than the objects of most watches.
 func uncompressedWatches(config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchTransport{next} })
 	return config
 }
 
-// watchTransport sends watches without compression, and all else as it is.
+// watchTransport requests watches without compression. It does not change other requests.
 type watchTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (w watchTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		request = utilnet.CloneRequest(request)
-		// The transport of Go asks for gzip where this header is missing.
+		// Go's transport requests gzip if this header is missing.
 		request.Header.Set("Accept-Encoding", "identity")
 	}
 	return w.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (w watchTransport) WrappedRoundTripper() http.RoundTripper { return w.next }

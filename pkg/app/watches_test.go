@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
-// TestWatchesAreNotCompressed: each compressed watch would keep a decompressor, in the host and
-// in each target cluster. Everything else may be compressed.
+// TestWatchesAreNotCompressed: each compressed watch would keep a decompressor, for the host and
+// for each target cluster. Other requests may be compressed.
 func TestWatchesAreNotCompressed(t *testing.T) {
 	asked := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// startWindows adds what follows MaintenanceWindows to a term. The loops that begin upgrades ask it.
+// startWindows adds the watch of MaintenanceWindows to a term. The loops that begin upgrades use
+// it.
 func (s *Settings) startWindows(_ context.Context, term leadership.Term) error {
 	config := component(term.Host, "maintenance-windows")
 	options := windows.Options{Clock: clock.RealClock{}, Skew: term.Skew}
@@ -40,8 +41,9 @@ func (s *Settings) startWindows(_ context.Context, term leadership.Term) error {
 		"MaintenanceWindows: no upgrade begins by itself", controller.Run))
 }
 
-// whenWatchable runs what follows a kind of the host once Penstock may watch its definition and its
-// objects: a right that is granted later counts. Feature is for the log of what does not work until then.
+// whenWatchable runs the watch of a kind once Penstock may watch the definition and the objects of
+// the kind. It notices a right that is granted later. feature names, for the log, the function that
+// does not work until then.
 func whenWatchable(access kubernetes.Interface, definition string, resource schema.GroupVersionResource, feature string, run func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		err := wait.PollUntilContextCancel(ctx, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -49,7 +51,7 @@ func whenWatchable(access kubernetes.Interface, definition string, resource sche
 				accessreview.MayWatch(ctx, access, resource, "", "", feature), nil
 		})
 		if err != nil {
-			return nil //nolint:nilerr // the term is over
+			return nil //nolint:nilerr // the term has ended
 		}
 		return run(ctx)
 	}

@@ -13,16 +13,16 @@ import (
 const (
 	// ContentType is the content type of a CloudEvent in structured mode.
 	ContentType = "application/cloudevents+json"
-	// typePrefix begins the type attribute of events.
+	// typePrefix is the prefix of the type attribute of events.
 	typePrefix = "dev.penstock."
 	// MaxBytes bounds the body of a request.
 	MaxBytes = 64 << 10
 )
 
-// Types of events besides those of facts.
+// Types of events that no fact has.
 const (
-	// SummaryType is the type of an event that summarises many. ConnectedType is the type of the
-	// first event for a receiver.
+	// SummaryType is the type of an event that summarises many events. ConnectedType is the type of
+	// the first event for a receiver.
 	SummaryType   = "Summary"
 	ConnectedType = "Connected"
 )
@@ -39,21 +39,21 @@ type Event struct {
 	Data            any    `json:"data"`
 }
 
-// Data is the data of an event about one object. It has neither content of objects nor messages of
-// conditions, because only some users may read those.
+// Data is the data of an event about one object. It contains no content of objects and no messages
+// of conditions, because only some users may read those.
 type Data struct {
 	Subject
 	Reason string `json:"reason"`
 	// Summary is one sentence.
 	Summary string `json:"summary"`
-	// Look is the command that shows more.
+	// Look is the command that shows details.
 	Look string `json:"look"`
 }
 
 // Source returns the source attribute of a store's events; id is the store's id.
 func Source(id string) string { return "urn:penstock:store:" + id }
 
-// idOf is the same for the same parts.
+// idOf returns the same id for the same parts.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:16])
@@ -79,7 +79,7 @@ func Connected(source, receiver, uid string, at time.Time) Event {
 	return newEvent(source, ConnectedType, "secrets/"+receiver, idOf(ConnectedType, uid), at, data)
 }
 
-// sentence says it for people.
+// sentence returns the event as one English sentence.
 func sentence(s Subject, fact Fact) string {
 	what := map[string]string{"ClusterExtensionRevision": "revision " + s.Name, "ConfigurationPlan": "plan " + s.Name}[s.Kind]
 	if what == "" {
@@ -107,7 +107,7 @@ func sentence(s Subject, fact Fact) string {
 	return "The rollout of " + what + " is complete"
 }
 
-// look is the command that shows more. Names are those of objects, and need no quotes.
+// look returns the command that shows details. Object names need no quotes in it.
 func look(s Subject, kind Type) string {
 	switch {
 	case s.Kind == "ConfigurationPlan":
@@ -118,8 +118,8 @@ func look(s Subject, kind Type) string {
 	return "kubectl penstock why " + s.Extension
 }
 
-// Encode returns the body of a request. An event of a fact is far below MaxBytes: all of its text
-// is bounded.
+// Encode returns the body of a request. The body of one fact stays far below MaxBytes, because all
+// of its text is bounded.
 func Encode(event Event) ([]byte, error) {
 	body, err := json.Marshal(event)
 	if err != nil {

@@ -21,19 +21,19 @@ type Type string
 
 // Types, the most urgent first.
 const (
-	// Failed is a rollout that missed its deadline, an executed plan with errors, or an extension
-	// for which no revision can be created.
+	// Failed: a rollout missed its deadline, an executed plan had errors, or no revision can be
+	// created for an extension.
 	Failed Type = "Failed"
-	// RolledBack is a revision that was replaced by an earlier one.
+	// RolledBack: an earlier revision replaced the revision.
 	RolledBack Type = "RolledBack"
-	// Halted is a rollout that a person has to help.
+	// Halted: a rollout needs the help of a user.
 	Halted Type = "Halted"
-	// Held is an action that Penstock deliberately holds back. The reason is a freeze, a budget, a
+	// Held: Penstock deliberately holds back an action. The reason is a freeze, a budget, a
 	// rollback or a refused upgrade.
 	Held Type = "Held"
-	// WaitingForApproval is a proposed revision, or a computed plan.
+	// WaitingForApproval: a revision is proposed, or a plan is computed.
 	WaitingForApproval Type = "WaitingForApproval"
-	// Completed is a rollout or plan that is complete.
+	// Completed: a rollout or plan is complete.
 	Completed Type = "Completed"
 )
 
@@ -55,29 +55,29 @@ type Subject struct {
 	Version   string `json:"version,omitempty"`
 }
 
-// Fact is true of an object now.
+// Fact is a fact about an object that is true now.
 type Fact struct {
 	Type   Type
 	Reason string
-	// Since distinguishes a fact from an earlier one that ended. At is the time at which the fact
-	// became true.
+	// Since distinguishes a fact from an earlier equal fact that ended. At is the time when the
+	// fact became true.
 	Since, At time.Time
 }
 
 // maxText bounds a text that a user or a catalog wrote, in bytes.
 const maxText = 128
 
-// Reasons of conditions of revisions that have a type of their own.
+// Reasons of revision conditions that have their own type.
 const (
 	reasonDeadline = "ProgressDeadlineExceeded"
 	reasonMetric   = "MetricCheckFailed"
 	reasonBudget   = "BudgetExceeded"
 	reasonFrozen   = "Frozen"
-	// reasonTrouble is of a pass that failed and is tried again.
+	// reasonTrouble: a pass failed, and is tried again.
 	reasonTrouble = "PassFailed"
 )
 
-// facts collects those of one object.
+// facts collects the facts of one object.
 type facts struct{ all []Fact }
 
 func (f *facts) add(kind Type, reason string, since, at metav1.Time) {
@@ -148,7 +148,7 @@ func OfPlan(p *hcov1alpha1.ConfigurationPlan) (Subject, []Fact) {
 	if ready == nil || p.DeletionTimestamp != nil {
 		return subject, nil
 	}
-	// A plan that is computed anew has to be approved anew, and may fail anew.
+	// A plan that is computed again needs a new approval, and may fail again.
 	at, drafted := ready.LastTransitionTime, ready.LastTransitionTime
 	if p.Status.DraftedAt != nil {
 		drafted = *p.Status.DraftedAt
@@ -168,14 +168,15 @@ func OfPlan(p *hcov1alpha1.ConfigurationPlan) (Subject, []Fact) {
 	case hcov1alpha1.PhaseCompletedWithErrors:
 		f.add(Failed, ready.Reason, drafted, at)
 	case hcov1alpha1.PhaseCompleted:
-		// Changes that were undone complete nothing anew.
+		// Drift that was repaired is no new completion.
 		f.add(Completed, ready.Reason, drafted, at)
 	case hcov1alpha1.PhasePending, hcov1alpha1.PhaseDrafting, hcov1alpha1.PhaseScheduled, hcov1alpha1.PhaseDrifted, hcov1alpha1.PhaseIgnored:
 	}
 	return subject, f.all
 }
 
-// OfExtension returns the facts of a ClusterExtension that no revision has: why none is made.
+// OfExtension returns the facts of a ClusterExtension that none of its revisions has: the reasons
+// why no revision is created.
 func OfExtension(e *extension.Extension) (Subject, []Fact) {
 	subject, f := Subject{Kind: extension.Kind.Kind, Name: e.Name, UID: string(e.UID), Extension: e.Name}, &facts{}
 	if e.DeletionTimestamp != nil {
@@ -184,9 +185,10 @@ func OfExtension(e *extension.Extension) (Subject, []Fact) {
 	for _, c := range e.Status.Conditions {
 		switch {
 		case c.Type == status.UpgradeAvailable && c.Status == metav1.ConditionTrue && c.Reason == string(status.NotUpgradeable):
-			// It may end by itself, or not: an operator that never says so is never upgraded.
+			// The hold may never end by itself: some operators never report that they can be
+			// upgraded.
 			f.condition(Held, &c)
-		case !status.NeedsPerson(c.Reason) || c.Reason == string(status.Held): // revisions tell rollbacks
+		case !status.NeedsPerson(c.Reason) || c.Reason == string(status.Held): // revisions report rollbacks
 		case c.Type == status.Ready && c.Status != metav1.ConditionTrue && c.Reason == string(status.Frozen):
 			f.condition(Held, &c)
 		case c.Type == status.Ready && c.Status != metav1.ConditionTrue:

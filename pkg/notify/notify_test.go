@@ -99,7 +99,7 @@ func TestOfPlan(t *testing.T) {
 			t.Errorf("%s: %s", phase, diff)
 		}
 	}
-	// A plan that is computed anew waits anew; one that drifted and was brought back completes nothing.
+	// A plan that is computed again waits again. A plan whose drift was repaired completes nothing.
 	again := &hcov1alpha1.ConfigurationPlan{Status: hcov1alpha1.ConfigurationPlanStatus{
 		Phase: hcov1alpha1.PhaseCompleted, DraftedAt: &metav1.Time{Time: time.Unix(900, 0)}, Conditions: []metav1.Condition{condition("Ready", "True", "R")}}}
 	_, first := OfPlan(again)
@@ -175,7 +175,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestSummary: many events become one within the size limit, with the most urgent first.
+// TestSummary: many events become one event within the size limit, the most urgent first.
 func TestSummary(t *testing.T) {
 	var bodies []json.RawMessage
 	for i := range 500 {
@@ -234,7 +234,7 @@ func send(t *testing.T, dialer outbound.Dialer, secret *corev1.Secret) error {
 	return to.Send(t.Context(), dialer, []byte(`{"id":"1"}`), time.Unix(1700000000, 0))
 }
 
-// TestSend: the request is signed, and an answer of 2xx takes it.
+// TestSend: the request is signed, and an answer of 2xx accepts it.
 func TestSend(t *testing.T) {
 	_, secret := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -251,7 +251,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestRefused: only a 2xx answer accepts an event. Redirects are not followed, and the error has
+// TestRefused: only a 2xx answer accepts an event. Redirects are not followed. The error quotes
 // neither the answer nor the path.
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -280,7 +280,7 @@ func TestRefused(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			for range 1 << 10 {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-					return // nobody reads it
+					return // the client does not read it
 				}
 			}
 			t.Error("1 GiB of an answer was read")
@@ -297,7 +297,7 @@ func TestRefused(t *testing.T) {
 					t.Errorf("the error has %s: %v", never, err)
 				}
 			}
-			if refused, ok := err.(*RefusedError); ok && refused.RetryAfter != tc.after { //nolint:errorlint // nothing wraps it
+			if refused, ok := err.(*RefusedError); ok && refused.RetryAfter != tc.after { //nolint:errorlint // Send does not wrap it
 				t.Errorf("to be tried again after %s, want %s", refused.RetryAfter, tc.after)
 			}
 		})
@@ -325,7 +325,7 @@ func TestUnreachable(t *testing.T) {
 	if err := send(t, outbound.Dialer{}, named); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("a name of loopback: %v", err)
 	}
-	// The host's API: the address that is checked is the one that is connected to.
+	// The host's API: the checked address is the address of the connection.
 	host := outbound.Dialer{Hosts: []string{at.Host}}
 	host.Check = func(to netip.AddrPort, known []netip.AddrPort) error {
 		if len(known) != 1 || known[0] != to {
@@ -349,7 +349,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestSlow: a receiver that hangs costs one request and its time, and no more.
+// TestSlow: a receiver that hangs costs only one request and its timeout.
 func TestSlow(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -368,7 +368,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestReceiverOf: an error about a Secret does not have its content.
+// TestReceiverOf: an error about a Secret does not quote its content.
 func TestReceiverOf(t *testing.T) {
 	for name, tc := range map[string]struct{ url, key, roots, want string }{
 		"complete":   {"https://hooks.example.com/x\n", "0123456789abcdef\n", "", ""},

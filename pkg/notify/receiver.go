@@ -30,14 +30,14 @@ const (
 	rootKey = "ca.crt"
 )
 
-// SignatureHeader has the signature of the body: t=<Unix time>,v1=<hexadecimal HMAC-SHA256 of
-// time, dot and body>.
+// SignatureHeader has the signature of the body: t=<Unix time>,v1=<hexadecimal HMAC-SHA256 of time,
+// dot and body>.
 const SignatureHeader = "Penstock-Signature"
 
 const (
 	// leastKey is the minimum length of a signature's key, in bytes.
 	leastKey = 16
-	// maxRetryAfter bounds what a receiver may ask for.
+	// maxRetryAfter bounds the delay that a receiver can request.
 	maxRetryAfter = time.Hour
 )
 
@@ -50,7 +50,7 @@ type Receiver struct {
 	roots     *x509.CertPool
 }
 
-// ReceiverOf parses a Secret. Errors quote no content.
+// ReceiverOf parses a Secret. Errors do not quote its content.
 func ReceiverOf(secret *corev1.Secret) (Receiver, error) {
 	r := Receiver{Name: secret.Name, UID: string(secret.UID), key: bytes.TrimSpace(secret.Data[keyKey])}
 	var err error
@@ -86,7 +86,7 @@ func Sign(key, body []byte, at time.Time) string {
 // RefusedError reports that a receiver did not accept an event.
 type RefusedError struct {
 	Status int
-	// RetryAfter is the delay that the receiver asks for; 0 if it asks for none.
+	// RetryAfter is the delay that the receiver requests; 0 if it requests none.
 	RetryAfter time.Duration
 }
 
@@ -97,7 +97,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the receiver answered %d, 2xx is needed", e.Status)
 }
 
-// Send sends one body. Errors name no path and no query: they may be a secret. Answers are not read.
+// Send sends one body. Errors omit the path and the query, which may be secret. Send does not read
+// the body of the answer.
 func (r Receiver) Send(ctx context.Context, dialer outbound.Dialer, body []byte, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()

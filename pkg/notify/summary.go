@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxSingle is the number of pending events up to which each is sent separately. More are sent
-	// as one summary.
+	// maxSingle is the most pending events that are sent separately. More events are sent as one
+	// summary.
 	maxSingle = 20
 	// maxListed bounds the events that a summary lists.
 	maxListed = 100
@@ -26,13 +26,13 @@ type SummaryData struct {
 	Counts map[string]int `json:"counts"`
 	// Notifications are the most urgent events, each as it would be sent separately.
 	Notifications []json.RawMessage `json:"notifications"`
-	// NotListed is the number of further events in Counts, and LeftOut the number of events that
-	// Penstock no longer has, because the receiver was away for too long.
+	// NotListed is the number of further events in Counts. LeftOut is the number of events that
+	// Penstock dropped, because the receiver was unavailable for too long.
 	NotListed int   `json:"notListed,omitempty"`
 	LeftOut   int64 `json:"leftOut,omitempty"`
 }
 
-// NeedsSummary reports whether pending events are sent as one.
+// NeedsSummary reports whether pending events are sent as one event.
 func NeedsSummary(pending int, leftOut int64) bool { return pending > maxSingle || leftOut > 0 }
 
 // Summary returns one event for the events from first to last.
@@ -45,7 +45,7 @@ func Summary(source, receiver string, first, last int64, bodies []json.RawMessag
 	data := SummaryData{Counts: map[string]int{}, LeftOut: leftOut}
 	for _, body := range bodies {
 		event := one{raw: body}
-		_ = json.Unmarshal(body, &event) // the log has events alone
+		_ = json.Unmarshal(body, &event) // the log holds valid events only
 		event.Type = strings.TrimPrefix(event.Type, typePrefix)
 		data.Counts[event.Type]++
 		all = append(all, event)

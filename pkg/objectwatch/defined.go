@@ -12,10 +12,10 @@ import (
 // Definitions is the resource of CustomResourceDefinitions.
 var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// WhileDefined runs do while a cluster has a CustomResourceDefinition with a name; without it, a
-// watch of its objects would be retried for ever. The context of do ends when the definition is
-// deleted or replaced, because a new definition has other objects. changed is called before do with
-// the first result, and after each change.
+// WhileDefined runs do while the cluster has the named CustomResourceDefinition. Without the
+// definition, a watch of its objects would be retried forever. The context of do ends when the
+// definition is deleted or replaced, because a new definition has other objects. WhileDefined calls
+// changed with the first result before it calls do, and after each change.
 func WhileDefined(ctx context.Context, client metadata.Interface, name string, changed func(defined bool), do func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -12,15 +12,15 @@ import (
 type InformerOptions struct {
 	// Keep returns the part of an object to keep; nil keeps all.
 	Keep cache.TransformFunc
-	// Failed is called when a list or a watch fails. A nil Failed has client-go log it.
+	// Failed is called when a list or a watch fails. If Failed is nil, client-go logs the error.
 	Failed cache.WatchErrorHandlerWithContext
 	// Indexers are further indexes; they may be nil.
 	Indexers cache.Indexers
 }
 
-// NewInformer returns an informer of all objects. It is for callers that need its store or the old
-// object of an event; other callers use a Watch. It sends no request before it runs. Parameters are
-// as in New.
+// NewInformer returns an informer of all objects, for callers that need its store or the old object
+// of an event. Other callers use a Watch. The informer sends no request before it runs. The
+// parameters are those of New.
 func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
 	return newInformer(Source(of, client, ""), example, o)
 }
@@ -28,17 +28,17 @@ func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Obj
 func newInformer(from cache.ListerWatcher, example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
 	indexers := o.Indexers
 	if indexers == nil {
-		indexers = cache.Indexers{} // AddIndexers writes to it
+		indexers = cache.Indexers{} // AddIndexers writes to this map
 	}
 	informer := cache.NewSharedIndexInformer(from, example, 0, indexers)
-	// An informer that has not run takes all of this. Nil is what it has anyway.
+	// These calls cannot fail before the informer runs. Nil is the default of each setting.
 	_ = informer.SetTransform(o.Keep)
 	_ = informer.SetWatchErrorHandlerWithContext(o.Failed)
 	return informer
 }
 
-// NotServedYet is a Failed that logs nothing: a kind is served shortly after its definition was
-// created.
+// NotServedYet is a Failed function that logs nothing: the API server serves a kind only some time
+// after its definition was created.
 func NotServedYet(context.Context, *cache.Reflector, error) {}
 
 // Follow runs informers until ctx ends, and calls synced when all have synced.
@@ -55,8 +55,8 @@ func Follow(ctx context.Context, synced func(), informers ...cache.SharedIndexIn
 	}
 }
 
-// Find returns an object of an informer, the zero value if it does not exist. known is false for a
-// nil informer, and before the informer has synced.
+// Find returns an object of an informer, or the zero value if it does not exist. known is false for
+// a nil informer, and before the informer has synced.
 func Find[T any](informer cache.SharedIndexInformer, key string) (object T, known bool) {
 	if informer == nil || !informer.HasSynced() {
 		return object, false
@@ -69,7 +69,7 @@ func Find[T any](informer cache.SharedIndexInformer, key string) (object T, know
 	return object, known
 }
 
-// All returns the objects of an informer, in no order. Without an informer there are none.
+// All returns the objects of an informer, in no order. For a nil informer it returns none.
 func All[T any](informer cache.SharedIndexInformer) []T {
 	if informer == nil {
 		return nil

@@ -1,6 +1,6 @@
 // Package objectwatch watches one object by its name, or all objects of a resource. It returns the
-// present objects, or why they are unknown. "No such object" is an answer; a missing answer is
-// none.
+// present objects, or the reason why they are unknown. A missing object and a missing answer are
+// different results.
 package objectwatch
 
 import (
@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ErrUnknown reports that there is no answer yet.
+// ErrUnknown reports that the API server has not answered yet.
 var ErrUnknown = errors.New("there is no answer yet")
 
-// Client lists and watches a resource, in a namespace or everywhere: the typed clients of
-// client-go do, and its clients of metadata and of unstructured objects.
+// Client lists and watches a resource, in one namespace or in all. The typed, metadata and dynamic
+// clients of client-go implement it.
 type Client[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
@@ -36,14 +36,14 @@ type Object interface {
 type Options struct {
 	// Name is the name of the only object to watch; empty watches all.
 	Name string
-	// Selector is of the labels of the objects to watch. It is empty for all objects.
+	// Selector selects objects by their labels; empty watches all.
 	Selector string
 	// Keep returns the part of an object to keep; nil keeps all.
 	Keep cache.TransformFunc
-	// Changed is called when there is a first answer, and when there may be another one.
+	// Changed is called on the first answer, and when the answer may have changed.
 	Changed func()
 	// Failed is called when a list or watch fails. Until the first answer, Get and List return that
-	// error. With a nil Failed client-go logs it.
+	// error. If Failed is nil, client-go logs the error.
 	Failed func()
 }
 
@@ -55,12 +55,12 @@ type Watch[T Object] struct {
 	changed  func()
 
 	mu sync.Mutex
-	// failure is the last one.
+	// failure is the last error.
 	failure error
 }
 
-// New returns a watch that sends no request before Run. of is the clientset of client, in which
-// fakes declare their limits. example is any object of the type.
+// New returns a watch that sends no request before Run. of is the clientset of client; fake
+// clientsets declare there which features they support. example is any object of the type.
 func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
 	w := &Watch[T]{name: o.Name, changed: func() {}}
 	if o.Changed != nil {
@@ -79,14 +79,14 @@ func New[T Object, L runtime.Object](of any, client Client[L], example T, o Opti
 			o.Failed()
 		},
 	})
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.changed() }, UpdateFunc: func(any, any) { w.changed() }, DeleteFunc: func(any) { w.changed() },
 	})
 	return w
 }
 
-// Source lists and watches through a client; parameters as in New.
+// Source lists and watches through a client. The parameters are those of New.
 func Source[L runtime.Object](of any, client Client[L], name string) cache.ListerWatcher {
 	return source(of, client, Options{Name: name})
 }
@@ -115,7 +115,7 @@ func (w *Watch[T]) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { w.informer.RunWithContext(ctx) })
-	// That there is nothing brings no event. WaitForCacheSync would look every 100 ms.
+	// An empty list causes no event. WaitForCacheSync would poll every 100 ms.
 	select {
 	case <-w.informer.HasSyncedChecker().Done():
 		w.changed()
@@ -123,7 +123,7 @@ func (w *Watch[T]) Run(ctx context.Context) {
 	}
 }
 
-// List returns all objects, in no order. After an error they are unknown.
+// List returns all objects, in no order. If it returns an error, the objects are unknown.
 func (w *Watch[T]) List() ([]T, error) {
 	if !w.informer.HasSynced() {
 		w.mu.Lock()
@@ -142,7 +142,8 @@ func (w *Watch[T]) List() ([]T, error) {
 	return found, nil
 }
 
-// Get returns the watched object, nil if it does not exist. After an error it is unknown.
+// Get returns the watched object, or nil if it does not exist. If it returns an error, the object
+// is unknown.
 func (w *Watch[T]) Get() (T, error) {
 	var none T
 	found, err := w.List()

@@ -20,7 +20,7 @@ func secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{"key": []byte(value)}}
 }
 
-// watched runs a watch, and returns what is called when the answer may be another one.
+// watched runs a watch. It returns a channel that receives when the answer may have changed.
 func watched(t *testing.T, client *fake.Clientset, o Options) (*Watch[*corev1.Secret], <-chan struct{}) {
 	t.Helper()
 	changed := make(chan struct{}, 100)
@@ -39,7 +39,7 @@ func watched(t *testing.T, client *fake.Clientset, o Options) (*Watch[*corev1.Se
 	return w, changed
 }
 
-// until waits for an answer.
+// until waits for a condition.
 func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 	t.Helper()
 	limit := time.After(10 * time.Second)
@@ -56,7 +56,8 @@ func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 // the resource.
 func TestGet(t *testing.T) {
 	client := fake.NewClientset(secret("other", "x"))
-	// The tracker does not tell a watch about what was before it, not even since the list.
+	// The fake tracker does not send a watch the changes before its start, not even those since the
+	// list.
 	watching := make(chan struct{}, 100)
 	client.PrependWatchReactor("secrets", func(kubetesting.Action) (bool, watch.Interface, error) {
 		began, err := client.Tracker().Watch(corev1.SchemeGroupVersion.WithResource("secrets"), "ns")

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// claimName is the ConfigMap in kube-system by which a target cluster knows
-	// whose it is: two Penstocks that roll out the same extension into it would take
-	// each other's objects for their own.
+	// claimName is the ConfigMap in kube-system of a target cluster that records which Penstock
+	// writes there. Two Penstocks that roll out the same extension into one cluster would each
+	// treat the other's objects as their own.
 	claimName = "penstock-target"
-	// claimStore is the key of the store that has it.
+	// claimStore is the key with the identity of the claiming store.
 	claimStore = "store"
 )
 
 // Visitor identifies and claims clusters for a store.
 type Visitor struct {
-	// Store is the identity of ours.
+	// Store is the identity of the own store.
 	Store string
-	// UserAgent of the requests.
+	// UserAgent is the user agent of the requests.
 	UserAgent string
 }
 
@@ -39,8 +39,8 @@ func (e *ClaimedError) Error() string {
 		e.Store, metav1.NamespaceSystem, claimName)
 }
 
-// Look returns the identity of a configuration's cluster: the uid of its namespace kube-system. A
-// cluster that another Penstock has claimed is a *ClaimedError.
+// Look returns the identity of a configuration's cluster: the uid of its namespace kube-system. If
+// another Penstock has claimed the cluster, the error is a *ClaimedError.
 func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) {
 	cluster := ""
 	err := v.visit(ctx, config, func(found string, _ bool, _ typedcorev1.ConfigMapInterface) error {
@@ -52,9 +52,9 @@ func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) 
 
 // Enter claims a cluster for this store:
 //
-//  1. Read the identity of the cluster, and check that no other Penstock has claimed it.
-//  2. Call meant, unless it is nil, to check that this is the expected cluster.
-//  3. Write the claim.
+//  1. It reads the identity of the cluster, and checks that no other Penstock has claimed it.
+//  2. It calls meant, unless nil, to check that this is the expected cluster.
+//  3. It writes the claim.
 //
 // It returns the identity of the cluster, like Look.
 func (v Visitor) Enter(ctx context.Context, config *rest.Config, meant func(ctx context.Context, cluster string) error) (string, error) {
@@ -74,9 +74,9 @@ func (v Visitor) Enter(ctx context.Context, config *rest.Config, meant func(ctx 
 	return cluster, err
 }
 
-// visit asks a cluster which one it is, and whether it is ours already.
+// visit reads the identity of a cluster, and whether this store has claimed it.
 func (v Visitor) visit(ctx context.Context, config *rest.Config, then func(cluster string, ours bool, claims typedcorev1.ConfigMapInterface) error) error {
-	// A way of its own, so that its connections end with it.
+	// A separate link, so that its connections end with the visit.
 	ahead := kubeconfig.NewLink()
 	if err := ahead.Lead(config); err != nil {
 		return err
@@ -100,7 +100,8 @@ func (v Visitor) visit(ctx context.Context, config *rest.Config, then func(clust
 	return then(string(system.UID), ours, claims)
 }
 
-// claimed reports whether a cluster is ours already; another Penstock's is an error.
+// claimed reports whether this store has claimed the cluster. The claim of another Penstock is an
+// error.
 func (v Visitor) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterface) (bool, error) {
 	found, err := claims.Get(ctx, claimName, metav1.GetOptions{})
 	switch {
@@ -114,8 +115,8 @@ func (v Visitor) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterf
 	return true, nil
 }
 
-// claim makes a cluster ours that is nobody's. Of two who do so at the same time, one
-// is told, and comes again.
+// claim claims an unclaimed cluster. If two Penstocks do so at the same time, one gets an error and
+// tries again.
 func (v Visitor) claim(ctx context.Context, claims typedcorev1.ConfigMapInterface) error {
 	_, err := claims.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: claimName}, Data: map[string]string{claimStore: v.Store},

@@ -16,48 +16,48 @@ import (
 )
 
 const (
-	// retry is the first pause between tries to reach a cluster; it doubles up to retryMax.
+	// retry is the first pause between two tries to reach a cluster. It doubles up to retryMax.
 	// tryTimeout bounds one try.
 	retry      = time.Second
 	retryMax   = 10 * time.Second
 	tryTimeout = 10 * time.Second
 )
 
-// errUnused is the error of requests to a cluster that no chain uses any more.
+// errUnused is the error of requests to a cluster that no chain uses.
 var errUnused = errors.New("no extension is rolled out there any more")
 
-// follower follows one Secret, and keeps an engine for the cluster that it leads to.
+// follower watches one Secret, and keeps an engine for its cluster.
 type follower struct {
 	*Targets
 	secret string
 	stop   context.CancelFunc
-	// changed has an element when the Secret, or what is known of it, is another one.
+	// changed receives an element when the answer of the watch may have changed.
 	changed chan struct{}
-	// way to the cluster that was entered last; nil before.
+	// way is the connection to the last claimed cluster; nil before.
 	way *way
 
-	// Under the lock of Targets: the chains that need it, and what is said to them.
+	// The lock of Targets guards the chains that need the Secret, and the answer for them.
 	chains  map[string]bool
 	cluster Cluster
 	trouble error
 }
 
-// way leads to one cluster; its engine knows that cluster and no other.
+// way is the connection to one cluster. Its engine writes only to that cluster.
 type way struct {
 	Cluster
 	link *kubeconfig.Link
-	// used has the connection of the link; nil when it leads nowhere.
+	// used is the configuration of the link; nil while requests are refused.
 	used *rest.Config
-	// end stops what runs for the engine.
+	// end stops the work of the engine.
 	end func()
 }
 
-// run follows the Secret until ctx ends:
+// run serves the Secret until ctx ends:
 //
-//  1. what the Secret says is read,
-//  2. where it leads is found out, when that is not known,
-//  3. the engine's requests go there, or nowhere,
-//  4. the chains that need it are told.
+//  1. It reads the Secret.
+//  2. If the Secret is new, it identifies and claims the cluster.
+//  3. It directs the engine's requests to the cluster, or refuses them.
+//  4. It notifies the chains that need the Secret.
 func (f *follower) run(ctx context.Context) {
 	defer f.close(errUnused)
 	secret := f.watch(ctx)
@@ -86,12 +86,12 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// watch watches the Secret, this one and no other.
+// watch watches only this Secret.
 func (f *follower) watch(ctx context.Context) *objectwatch.Watch[*corev1.Secret] {
 	look := func() {
 		select {
 		case f.changed <- struct{}{}:
-		default: // one that has not been taken yet stands for this one too
+		default: // one pending element is enough
 		}
 	}
 	watching := objectwatch.New(f.options.Client, f.options.Client.CoreV1().Secrets(f.options.Namespace), &corev1.Secret{},
@@ -100,8 +100,8 @@ func (f *follower) watch(ctx context.Context) *objectwatch.Watch[*corev1.Secret]
 	return watching
 }
 
-// read returns where the Secret leads. Once it was seen, what was seen last holds while
-// the host cannot be reached.
+// read returns the configuration from the Secret. While the host cannot be reached, it uses the
+// last version of the Secret.
 func (f *follower) read(watching *objectwatch.Watch[*corev1.Secret]) (*rest.Config, error) {
 	secret, err := watching.Get()
 	switch {
@@ -119,9 +119,9 @@ func (f *follower) read(watching *objectwatch.Watch[*corev1.Secret]) (*rest.Conf
 	return config, nil
 }
 
-// lead makes the engine's requests go where a kubeconfig leads, once it is found to lead
-// to a cluster that is ours. In another cluster than before everything begins anew: what
-// an engine knows is about one cluster.
+// lead directs the engine's requests to the cluster of a kubeconfig, after it has claimed the
+// cluster. If the cluster is another one than before, a new engine starts, because the state of an
+// engine belongs to one cluster.
 func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 	if f.way != nil && f.way.used != nil && reflect.DeepEqual(f.way.used, config) {
 		return nil
@@ -171,9 +171,8 @@ func (f *follower) open(ctx context.Context, cluster string, config *rest.Config
 	return &way{Cluster: Cluster{ID: cluster, Engine: engine}, link: link, end: func() { cancel(); <-ended }}, nil
 }
 
-// lose makes the engine's requests go nowhere, unless they go where the Secret led
-// before and it is only not known where it leads now: what is wrong with that, the
-// cluster says by itself.
+// lose refuses the engine's requests, unless an earlier configuration still works and only the new
+// one cannot be checked. If the earlier connection fails, too, the cluster's own errors show it.
 func (f *follower) lose(ctx context.Context, err error) {
 	var unavailable *UnavailableError
 	known := errors.As(err, &unavailable) && unavailable.NeedsPerson
@@ -194,12 +193,11 @@ func (f *follower) lose(ctx context.Context, err error) {
 	f.say(cluster, err)
 }
 
-// log says of which Secret it speaks.
 func (f *follower) log(ctx context.Context) klog.Logger {
 	return klog.FromContext(ctx).WithName("target").WithValues("secret", f.named())
 }
 
-// close ends the way for good.
+// close ends the connection for good.
 func (f *follower) close(why error) {
 	if f.way == nil {
 		return

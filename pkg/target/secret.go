@@ -11,12 +11,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
-// UnavailableError reports why the cluster of a Secret cannot be reached. Its objects are
-// unchanged.
+// UnavailableError reports why the cluster of a Secret cannot be reached. The objects in the
+// cluster are unchanged.
 type UnavailableError struct {
 	// Secret is the namespace and name of the kubeconfig Secret.
 	Secret string
-	// NeedsPerson is true when that does not go away by itself.
+	// NeedsPerson is true if only a user can repair the cause.
 	NeedsPerson bool
 	Why         error
 }
@@ -25,7 +25,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("the target cluster of Secret %s cannot be used: %v", e.Secret, e.Why)
 }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Why }
 
 // Config parses the kubeconfig in a Secret. Errors quote no confidential content.
@@ -35,7 +35,7 @@ func Config(secret *corev1.Secret) (*rest.Config, error) {
 		if !found {
 			continue
 		}
-		// Text that no parser understands can be anything, and errors can quote it.
+		// Invalid text can be anything, also confidential, and errors can quote it.
 		if _, err := clientcmd.Load(raw); err != nil {
 			return nil, fmt.Errorf("the content of its key %s is not a kubeconfig", key)
 		}

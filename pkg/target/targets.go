@@ -24,44 +24,42 @@ type Options struct {
 	Namespace string
 	// Enter claims a cluster, and returns its identity (see Visitor.Enter).
 	Enter func(ctx context.Context, config *rest.Config) (string, error)
-	// Open makes an engine for the clients of a configuration, and a function that runs
-	// while the engine is used.
+	// Open creates an engine for a cluster, and a function that must run while the engine is used.
 	Open func(ctx context.Context, config *rest.Config) (*rollout.Engine, func(ctx context.Context) error, error)
 	// Notify is called with a chain when the state of its target changes.
 	Notify func(chain string)
 }
 
-// Cluster is a cluster that chains are rolled out into.
+// Cluster is a target cluster of chains.
 type Cluster struct {
 	// ID is the uid of its namespace kube-system.
 	ID     string
 	Engine *rollout.Engine
 }
 
-// Targets are the clusters that chains name, by Secret. Each Secret is followed from
-// when the first chain needs it until the last one does not. It may be used by several
-// goroutines, for each chain by one at a time.
+// Targets holds the clusters that chains name, by Secret. It watches a Secret while any chain needs
+// it. It is safe for concurrent use, but only one goroutine at a time may use it for one chain.
 type Targets struct {
 	options Options
 	log     klog.Logger
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// secrets that chains name, and who follows a Secret.
+	// secrets maps chains to Secrets; followers maps Secrets to their followers.
 	secrets   map[string]string
 	followers map[string]*follower
-	// ended is true when nobody is to be started any more.
+	// ended is true after ctx ended: no follower starts any more.
 	ended bool
 }
 
-// New returns targets that are followed until ctx ends; Wait for that then.
+// New returns targets that work until ctx ends. Then call Wait.
 func New(ctx context.Context, options Options) *Targets {
 	t := &Targets{options: options, log: klog.FromContext(ctx), secrets: map[string]string{}, followers: map[string]*follower{}}
 	context.AfterFunc(ctx, t.end)
 	return t
 }
 
-// end stops all that is followed, for ever.
+// end stops all followers for good.
 func (t *Targets) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +70,8 @@ func (t *Targets) end() {
 }
 
 // Use returns the cluster of a Secret for a chain, and replaces the chain's earlier Secret.
-// ErrNotYet means that the answer is pending. An *UnavailableError says why there is no cluster.
-// Notify is called when the answer changes.
+// ErrNotYet means that the answer is pending. An *UnavailableError means that the cluster is
+// unavailable. Notify is called when the answer changes.
 func (t *Targets) Use(chain, secret string) (Cluster, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,14 +90,14 @@ func (t *Targets) Use(chain, secret string) (Cluster, error) {
 	return f.cluster, nil
 }
 
-// Leave records that a chain uses no target any more.
+// Leave records that a chain no longer uses a target.
 func (t *Targets) Leave(chain string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.leave(chain)
 }
 
-// Wait returns when everything has stopped, after ctx has ended.
+// Wait returns when everything has stopped after the end of ctx.
 func (t *Targets) Wait() {
 	t.mu.Lock()
 	t.ended = true
@@ -114,7 +112,7 @@ func (t *Targets) Followed() int {
 	return len(t.followers)
 }
 
-// leave is Leave for who holds the lock.
+// leave is Leave for callers that hold the lock.
 func (t *Targets) leave(chain string) {
 	secret, known := t.secrets[chain]
 	if !known {
@@ -132,9 +130,9 @@ func (t *Targets) leave(chain string) {
 	}
 }
 
-// follow starts to follow a Secret. The caller holds the lock.
+// follow starts a follower of a Secret. The caller holds the lock.
 func (t *Targets) follow(secret string) *follower {
-	// It lasts longer than the pass that asks for it.
+	// The follower outlives the pass that needs it.
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), t.log))
 	f := &follower{
 		Targets: t, secret: secret, stop: stop, chains: map[string]bool{},
@@ -147,7 +145,7 @@ func (t *Targets) follow(secret string) *follower {
 	return f
 }
 
-// say changes what is said of a Secret, and tells the chains that need it.
+// say changes the answer for a Secret, and notifies the chains that need it.
 func (f *follower) say(cluster Cluster, trouble error) {
 	f.mu.Lock()
 	same := f.cluster == cluster && message(f.trouble) == message(trouble)
@@ -172,5 +170,5 @@ func message(err error) string {
 	return err.Error()
 }
 
-// named is the Secret with its namespace, for people.
+// named returns the Secret with its namespace, for messages.
 func (f *follower) named() string { return fmt.Sprintf("%s/%s", f.options.Namespace, f.secret) }

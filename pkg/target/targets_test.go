@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// blind is an observer of nothing.
+// blind observes nothing.
 type blind struct{ rollout.Observer }
 
 func (blind) Want(string, ...observe.Interest) {}
@@ -36,7 +36,7 @@ func secret(name, key, text string) *corev1.Secret {
 
 func to(server string) string { return strings.ReplaceAll(leads, "SERVER", server) }
 
-// hostWithTargets is a host with Secrets, and clusters by their address.
+// hostWithTargets is a host with Secrets, and target clusters by their address.
 type hostWithTargets struct {
 	t        *testing.T
 	client   *fake.Clientset
@@ -80,7 +80,7 @@ func newHostWithTargets(t *testing.T) *hostWithTargets {
 	return w
 }
 
-// use waits until a chain's answer is a cluster, or an error that has a text.
+// use waits until a chain's answer is this cluster, or an error that contains this text.
 func (w *hostWithTargets) use(chain, secret, want string) Cluster {
 	w.t.Helper()
 	deadline := time.After(time.Minute)
@@ -140,7 +140,7 @@ func TestTargets(t *testing.T) {
 		t.Error("two chains have two engines for one cluster")
 	}
 
-	// Without its Secret nothing is done; the same cluster again goes on as it was.
+	// Without its Secret nothing is rolled out. If the same cluster returns, its engine continues.
 	if err := w.client.CoreV1().Secrets("penstock").Delete(t.Context(), "hosted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestTargets(t *testing.T) {
 	}
 	w.gets(w.ended, "one")
 	w.gets(w.opened, "two")
-	// Where it leads is not known: the way before is as good as it is.
+	// The new kubeconfig cannot be checked, so the earlier connection stays in use.
 	w.put(secret("hosted", "kubeconfig", to("silent")))
 	w.use("b", "hosted", "uid of two")
 
@@ -166,7 +166,7 @@ func TestTargets(t *testing.T) {
 	if n := w.targets.Followed(); n != 1 {
 		t.Errorf("%d Secrets are followed while one chain needs one", n)
 	}
-	w.use("b", "elsewhere", "no such Secret") // and so no more of hosted
+	w.use("b", "elsewhere", "no such Secret") // so b no longer uses hosted
 	w.gets(w.ended, "two")
 	w.targets.Leave("b")
 	if n := w.targets.Followed(); n != 0 {
