@@ -1,5 +1,5 @@
-// Package budget is the rule of the deletion budget, as a function of values. It decides which
-// objects may be deleted now, and which deletions a user must acknowledge.
+// Package budget is the rule of the deletion budget, as pure functions. It decides which objects
+// may be deleted now, and which deletions a user must acknowledge.
 package budget
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Objects bounds the objects that a large chain may lose within Window. A chain may lose a third of
-// its objects, but at least one. The limit is at most Objects or the percentage, whichever is
-// larger.
+// Objects is the number of objects that a large chain may lose within Window. A chain may lose a
+// third of its objects, but at least one. The limit is at most Objects or the percentage, whichever
+// is larger.
 const (
 	Objects = 20
 	Window  = 10 * time.Minute
@@ -25,43 +25,41 @@ const (
 	percent = 10
 )
 
-// Pending has the input of the budget: objects of a chain to delete, and the objects that stay.
+// Pending is the input of the budget: the objects of a chain to delete, and the objects that stay.
 type Pending struct {
 	// Objects are the objects to delete, with the revision whose content each has.
 	Objects map[manifest.ID]int64
 	// Kept are the objects that the chain has in the cluster and that its layers list.
 	Kept []manifest.ID
-	// Emptied is true when no layer lists anything.
+	// Emptied is true when no layer lists any object.
 	Emptied bool
-	// Listed returns the objects of a revision that is no layer, and whether they are known; nil
-	// knows of none.
+	// Listed returns the objects of a revision that is not a layer, and whether they are known. If
+	// Listed is nil, they are unknown.
 	Listed func(revision int64) ([]manifest.ID, bool)
-	// Spent is the loss within the window.
+	// Spent is the number of objects lost within the window.
 	Spent int
 	// Empty are definitions without instances, whose deletion deletes nothing else.
 	Empty map[manifest.ID]bool
 }
 
-// Reason is the reason why a user must confirm a deletion.
 type Reason string
 
 const (
-	// Emptied is for all objects when nothing is left of the chain.
+	// Emptied is for all objects when the chain would have no objects left.
 	Emptied Reason = "emptied"
-	// Many is for all objects when too many are lost.
+	// Many is for all objects when too many objects would be lost.
 	Many Reason = "many"
 	// KeepsOthers is for an object that contains other objects or data, which would be deleted with
 	// it.
 	KeepsOthers Reason = "kept"
-	// LastWorkload is for workloads when none is left.
+	// LastWorkload is for workloads when the chain would have no workload left.
 	LastWorkload Reason = "last workload"
 )
 
-// Decision is the result of the budget.
 type Decision struct {
-	// Asks holds the objects whose deletion a user must confirm. All others may be deleted.
+	// Asks holds the objects whose deletion a user must confirm. All other objects may be deleted.
 	Asks map[manifest.ID]Reason
-	// Loss is the number of lost objects, and Limit the number allowed within the window.
+	// Loss is the number of lost objects; Limit is the number allowed within the window.
 	Loss, Limit int
 	// Charge is the part of Loss that is allowed without confirmation.
 	Charge int
@@ -69,10 +67,11 @@ type Decision struct {
 
 // Judge applies the rule of the deletion budget. docs/reference/rollout.md states it.
 //
-//   - The loss of a kind is the number of its objects that a replaced revision had more than the
-//     chain keeps. Of several replaced revisions, the largest difference counts.
-//   - Objects that contain other objects or data (Keeps), and workloads when none stays, count each,
-//     even if others replace them. A definition without instances contains nothing.
+//   - The loss of a kind is the difference between the objects that a replaced revision had and the
+//     objects that the chain keeps. Of several replaced revisions, the largest difference counts.
+//   - Objects that contain other objects or data (Keeps), and workloads when none stays, each need
+//     their own confirmation, even if new objects replace them. A definition without instances
+//     contains nothing.
 //   - If no layer lists an object, or the loss exceeds the limit, all deletions need a confirmation.
 //     Otherwise only the objects of the second rule do.
 func (g Pending) Judge() Decision {
@@ -117,7 +116,7 @@ func WouldAsk(former, wanted []manifest.ID) bool {
 	return len(g.Judge().Asks) > 0
 }
 
-// alone returns the reason why the deletion of an object needs a confirmation of its own, or "".
+// alone returns the reason why the deletion of an object needs its own confirmation, or "".
 func (g Pending) alone(id manifest.ID) Reason {
 	switch {
 	case Keeps(id) && !g.Empty[id]:
@@ -129,14 +128,13 @@ func (g Pending) alone(id manifest.ID) Reason {
 	}
 }
 
-// limitOf returns the number of objects that a chain of the given size may lose within the window.
 func limitOf(objects int) int {
 	return min(max(objects/third, 1), max(Objects, objects*percent/100))
 }
 
-// measure returns how many objects are lost, without those that are asked for by
-// themselves, and how many the chain has: those that stay, or those of the largest
-// replaced revision.
+// measure returns the number of lost objects, without objects that need their own confirmation, and
+// the size of the chain. The size is the number of objects that stay, or of the largest replaced
+// revision if that is larger.
 func (g Pending) measure() (lost, objects int) {
 	replaced, unknown := g.revisions()
 	most := map[schema.GroupKind]int{}
@@ -153,9 +151,9 @@ func (g Pending) measure() (lost, objects int) {
 	return lost, max(objects, len(g.Kept), len(unknown))
 }
 
-// revisions returns, for each revision whose objects are to go, those that it lists and
-// that are there, with those that it has in common with what stays. When it is not known
-// what it lists, its objects are among unknown: nothing counts as in their place.
+// revisions returns, for each revision with objects to delete, its listed objects that exist. If a
+// revision's list is unknown, its objects are returned in unknown, and no object counts as their
+// replacement.
 func (g Pending) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
 	there := make(map[manifest.ID]bool, len(g.Kept)+len(g.Objects))
 	for _, id := range g.Kept {
@@ -183,7 +181,7 @@ func (g Pending) revisions() (replaced map[int64][]manifest.ID, unknown []manife
 	return replaced, unknown
 }
 
-// countKinds counts objects by kind, without those that are asked for by themselves.
+// countKinds counts objects by kind, without objects that need their own confirmation.
 func (g Pending) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
 	counts := map[schema.GroupKind]int{}
 	for _, id := range ids {
@@ -194,7 +192,7 @@ func (g Pending) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
 	return counts
 }
 
-// Keeps is true for an object that other objects, or data, go with.
+// Keeps reports whether other objects, or data, are deleted with an object.
 func Keeps(id manifest.ID) bool {
 	switch id.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"},
@@ -206,7 +204,7 @@ func Keeps(id manifest.ID) bool {
 	}
 }
 
-// isWorkload is true for what runs for as long as it exists. A Job ends by itself.
+// isWorkload reports whether an object runs as long as it exists. A Job ends by itself.
 func isWorkload(id manifest.ID) bool {
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
@@ -219,8 +217,8 @@ func isWorkload(id manifest.ID) bool {
 	}
 }
 
-// Token identifies a set of objects to delete. An answer is valid only for the same set with the
-// same marks, such as uids.
+// Token identifies a set of objects to delete. An acknowledgement is valid only for the same set
+// with the same marks, such as uids.
 func Token(ids []manifest.ID, mark func(manifest.ID) string) string {
 	sorted := slices.SortedFunc(slices.Values(ids), manifest.ID.Compare)
 	hash := sha256.New()

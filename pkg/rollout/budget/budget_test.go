@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// idOf reads "Deployment.apps n/name".
+// idOf parses "Deployment.apps n/name".
 func idOf(text string) manifest.ID {
 	kind, name, _ := strings.Cut(text, " ")
 	id := manifest.ID{Name: name}
@@ -23,8 +23,8 @@ func idOf(text string) manifest.ID {
 	return id
 }
 
-// set returns the objects that a revision lists. "26 ClusterRole.rbac v1-" stands for 26 objects of
-// a kind with this prefix of the name, "Namespace a" for one object.
+// set returns the objects of a revision. "26 ClusterRole.rbac v1-" is 26 objects of a kind with
+// this name prefix; "Namespace a" is one object.
 func set(parts ...string) []manifest.ID {
 	var out []manifest.ID
 	for _, part := range parts {
@@ -41,8 +41,8 @@ func set(parts ...string) []manifest.ID {
 	return out
 }
 
-// operator is a version of one of 60 objects, of which OLM names 40 by a hash of the
-// version.
+// operator returns the 60 objects of a version; OLM puts a hash of the version into the names of 40
+// of them.
 func operator(version int, more ...string) []manifest.ID {
 	return set(append([]string{
 		fmt.Sprintf("13 ClusterRole.rbac v%d-", version), fmt.Sprintf("13 ClusterRoleBinding.rbac v%d-", version),
@@ -51,7 +51,7 @@ func operator(version int, more ...string) []manifest.ID {
 	}, more...)...)
 }
 
-// versions are operators of several versions, by number.
+// versions returns the objects of several operator versions, by number.
 func versions(from, to int) map[int64][]manifest.ID {
 	out := map[int64][]manifest.ID{}
 	for v := from; v <= to; v++ {
@@ -67,18 +67,18 @@ func TestDeletionBudget(t *testing.T) {
 	one := func(parts ...string) map[int64][]manifest.ID { return map[int64][]manifest.ID{1: set(parts...)} }
 	for name, tc := range map[string]struct {
 		reason string
-		// before are replaced revisions, of which all is still there, and now what the
+		// before are the replaced revisions, whose objects all exist. now are the objects that the
 		// layers list.
 		before map[int64][]manifest.ID
 		now    []manifest.ID
-		// absent are those of now that the inventory does not have, and unlisted the
-		// revisions of which nobody knows any more what they list.
+		// absent are the objects of now that do not exist yet. unlisted are the revisions whose
+		// lists are unknown.
 		absent   []manifest.ID
 		unlisted []int64
 		spent    int
 		asks     string
 	}{
-		// Ordinary work.
+		// Allowed without confirmation.
 		"HashedNames":        {"40 of 60 are replaced by as many of their kinds", versions(1, 1), operator(2), nil, nil, 0, nothing},
 		"TwoBeforePruning":   {"both are replaced", versions(1, 2), operator(3), nil, nil, 0, nothing},
 		"EightBeforePruning": {"an alarm of eight versions is none", versions(1, 8), operator(9), nil, nil, 0, nothing},
@@ -94,7 +94,7 @@ func TestDeletionBudget(t *testing.T) {
 		"RenamedSecrets":     {"rotated names, the same number", one("5 Secret n/a", "ConfigMap n/c"), set("5 Secret n/b", "ConfigMap n/c"), nil, nil, 0, nothing},
 		"RestOfTheWindow":    {"15 went, 5 go", one("60 ConfigMap c"), set("55 ConfigMap c"), nil, nil, 15, nothing},
 
-		// Too much.
+		// All deletions need a confirmation.
 		"Emptied":             {"nothing is listed", versions(1, 1), nil, nil, nil, 0, all},
 		"EmptiedSmall":        {"also when it was one object", one("ConfigMap n/c"), nil, nil, nil, 0, all},
 		"EmptiedAfterMany":    {"also when older ones are still to go", versions(1, 3), nil, nil, nil, 0, all},
@@ -113,7 +113,7 @@ func TestDeletionBudget(t *testing.T) {
 		"OlderStore":          {"revisions that the store does not know leave nothing replaced", versions(4, 5), operator(3), nil, []int64{4, 5}, 0, all},
 		"OneOfOlderStore":     {"one of them known does not help the other", versions(4, 5), operator(6), nil, []int64{5}, 0, all},
 
-		// Some of it.
+		// Some deletions need a confirmation.
 		"Namespace":             {"what is in it goes with it", versions(1, 1), without(operator(2), "Namespace"), nil, nil, 0, "Namespace operator"},
 		"Definition":            {"its instances go with it", one("CustomResourceDefinition.apiextensions.k8s.io a", "5 ConfigMap c"), set("5 ConfigMap c"), nil, nil, 0, "CustomResourceDefinition.apiextensions.k8s.io a"},
 		"RenamedDefinition":     {"another one is none in its place", one("CustomResourceDefinition.apiextensions.k8s.io a", "5 ConfigMap c"), set("CustomResourceDefinition.apiextensions.k8s.io b", "5 ConfigMap c"), nil, nil, 0, "CustomResourceDefinition.apiextensions.k8s.io a"},
@@ -152,7 +152,6 @@ func TestDeletionBudget(t *testing.T) {
 	}
 }
 
-// without are the objects that are not of a kind.
 func without(ids []manifest.ID, kind string) []manifest.ID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id manifest.ID) bool { return id.Kind == kind })
 }
@@ -179,7 +178,7 @@ func TestEmptyDefinition(t *testing.T) {
 	}
 }
 
-// TestBudgetNeverAsksLess: a revision that lists fewer objects asks for at least as many
+// TestBudgetNeverAsksLess: a revision that lists fewer objects needs at least as many
 // confirmations.
 func TestBudgetNeverAsksLess(t *testing.T) {
 	before := operator(1)

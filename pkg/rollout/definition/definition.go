@@ -1,6 +1,6 @@
-// Package definition checks custom resources against a CustomResourceDefinition that is not in the
-// cluster yet, with the code of the API server. So a revision that has both is checked before any
-// of its objects is written.
+// Package definition validates custom resources against a CustomResourceDefinition that is not in
+// the cluster yet, with the code of the API server. So a revision that contains both is checked
+// before any of its objects is written.
 package definition
 
 import (
@@ -24,16 +24,16 @@ import (
 	"k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Definition is a CustomResourceDefinition. It may be used by several goroutines.
+// Definition is a CustomResourceDefinition. Several goroutines may use it.
 type Definition struct {
 	crd apiextensionsv1.CustomResourceDefinition
 
 	mu sync.Mutex
-	// judges by version.
+	// judges by version, compiled on first use.
 	judges map[string]*judge
 }
 
-// judge checks objects by one version of a definition.
+// judge validates objects against one version of a definition.
 type judge struct {
 	structural *schema.Structural
 	values     validation.SchemaValidator
@@ -41,7 +41,7 @@ type judge struct {
 	status     bool
 }
 
-// Parse reads the manifest of a CustomResourceDefinition of apiextensions.k8s.io/v1.
+// Parse parses the manifest of a CustomResourceDefinition of apiextensions.k8s.io/v1.
 func Parse(manifest []byte) (*Definition, error) {
 	d := &Definition{judges: map[string]*judge{}}
 	if err := utiljson.Unmarshal(manifest, &d.crd); err != nil {
@@ -58,9 +58,9 @@ func (d *Definition) Kind() runtimeschema.GroupKind {
 }
 
 // Validate returns the errors that an API server with this definition would report for an object of
-// its kind in a version. Of an existing object it checks only the fields' names, because existing
-// invalid values may stay (KEP-4008). It does not change the object. An error means that the
-// definition itself is invalid.
+// its kind in a version. For an existing object, it checks only the names of fields, because
+// existing invalid values may stay (KEP-4008). It does not change the object. An error means that
+// the definition itself is invalid.
 func (d *Definition) Validate(ctx context.Context, version string, object map[string]any, exists bool) (field.ErrorList, error) {
 	judge, err := d.judge(version)
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Definition) Validate(ctx context.Context, version string, object map[st
 	}
 	object = runtime.DeepCopyJSON(object)
 	if judge.status {
-		delete(object, "status") // the server does not look at it
+		delete(object, "status") // the server ignores it
 	}
 	if findings := append(d.scope(object), judge.unknown(object)...); len(findings) > 0 || exists {
 		return findings, nil
@@ -87,8 +87,8 @@ func (d *Definition) Validate(ctx context.Context, version string, object map[st
 	return findings, nil
 }
 
-// unknown are the fields that no schema declares: server-side apply refuses them, and
-// prunes nothing.
+// unknown returns an error for each field that the schema does not declare. Server-side apply
+// refuses such fields and does not prune them.
 func (j *judge) unknown(object map[string]any) field.ErrorList {
 	var findings field.ErrorList
 	paths := pruning.PruneWithOptions(object, j.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -98,7 +98,7 @@ func (j *judge) unknown(object map[string]any) field.ErrorList {
 	return findings
 }
 
-// scope reports whether the object has a namespace as it should.
+// scope checks that the object has a namespace exactly if the kind is namespaced.
 func (d *Definition) scope(object map[string]any) field.ErrorList {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
@@ -112,7 +112,6 @@ func (d *Definition) scope(object map[string]any) field.ErrorList {
 	return nil
 }
 
-// served are the versions that objects may have.
 func (d *Definition) served() []string {
 	var names []string
 	for _, version := range d.crd.Spec.Versions {
@@ -123,7 +122,7 @@ func (d *Definition) served() []string {
 	return names
 }
 
-// judge compiles a version once; it is nil for one that is not served.
+// judge compiles a version once. It returns nil for a version that is not served.
 func (d *Definition) judge(name string) (*judge, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,7 +171,7 @@ func compile(version *apiextensionsv1.CustomResourceDefinitionVersion) (*judge, 
 	}, nil
 }
 
-// Is reports whether apiVersion and kind are those of a CustomResourceDefinition.
+// Is reports whether apiVersion and kind are of a CustomResourceDefinition.
 func Is(apiVersion, kind string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return group == apiextensions.GroupName && version == "v1" && kind == "CustomResourceDefinition"

@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestBrokenDefinitions are left to the API server.
+// TestBrokenDefinitions: invalid definitions are left to the API server.
 func TestBrokenDefinitions(t *testing.T) {
 	for name, text := range map[string]string{
 		"no schema":      `{"spec":{"versions":[{"name":"v1","served":true}]}}`,

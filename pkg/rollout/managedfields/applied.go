@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Applied returns what an apply of wanted by manager makes of a live object: a field is removed when
-// manager applied it before, wanted leaves it out and no other manager has it.
+// Applied returns the result of an apply of wanted by manager to a live object. A field is removed
+// if manager applied it before, wanted omits it, and no other manager has it.
 //
-// Applied has no schema. managedFields say which list items have keys, and which maps and lists are
-// replaced as a whole. A list that no manager has is replaced. The result may share values with both
-// arguments.
+// Applied has no schema. managedFields show which list items have keys, and which maps and lists
+// are replaced as a whole. A list that no manager has is replaced. The result may share values with
+// both arguments.
 func Applied(wanted map[string]any, live *unstructured.Unstructured, manager string) (map[string]any, error) {
 	who := owned{&fieldpath.Set{}, &fieldpath.Set{}}
 	for _, entry := range live.GetManagedFields() {
@@ -30,14 +30,15 @@ func Applied(wanted map[string]any, live *unstructured.Unstructured, manager str
 	return who.mergeFields(live.Object, wanted), nil
 }
 
-// owned are the fields of a manager, and those of all others, in one part of an object.
+// owned holds the fields of a manager, and the fields of all other managers, in one part of an
+// object.
 type owned struct{ ours, theirs *fieldpath.Set }
 
 func (o owned) below(element fieldpath.PathElement) owned {
 	return owned{o.ours.WithPrefix(element), o.theirs.WithPrefix(element)}
 }
 
-// isWhole is true for a value without fields of its own: a scalar, or a map or list that is replaced.
+// isWhole reports whether a value is replaced as a whole: a scalar, or an atomic map or list.
 func (o owned) isWhole(element fieldpath.PathElement) bool {
 	below := o.below(element)
 	return (o.ours.Members.Has(element) || o.theirs.Members.Has(element)) && below.ours.Empty() && below.theirs.Empty()
@@ -59,7 +60,7 @@ func (o owned) mergeFields(live, wanted map[string]any) map[string]any {
 	return merged
 }
 
-// merge returns the new value of a field or an item that exists, and whether it stays.
+// merge returns the new value of an existing field or item, and whether it stays.
 func (o owned) merge(have, want any, wants bool, element fieldpath.PathElement) (any, bool) {
 	below := o.below(element)
 	switch {
@@ -88,8 +89,8 @@ func (o owned) merge(have, want any, wants bool, element fieldpath.PathElement) 
 	return have, true
 }
 
-// mergeItems merges two lists in the order of server-side apply: that of wanted, and before each
-// common item those that only the object has.
+// mergeItems merges two lists in the order of server-side apply: the order of wanted, and before
+// each common item the preceding items of the object alone.
 func (o owned) mergeItems(have, want []any, wants bool) []any {
 	keys, isSet := o.listType()
 	if len(keys) == 0 && !isSet {
@@ -115,7 +116,7 @@ func (o owned) mergeItems(have, want []any, wants bool) []any {
 			}
 			left++
 		case left < len(have) && (next < 0 || rest[next] != left):
-			left++ // a common item, which has another place in wanted
+			left++ // a common item, which has another position in wanted
 		default:
 			item := want[right]
 			if at := partners[right]; at >= 0 {
@@ -131,8 +132,8 @@ func (o owned) mergeItems(have, want []any, wants bool) []any {
 	return merged
 }
 
-// listType returns the keys of the items of a list, or that it is a set. Both are zero for a list that is
-// replaced.
+// listType returns the keys of the items of a list, or that the list is a set. Both results are
+// zero for a list that is replaced.
 func (o owned) listType() (keys []string, isSet bool) {
 	look := func(element fieldpath.PathElement) {
 		isSet = isSet || element.Value != nil
@@ -149,7 +150,7 @@ func (o owned) listType() (keys []string, isSet bool) {
 	return keys, isSet
 }
 
-// itemElement names an item of a list with these keys, or of a set.
+// itemElement returns the path element of an item, by its keys or, in a set, by its value.
 func itemElement(item any, keys []string) fieldpath.PathElement {
 	if len(keys) == 0 {
 		v := value.NewValueInterface(item)
@@ -163,8 +164,9 @@ func itemElement(item any, keys []string) fieldpath.PathElement {
 	return fieldpath.PathElement{Key: &key}
 }
 
-// findItem returns the index of an existing item that is not taken yet and that a wanted one is merged
-// with, -1 for none. A key that the wanted item leaves out has a default, which the existing one may have.
+// findItem returns the index of the existing item that a wanted item is merged with, or -1. If the
+// wanted item omits a key, the existing item may have any value for it, because the server fills in
+// a default. Taken items are skipped.
 func findItem(have []any, want any, keys []string, taken map[int]bool) int {
 	fields, _ := want.(map[string]any)
 	given := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { _, set := fields[key]; return !set })

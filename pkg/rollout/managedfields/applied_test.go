@@ -81,7 +81,7 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// TestAppliedDefaultKey: a manifest leaves out a key of a list item that the API server fills in.
+// TestAppliedDefaultKey: a manifest omits a key of a list item that the API server fills in.
 func TestAppliedDefaultKey(t *testing.T) {
 	live := &unstructured.Unstructured{Object: parsed(t, `{spec: {ports: [{port: 53, protocol: UDP, name: u}, {port: 80, protocol: TCP, nodePort: 30000}]}}`)}
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(
@@ -105,7 +105,7 @@ func parsed(t *testing.T, text string) map[string]any {
 	return runtime.DeepCopyJSON(integers(object).(map[string]any))
 }
 
-// integers makes whole numbers what a decoder of Kubernetes makes of them.
+// integers converts integers as a Kubernetes decoder does.
 func integers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -122,7 +122,7 @@ func integers(value any) any {
 	return value
 }
 
-// plain is an object without managedFields and without what is empty.
+// plain returns an object without managedFields and empty values.
 func plain(object map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, field := range object {

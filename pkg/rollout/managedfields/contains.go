@@ -7,8 +7,8 @@ import (
 )
 
 // Contains reports whether a live value has all wanted fields. It uses no schema: lists of maps
-// match in any order, other lists must be equal, and empty values may be absent, since servers drop
-// them.
+// match in any order, other lists must be equal, and empty values may be absent, because servers
+// drop them.
 func Contains(wanted, live any) bool {
 	if wanted == nil || live == nil && empty(wanted) {
 		return true
@@ -41,7 +41,7 @@ func Contains(wanted, live any) bool {
 	}
 }
 
-// empty is true for null and the zero values of JSON.
+// empty reports whether value is null or a zero value of JSON.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

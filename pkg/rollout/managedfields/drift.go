@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Drift is a field of ours that another manager changed. It has no values, which may be secret.
+// Drift is a field of the chain that another manager changed. It contains no value, because a value
+// may be secret.
 type Drift struct {
-	// Path such as ".spec.replicas", as managedFields spell it.
+	// Path such as ".spec.replicas", in the spelling of managedFields.
 	Path string
 	// Manager is the present manager of the field. It is empty for a removed field, or without
 	// managedFields.
 	Manager string
-	// Gone is true when the field is not there any more.
+	// Gone is true when the field does not exist any more.
 	Gone bool
 }
 
@@ -36,8 +37,7 @@ func (d Drift) String() string {
 }
 
 // FindDrift returns the fields that differ from wanted in a live object, ordered by path, with
-// their managers from managedFields. Without findings there may still be a difference: see
-// Contains.
+// their managers. A difference may exist without a finding (see Contains).
 func FindDrift(wanted map[string]any, live *unstructured.Unstructured, manager string) []Drift {
 	ours, status := &fieldpath.Set{}, &fieldpath.Set{}
 	others := map[string]*fieldpath.Set{}
@@ -79,9 +79,9 @@ func FindDrift(wanted map[string]any, live *unstructured.Unstructured, manager s
 	return drifts
 }
 
-// unclaimed lists the paths of maps that are wanted and not there at all, and those
-// of other values that differ and are in no entry of kept. It does not look into
-// lists. An empty value in an entry was not lost: the server does not store it.
+// unclaimed returns the paths of wanted maps that do not exist, and of other values that differ and
+// are in no entry of kept. It ignores lists. An empty value in an entry is not lost: the server
+// does not store it.
 func unclaimed(wanted, live map[string]any, kept *fieldpath.Set, path string) []Drift {
 	var out []Drift
 	for key, want := range wanted {
@@ -102,7 +102,7 @@ func unclaimed(wanted, live map[string]any, kept *fieldpath.Set, path string) []
 	return out
 }
 
-// isScalar is true for what can be compared with ==.
+// isScalar reports whether a value can be compared with ==.
 func isScalar(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -112,7 +112,7 @@ func isScalar(value any) bool {
 	}
 }
 
-// Describe returns a bounded list of drifts for a message.
+// Describe returns a list of drifts of limited length for a message.
 func Describe(drifts []Drift) string {
 	const most = 5
 	var parts []string
@@ -129,7 +129,7 @@ func Describe(drifts []Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// FirstManager is the first manager that can be named, or empty.
+// FirstManager returns the first known manager, or "".
 func FirstManager(drifts []Drift) string {
 	for _, d := range drifts {
 		if d.Manager != "" {

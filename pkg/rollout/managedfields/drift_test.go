@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// object parses JSON as the engine parses manifests and the client parses live
-// objects.
+// object decodes JSON as the engine and the client do.
 func object(t *testing.T, raw string) map[string]any {
 	t.Helper()
 	var o map[string]any

@@ -5,15 +5,17 @@
 //
 //   - TakeOver and Disown compute managedFields so that our next apply removes exactly the fields
 //     that the previous manager had set.
-//   - Contains and FindDrift say whether the object has all wanted fields, and who changed which.
-//   - Yielding, StillYielded and Cut say which fields are left to another manager, such as an
-//     autoscaler, and return the manifest without them.
-//   - WouldTake, TakenBetween and Overwritten say whose fields an apply takes: before and after the
-//     server was asked, and for an object without managedFields.
+//   - Contains and FindDrift report whether the object has all wanted fields, and who changed which
+//     field.
+//   - Yielding, StillYielded and Cut return the fields that are left to another manager, such as an
+//     autoscaler, and the manifest without them.
+//   - WouldTake, TakenBetween and Overwritten return the fields that an apply takes from other
+//     managers: without asking the server, from the server's answer, and for an object without
+//     managedFields.
 //
-// A manager's own entry is that of its applies (ApplyOf). Paths have one of two spellings:
-// manifest.FieldPath for yielded fields, as policies name them, and that of package diff for taken
-// fields.
+// A manager's own entry is the entry of its applies (ApplyOf). Paths have one of two spellings: the
+// spelling of manifest.FieldPath for yielded fields, as policies name them, and the spelling of
+// package diff for taken fields.
 package managedfields
 
 import (
@@ -26,22 +28,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// BeforeFirstApply is the manager that the API server assigns all fields of an object without
+// BeforeFirstApply is the manager to which the API server assigns all fields of an object without
 // managedFields at its first apply.
 const BeforeFirstApply = "before-first-apply"
 
-// IsApplyOf reports whether an entry is of manager's applies to the object itself, without a
+// IsApplyOf reports whether an entry is for manager's applies to the object itself, without a
 // subresource.
 func IsApplyOf(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// Without leaves that entry of manager out.
+// Without returns managedFields without the entry of manager's applies.
 func Without(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(slices.Clone(live), func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
 }
 
-// ApplyOf is that entry of manager, or nil.
+// ApplyOf returns the entry of manager's applies, or nil.
 func ApplyOf(live []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
 	if i := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) }); i >= 0 {
 		return &live[i]
@@ -49,12 +51,12 @@ func ApplyOf(live []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFi
 	return nil
 }
 
-// keyOf tells the entries of managedFields apart, as the server does.
+// keyOf returns the key by which the server distinguishes managedFields entries.
 func keyOf(entry metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource}, "\x00")
 }
 
-// MovedEntries names the entries of before that are not there any more as they were.
+// MovedEntries describes the entries of before that after does not have unchanged.
 func MovedEntries(before, after []metav1.ManagedFieldsEntry) []string {
 	var moved []string
 	for _, entry := range before {
@@ -65,7 +67,7 @@ func MovedEntries(before, after []metav1.ManagedFieldsEntry) []string {
 	return moved
 }
 
-// LastWriter returns the manager that wrote an object last, except us and writers of status.
+// LastWriter returns the last manager that wrote an object, except us and writers of status.
 func LastWriter(live []metav1.ManagedFieldsEntry, us string) string {
 	var last metav1.ManagedFieldsEntry
 	for _, entry := range live {

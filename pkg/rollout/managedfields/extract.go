@@ -18,7 +18,7 @@ func Extract(object map[string]any, set *fieldpath.Set) map[string]any {
 	return out
 }
 
-// extract returns the part of a field or item that a set lists below an element.
+// extract returns the part of a field or item that is in the set.
 func extract(field any, element fieldpath.PathElement, set *fieldpath.Set) (any, bool) {
 	below, nested := set.Children.Get(element)
 	if !nested {
@@ -53,7 +53,7 @@ func extractItems(items []any, set *fieldpath.Set) []any {
 	return out
 }
 
-// elementOf is by what a set names an item of a list.
+// elementOf returns the path element by which a set names a list item.
 func elementOf(item any, index int, set *fieldpath.Set) (element fieldpath.PathElement, found bool) {
 	look := func(one fieldpath.PathElement) {
 		if matches(item, one) || one.Index != nil && *one.Index == index {

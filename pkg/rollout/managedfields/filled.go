@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// injected are the fields of a manifest that a controller injects, because an annotation of
-// the manifest asks for it: what the manifest has there is a first value.
+// injected returns the fields that a controller injects because an annotation of the manifest asks
+// for it. The manifest has only initial values for them.
 func injected(wanted map[string]any) []manifest.FieldPath {
 	if !manifest.IsInjected(wanted) {
 		return nil
@@ -24,17 +24,17 @@ func injected(wanted map[string]any) []manifest.FieldPath {
 	}
 }
 
-// requestedStorage is the field of a PersistentVolumeClaim that only grows.
+// requestedStorage is the field of a PersistentVolumeClaim that can only grow.
 const requestedStorage = "spec.resources.requests.storage"
 
-// OnlyGrows reports whether an object has a field that only grows. The values of such an object
+// OnlyGrows reports whether an object has a field that can only grow. The values of such an object
 // decide which fields are left to other managers (see LeftTo).
 func OnlyGrows(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
 
 // LeftTo returns the fields of a manifest that are left to other managers: the newly yielded
-// fields, and these together with recorded fields that others still have. The live object must be
-// complete. A PersistentVolumeClaim cannot shrink, so the size of a larger claim is left as it is.
-// A smaller claim is enlarged, whoever set its size.
+// fields, and these together with recorded fields that other managers still have. live must be the
+// complete object. A PersistentVolumeClaim cannot shrink, so the size of a larger claim stays. A
+// smaller claim is enlarged, whoever set its size.
 func LeftTo(wanted map[string]any, live *unstructured.Unstructured, manager string, policy []manifest.FieldPath, recorded []string) (Yields, []string) {
 	entries := live.GetManagedFields()
 	left := YieldingTo(wanted, live.Object, entries, manager, policy)
@@ -49,7 +49,7 @@ func LeftTo(wanted map[string]any, live *unstructured.Unstructured, manager stri
 	return left, left.And(still)
 }
 
-// isLarger compares what two claims ask for.
+// isLarger reports whether the live claim requests more storage than the wanted claim.
 func isLarger(live, wanted map[string]any) bool {
 	size := func(claim map[string]any) (resource.Quantity, bool) {
 		value, found, _ := unstructured.NestedFieldNoCopy(claim, "spec", "resources", "requests", "storage")
@@ -64,7 +64,7 @@ func isLarger(live, wanted map[string]any) bool {
 	return known && asked && have.Cmp(want) > 0
 }
 
-// holderOf is a manager other than ours that has a field.
+// holderOf returns a manager, other than manager, that has the field.
 func holderOf(entries []metav1.ManagedFieldsEntry, manager, field string) string {
 	if entry, found := othersFields(entries, manager)[field]; found {
 		return entry.Manager

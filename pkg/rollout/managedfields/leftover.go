@@ -8,15 +8,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// WithLeftovers returns managedFields with the leftovers assigned to manager, so that its next
+// WithLeftovers returns managedFields in which the leftovers belong to manager, so that its next
 // apply removes them. It returns nil without leftovers, and for an object that manager did not
 // apply.
 //
 // Leftovers are defaults that the API server filled in for an earlier manifest and that block the
 // next one, such as spec.strategy.rollingUpdate of a Deployment that becomes Recreate. Server-side
-// apply keeps them, because no manager has them. A leftover is a structure that the manifest lacks,
-// inside a structure that it has, without a field of another manager. The API server fills in its
-// present defaults again.
+// apply keeps them, because no manager has them. A leftover is a map that the manifest omits,
+// inside a map that the manifest has, without a field of another manager. The API server then fills
+// in its present defaults again.
 func WithLeftovers(wanted map[string]any, live *unstructured.Unstructured, manager string) []metav1.ManagedFieldsEntry {
 	all, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	entries := live.GetManagedFields()
@@ -59,8 +59,8 @@ func WithLeftovers(wanted map[string]any, live *unstructured.Unstructured, manag
 // leftoverSearch collects the leaves of leftovers.
 type leftoverSearch struct{ claimed *fieldpath.Set }
 
-// in finds leftovers in a structure. All and theirs are the fields below it that
-// anybody, and that others have.
+// in finds leftovers in a map. all are its fields that any manager has; theirs are the fields that
+// other managers have.
 func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all, theirs *fieldpath.Set) {
 	for name, value := range live {
 		element := fieldpath.PathElement{FieldName: &name}
@@ -82,7 +82,7 @@ func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all
 	}
 }
 
-// inItems looks into the items of a list that both have, and that are told apart by keys.
+// inItems finds leftovers in the items of a keyed list that exist in both lists.
 func (s leftoverSearch) inItems(wanted, live []any, path fieldpath.Path, all, theirs *fieldpath.Set) {
 	for i, item := range live {
 		have, isMap := item.(map[string]any)
@@ -100,7 +100,6 @@ func (s leftoverSearch) inItems(wanted, live []any, path fieldpath.Path, all, th
 	}
 }
 
-// claim adds the leaves of a leftover.
 func (s leftoverSearch) claim(path fieldpath.Path, value any) {
 	fields, isMap := value.(map[string]any)
 	if !isMap || len(fields) == 0 {
@@ -112,7 +111,7 @@ func (s leftoverSearch) claim(path fieldpath.Path, value any) {
 	}
 }
 
-// has is true for a set with a field, or with one below it.
+// has reports whether a set contains a field, or a field below it.
 func has(set *fieldpath.Set, element fieldpath.PathElement) bool {
 	below, nested := set.Children.Get(element)
 	return set.Members.Has(element) || nested && !below.Empty()

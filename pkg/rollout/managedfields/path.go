@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// spell writes a path as package diff does.
+// spell returns a path in the spelling of package diff.
 func spell(path fieldpath.Path) string {
 	var out strings.Builder
 	for _, element := range path {
@@ -46,18 +46,18 @@ func spellValue(v value.Value) string {
 	return quoted(v.Unstructured())
 }
 
-// quoted is JSON without the escapes that are for HTML.
+// quoted returns JSON without the escapes for HTML.
 func quoted(v any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return `"?"` // what came as JSON can be written as JSON
+		return `"?"` // a value from JSON can be encoded as JSON
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// resolve follows a path of managedFields into an object.
+// resolve returns the value at a path of managedFields.
 func resolve(object any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
 		switch {
@@ -83,7 +83,7 @@ func resolve(object any, path fieldpath.Path) (any, bool) {
 	return object, true
 }
 
-// matches is true for the list item that a path element names.
+// matches reports whether a path element names the list item.
 func matches(item any, element fieldpath.PathElement) bool {
 	if element.Value != nil {
 		return value.Equals(value.NewValueInterface(item), *element.Value)
@@ -102,8 +102,8 @@ func matches(item any, element fieldpath.PathElement) bool {
 }
 
 // Sets reports whether a manifest sets the field at a path, in the spelling of TakenBetween and
-// WouldTake. It returns false for paths through elements of sets, through indexes, and through keys
-// with brackets or commas.
+// WouldTake. It returns false for paths with elements of sets, indexes, or keys with brackets or
+// commas.
 func Sets(wanted map[string]any, path string) bool {
 	field, err := manifest.ParseFieldPath(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func Sets(wanted map[string]any, path string) bool {
 	}
 	for _, step := range field {
 		for i := range step.Keys {
-			// There text is quoted, so that it differs from a number.
+			// Paths quote text, to distinguish it from a number.
 			if unquoted, err := strconv.Unquote(step.Keys[i].Value); err == nil {
 				step.Keys[i].Value = unquoted
 			}
@@ -120,8 +120,8 @@ func Sets(wanted map[string]any, path string) bool {
 	return sets(wanted, field)
 }
 
-// fieldPathOf is a path of managedFields as people write it. Elements of sets have
-// none: they are nobody's field to yield.
+// fieldPathOf converts a path of managedFields to a path in users' spelling. Elements of sets have
+// no such path and cannot be yielded.
 func fieldPathOf(path fieldpath.Path) (manifest.FieldPath, bool) {
 	var out manifest.FieldPath
 	for _, element := range path {
@@ -141,7 +141,7 @@ func fieldPathOf(path fieldpath.Path) (manifest.FieldPath, bool) {
 	return out, len(out) > 0
 }
 
-// text is a scalar as people write it.
+// text returns a scalar in users' spelling.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -153,14 +153,13 @@ func text(v any) string {
 	return string(raw)
 }
 
-// sets is true when a manifest sets the field.
 func sets(wanted any, field manifest.FieldPath) bool {
 	found := false
 	visit(wanted, field, func(map[string]any, string) { found = true })
 	return found
 }
 
-// visit calls a function with the map that has the field, if there is one.
+// visit calls do with the map that contains the field, if it exists.
 func visit(here any, field manifest.FieldPath, do func(in map[string]any, name string)) {
 	step, rest := field[0], field[1:]
 	if step.Field != "" {

@@ -9,8 +9,8 @@ import (
 
 // Reform returns the managedFields for an object that manager applied as written and now applies as
 // applied (see manifest.Applied). manager gives up fields that are left to a controller, so that
-// the next apply does not remove them. It gets keys of stringData as keys of data, so that the next
-// apply can remove them. The result is nil if nothing changes.
+// the next apply does not remove them. It gets its keys of stringData as keys of data, so that the
+// next apply can remove them. The result is nil if nothing changes.
 func Reform(live []metav1.ManagedFieldsEntry, manager string, written, applied map[string]any) []metav1.ManagedFieldsEntry {
 	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
 	if mine < 0 {
@@ -28,7 +28,7 @@ func Reform(live []metav1.ManagedFieldsEntry, manager string, written, applied m
 			after.Insert(path.Copy())
 			return
 		}
-		// Folded: the same key of data.
+		// The key of stringData is the same key of data.
 		if folded := folding(path); folded != nil {
 			if _, is := resolve(applied, folded); is {
 				after.Insert(folded)
@@ -47,7 +47,7 @@ func Reform(live []metav1.ManagedFieldsEntry, manager string, written, applied m
 	return out
 }
 
-// folding is the field of data for one of stringData, nil for others.
+// folding returns the field of data for a field of stringData, and nil for other fields.
 func folding(path fieldpath.Path) fieldpath.Path {
 	if len(path) != 2 || path[0].FieldName == nil || *path[0].FieldName != "stringData" || path[1].FieldName == nil {
 		return nil

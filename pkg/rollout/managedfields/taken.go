@@ -11,24 +11,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// MostPaths bounds the paths that are named of one manager.
+// MostPaths is the largest number of paths that are named for one manager.
 const MostPaths = 200
 
 // Taken lists the fields that one manager would lose. Paths contain no values except keys of list
 // items and items of sets.
 type Taken struct {
 	Manager string
-	// Subresource through which it writes, such as "scale", or empty.
+	// Subresource of its writes, such as "scale", or empty.
 	Subresource string
-	// Paths such as `.spec.replicas`, in order, with keys and indexes as package
-	// diff spells them.
+	// Paths such as `.spec.replicas`, sorted, with keys and indexes in the spelling of package
+	// diff.
 	Paths []string
 	// More is the number of omitted paths.
 	More int
 }
 
-// TakenBetween compares managedFields before and after an apply by one manager. The
-// server moves a field from its manager exactly when the apply changes its value.
+// TakenBetween compares managedFields before and after an apply by one manager. The server moves a
+// field from its manager exactly when the apply changes its value.
 func TakenBetween(before, after []metav1.ManagedFieldsEntry, by string) []Taken {
 	kept := map[string]*fieldpath.Set{}
 	for _, entry := range after {
@@ -64,9 +64,9 @@ func TakenBetween(before, after []metav1.ManagedFieldsEntry, by string) []Taken 
 	return all
 }
 
-// WouldTake returns the managers and fields that an apply by us would change. It cannot know values
-// that are spelled differently but equal to the server. A field whose path cannot be resolved
-// counts as changed.
+// WouldTake returns the fields of other managers that an apply by us would change. It cannot
+// recognise values that are spelled differently but equal for the server. A field whose path cannot
+// be resolved counts as changed.
 func WouldTake(wanted map[string]any, live *unstructured.Unstructured, us string) []Taken {
 	var all []Taken
 	for _, entry := range live.GetManagedFields() {
@@ -88,8 +88,8 @@ func WouldTake(wanted map[string]any, live *unstructured.Unstructured, us string
 	return all
 }
 
-// Overwritten returns the paths of fields whose value an apply changes, in order. It is for an
-// object without managedFields. A changed list is one path.
+// Overwritten returns the sorted paths of the fields whose value an apply changes, for an object
+// without managedFields. A changed list is one path.
 func Overwritten(before, after map[string]any) []string { return overwritten("", before, after) }
 
 func overwritten(path string, before, after map[string]any) []string {

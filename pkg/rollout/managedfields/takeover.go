@@ -10,23 +10,24 @@ import (
 )
 
 // Takeover describes the change of field managers when an object is adopted. The fields of its
-// previous managers become ours first. Our apply then removes the fields that our manifest lacks,
-// because the API server removes fields that only we manage.
+// previous managers become ours first. Our next apply then removes the fields that our manifest
+// omits, because the API server removes fields that only we manage.
 type Takeover struct {
-	// From are the managers that kept the object so far, sorted; there is at least one.
+	// From are the previous managers, sorted; there is at least one.
 	From []string
 	// Fields are the new managedFields.
 	Fields []metav1.ManagedFieldsEntry
 }
 
 // TakeOver finds the previous managers of an object in managedFields, and moves their fields to
-// manager. The new entry has apiVersion if a previous entry has it. It returns nil if no manager
-// counts as a previous manager of the object.
+// manager. If a previous entry has apiVersion, the new entry has it too. It returns nil if no
+// manager counts as a previous manager of the object.
 //
 // A previous manager had at least half of the fields that our manifest sets and that any manager
-// had, or it marked the object as tools do. A manager of fewer fields only added to the object: a
-// user a label, a controller an annotation, an autoscaler the replicas. Fields of subresources,
-// finalizers and ownerReferences are never taken, and status only if our manifest has it.
+// had, or it marked the object as tools do. A manager of fewer fields only added to the object,
+// such as a user's label, a controller's annotation or an autoscaler's replicas. Fields of
+// subresources, finalizers and ownerReferences are never taken, and status only if our manifest has
+// it.
 func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *Takeover {
 	keepers := keepersOf(wanted, live, manager)
 	if len(keepers) == 0 {
@@ -53,7 +54,7 @@ func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 		switch {
 		case IsApplyOf(entry, manager):
 		case slices.Contains(keepers, i) && entry.APIVersion == ours.APIVersion:
-			// Sets of different versions of an API cannot be joined.
+			// Sets of different API versions cannot be joined.
 			theirs, err := FieldSet(entry)
 			if err != nil {
 				return nil
@@ -75,12 +76,12 @@ func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 	return plan
 }
 
-// keepersOf returns the indexes of the entries of those who kept the object.
+// keepersOf returns the indexes of the entries of the previous managers.
 func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string) []int {
 	kept, all, signed := map[int]*fieldpath.Set{}, &fieldpath.Set{}, map[int]bool{}
 	for i, entry := range live {
-		// Nobody is behind fields from before the first apply: they are those of
-		// all who wrote to the object, a person's labels included.
+		// BeforeFirstApply is not a real manager: its fields come from all earlier writers, and
+		// include a user's labels.
 		if entry.Subresource != "" || entry.Manager == manager || entry.Manager == BeforeFirstApply {
 			continue
 		}
@@ -105,7 +106,7 @@ func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager 
 	return keepers
 }
 
-// signs is true for the fields of a tool that notes on the object that it keeps it.
+// signs reports whether a field set contains the mark of a tool that manages the object.
 func signs(set *fieldpath.Set) bool {
 	for _, annotation := range []string{corev1.LastAppliedConfigAnnotation, "meta.helm.sh/release-name"} {
 		if set.Has(fieldpath.MakePathOrDie("metadata", "annotations", annotation)) {
@@ -115,8 +116,8 @@ func signs(set *fieldpath.Set) bool {
 	return false
 }
 
-// neverTaken are fields that somebody relies on whatever the manifest says. Status is content of a
-// manifest that has it.
+// neverTaken returns the fields that other writers rely on. Status is content only if the manifest
+// has it.
 func neverTaken(wanted map[string]any) *fieldpath.Set {
 	never := fieldpath.NewSet(
 		fieldpath.MakePathOrDie("metadata", "finalizers"),
@@ -129,7 +130,7 @@ func neverTaken(wanted map[string]any) *fieldpath.Set {
 }
 
 // WritesStatus reports whether manager has the field status. Then its kind has no status
-// subresource, or the API server would have ignored the field.
+// subresource, because the API server would have ignored the field.
 func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
 	name := "status"
 	return slices.ContainsFunc(live, func(entry metav1.ManagedFieldsEntry) bool {
@@ -138,9 +139,9 @@ func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
 	})
 }
 
-// Disown returns the managedFields that an object needs after an apply onto empty managedFields.
-// The API server then assigns every existing field, including ours, to BeforeFirstApply, and no
-// apply would ever remove them. It returns nil for other objects.
+// Disown returns the managedFields that an object needs after an apply to empty managedFields. The
+// API server then assigns every existing field, including ours, to BeforeFirstApply, and no apply
+// would ever remove them. It returns nil for other objects.
 func Disown(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
 	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == BeforeFirstApply && e.Subresource == "" })
 	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
@@ -168,7 +169,7 @@ func Disown(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFi
 	return out
 }
 
-// Whose names the managers of a takeover.
+// Whose returns the names of the previous managers.
 func (t *Takeover) Whose() string {
 	if len(t.From) == 1 {
 		return t.From[0]

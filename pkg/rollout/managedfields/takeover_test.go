@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// manager whose applies count as ours.
+// manager is the chain's field manager.
 const manager = "penstock/argocd"
 
-// managed is an entry of managedFields in the making.
+// managed returns an entry of managedFields.
 func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
@@ -28,7 +28,7 @@ func of(version string, entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEnt
 	return entry
 }
 
-// printed is managedFields as lines that a person can compare.
+// printed prints managedFields as lines.
 func printed(entries []metav1.ManagedFieldsEntry) []string {
 	var out []string
 	for _, e := range entries {
@@ -53,7 +53,7 @@ func TestTakeOver(t *testing.T) {
 		live   []metav1.ManagedFieldsEntry
 		from   []string
 		want   []string
-		// status is the status in the manifest.
+		// status in the manifest.
 		status map[string]any
 	}{
 		"nobody": {reason: "kinds without managedFields say nothing"},

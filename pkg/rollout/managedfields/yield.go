@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// scaleSubresource is through which autoscalers and `kubectl scale` write.
+// scaleSubresource is the subresource that autoscalers and `kubectl scale` write to.
 const scaleSubresource = "scale"
 
 // Yields maps each field of a manifest that is left to another manager to that manager. Fields have
@@ -55,7 +55,7 @@ func StillYielded(yielded []string, live []metav1.ManagedFieldsEntry, manager st
 	})
 }
 
-// And returns the fields in both, sorted.
+// And returns the union of both, sorted.
 func (y Yields) And(yielded []string) []string {
 	all := slices.AppendSeq(slices.Clone(yielded), maps.Keys(y))
 	slices.Sort(all)
@@ -71,7 +71,7 @@ func (y Yields) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// othersFields are the leaves that managers other than ours have, with one of them.
+// othersFields returns the leaves that other managers have, with an entry of such a manager.
 func othersFields(live []metav1.ManagedFieldsEntry, manager string) map[string]metav1.ManagedFieldsEntry {
 	found := map[string]metav1.ManagedFieldsEntry{}
 	for _, entry := range live {
@@ -93,7 +93,7 @@ func othersFields(live []metav1.ManagedFieldsEntry, manager string) map[string]m
 	return found
 }
 
-// ownSet are the leaves that are ours.
+// ownSet returns the leaves that manager has.
 func ownSet(live []metav1.ManagedFieldsEntry, manager string) map[string]bool {
 	mine := map[string]bool{}
 	entry := ApplyOf(live, manager)
@@ -112,7 +112,7 @@ func ownSet(live []metav1.ManagedFieldsEntry, manager string) map[string]bool {
 	return mine
 }
 
-// covers is true for a field at or below the one that a pattern names.
+// covers reports whether a field is at or below the pattern's field.
 func covers(pattern, field manifest.FieldPath) bool {
 	if len(pattern) > len(field) {
 		return false
@@ -131,7 +131,7 @@ func covers(pattern, field manifest.FieldPath) bool {
 	return true
 }
 
-// Cut takes fields out of a manifest.
+// Cut removes fields from a manifest.
 func Cut(wanted map[string]any, fields []string) {
 	for _, text := range fields {
 		if field, err := manifest.ParseFieldPath(text); err == nil {

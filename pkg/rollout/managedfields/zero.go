@@ -8,14 +8,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// zeroScale stands for the manager that scaled to zero, of which nothing is noted.
+// zeroScale is shown as the manager that scaled to zero, because the server records no manager.
 const zeroScale = "the manager that scaled it to zero"
 
 // YieldingTo is Yielding for a complete object: it also finds fields that were scaled to zero.
 //
 // kube-apiserver records no manager for them. A Scale omits a zero (spec.replicas of autoscaling/v1
-// has omitempty). So a write through the scale subresource removes the field from every entry, and
-// adds it to none.
+// has omitempty). So a write to the scale subresource removes the field from every entry, and adds
+// it to none.
 func YieldingTo(wanted, live map[string]any, entries []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
 	found := Yielding(wanted, entries, manager, policy)
 	for _, path := range lostToNobody(wanted, entries, manager) {
@@ -34,9 +34,9 @@ func MayBeScaledToZero(wanted map[string]any, entries []metav1.ManagedFieldsEntr
 	return len(lostToNobody(wanted, entries, manager)) > 0
 }
 
-// lostToNobody are the numbers of a manifest's spec, other than zero, that nobody has, although
-// our own entry is there: who takes a field in any other way than by scaling it to zero has it
-// then. Numbers in lists are none of a Scale.
+// lostToNobody returns the non-zero numbers in a manifest's spec that no manager has, although our
+// own entry exists. Any other way to take a field gives it a new manager. Numbers in lists are
+// ignored, because a Scale has none.
 func lostToNobody(wanted map[string]any, entries []metav1.ManagedFieldsEntry, manager string) []manifest.FieldPath {
 	if ApplyOf(entries, manager) == nil {
 		return nil
@@ -50,7 +50,7 @@ func lostToNobody(wanted map[string]any, entries []metav1.ManagedFieldsEntry, ma
 	var walk func(value any, at manifest.FieldPath)
 	walk = func(value any, at manifest.FieldPath) {
 		if owned[at.String()] {
-			return // with all that is below it
+			return // including all fields below it
 		}
 		if fields, isMap := value.(map[string]any); isMap {
 			for name, below := range fields {

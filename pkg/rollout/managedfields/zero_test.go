@@ -8,7 +8,7 @@ import (
 )
 
 // TestYieldingTo: a field that was scaled to zero stays at zero, although it has no manager. Other
-// fields without a manager do not.
+// fields without a manager are restored.
 func TestYieldingTo(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	wanted := object(t, `{"spec":{"replicas":2,"minReadySeconds":5,"size":{"shards":3},"parts":[{"count":1}]}}`)

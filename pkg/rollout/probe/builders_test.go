@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// live reads an object as a watch would deliver it: with int64 and float64.
+// live decodes an object as a watch delivers it: with int64 and float64.
 func live(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := map[string]any{}
@@ -20,8 +20,8 @@ func live(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object}
 }
 
-// expect checks a verdict, that the object was left alone, and that what the
-// probe says it reads is enough for the same verdict.
+// expect checks a verdict, that the object was not changed, and that the declared reads suffice for
+// the same verdict.
 func expect(t testing.TB, reason string, p Probe, object *unstructured.Unstructured, want Verdict) {
 	t.Helper()
 	before := object.DeepCopy()
@@ -38,13 +38,13 @@ func expect(t testing.TB, reason string, p Probe, object *unstructured.Unstructu
 
 func of(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }
 
-// onKind is a spec for one kind.
+// onKind returns a spec for one kind.
 func onKind(group, kind string, assertions ...Assertion) Spec {
 	gk := of(group, kind)
 	return Spec{Selector: Selector{GroupKind: &gk}, Assertions: assertions}
 }
 
-// onLabels is a spec for objects with labels.
+// onLabels returns a spec for objects with labels.
 func onLabels(t testing.TB, selector string, assertions ...Assertion) Spec {
 	t.Helper()
 	parsed, err := labels.Parse(selector)
@@ -70,7 +70,7 @@ func fulfils(expression, message string) Assertion {
 	return Assertion{CEL: &CEL{Expression: expression, Message: message}}
 }
 
-// mustNew makes a set that has to be valid.
+// mustNew returns a set of valid specs.
 func mustNew(t testing.TB, specs ...Spec) Set {
 	t.Helper()
 	set, err := New(specs)

@@ -7,10 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// judge is one requirement on an object.
 type judge interface {
-	// judge looks at the object through the view. Its verdict does not count
-	// when the view ends up with an error.
+	// judge judges the object by reading it from the view. Its verdict is ignored if the view has
+	// an error.
 	judge(v *view) Verdict
 	reads() Reads
 }
@@ -25,9 +24,8 @@ func (r rule) judge(v *view) Verdict { return r.verdict(v) }
 
 func (r rule) reads() Reads { return r.looksAt }
 
-// builtin is the table of the kinds that say themselves when they are ready.
-// Kinds that are not in it are ready when they exist. docs/reference/probes.md
-// says the same for people.
+// builtin returns the judges of kinds whose status shows readiness. Objects of all other kinds are
+// ready when they exist. docs/reference/probes.md documents the same for users.
 func builtin() map[schema.GroupKind]judge {
 	ready := ConditionEqual{Type: "Ready", Status: "True"}
 	conditions := Reads{Fields: [][]string{{"status", "conditions"}}}
@@ -54,8 +52,8 @@ func builtin() map[schema.GroupKind]judge {
 	}
 }
 
-// alive says of an object that is on its way out that it is not ready, whatever
-// its status still claims. Built-in probes start with it.
+// alive fails for an object that is being deleted, whatever its status says. Built-in probes start
+// with it.
 func alive(v *view) Verdict {
 	if v.text("metadata", "deletionTimestamp") == "" {
 		return pass()
@@ -74,13 +72,13 @@ func alive(v *view) Verdict {
 	return failing("is being deleted, waiting for finalizers %s", strings.Join(names, ", "))
 }
 
-// prober is the probe of one kind: all its judges.
+// prober is the probe of one kind, with all its judges.
 type prober struct {
 	secret bool
 	judges []judge
 }
 
-// Probe asks every judge.
+// Probe joins the verdicts of all judges.
 func (p *prober) Probe(object *unstructured.Unstructured) Verdict { return p.probe(object, alone()) }
 
 func (p *prober) probe(object *unstructured.Unstructured, e evaluation) Verdict {

@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// MaxCELCost bounds the total cost of all expressions for one object, in units of package
-// expression: some hundredths of a second.
+// MaxCELCost is the largest total cost of all expressions for one object, in units of package
+// expression. It takes some hundredths of a second.
 const MaxCELCost = 500_000
 
 // CostBudget counts the cost of expressions.
 type CostBudget = expression.CostBudget
 
-// NewCostBudget returns a budget of so many units.
+// NewCostBudget returns a budget of the given number of units.
 func NewCostBudget(units uint64) *CostBudget { return expression.NewCostBudget(units) }
 
 // Program is a compiled CEL expression.
@@ -36,8 +36,8 @@ func NewCELChecker() func(text string) error {
 	}
 }
 
-// CompileCEL compiles an expression over self, the live object. It may use the
-// functions that Kubernetes offers in CEL, and its type is bool.
+// CompileCEL compiles an expression over self, the live object. It may use the CEL functions of
+// Kubernetes, and its type must be bool.
 func CompileCEL(text string) (*Program, error) {
 	program, err := (&expression.Compiler{}).Compile(text)
 	if err != nil {
@@ -46,10 +46,10 @@ func CompileCEL(text string) (*Program, error) {
 	return &Program{program}, nil
 }
 
-// errCost is a verdict on the expression, not on the object.
+// errCost blames the expression, not the object.
 var errCost = fmt.Errorf("the expression costs more than %d units on this object, make it simpler", MaxCELCost)
 
-// Eval evaluates the expression on an object. Errors are a missing field, a wrong type, a cost
+// Eval evaluates the expression on an object. It fails for a missing field, a wrong type, a cost
 // beyond the limit, or the end of ctx. It is safe for concurrent use.
 func (p *Program) Eval(ctx context.Context, self map[string]any) (bool, error) {
 	holds, err := p.Program.Eval(ctx, self, expression.NewCostBudget(MaxCELCost))
@@ -59,7 +59,7 @@ func (p *Program) Eval(ctx context.Context, self map[string]any) (bool, error) {
 	return holds, err
 }
 
-// metered is a prober with requirements that users wrote.
+// metered is a prober with user-written requirements.
 type metered struct{ prober }
 
 var _ Metered = &metered{}
@@ -77,7 +77,7 @@ type evaluation struct {
 	eval   func(program *expression.Program, self map[string]any) (bool, error)
 }
 
-// alone is an evaluation by itself, which nothing ends but its cost.
+// alone returns an evaluation with its own budget and no context.
 func alone() evaluation {
 	budget := expression.NewCostBudget(MaxCELCost)
 	return evaluation{budget: budget, eval: func(program *expression.Program, self map[string]any) (bool, error) {
@@ -85,7 +85,6 @@ func alone() evaluation {
 	}}
 }
 
-// celJudge is CEL, compiled.
 type celJudge struct {
 	program *expression.Program
 	message string
@@ -127,5 +126,4 @@ func (e celJudge) judge(v *view) Verdict {
 
 func (e celJudge) reads() Reads { return Reads{Whole: true} }
 
-// compiler compiles the assertions of one set.
 type compiler struct{ expressions expression.Compiler }

@@ -2,8 +2,8 @@ package probe
 
 import "github.com/penstock-project/penstock/pkg/text"
 
-// Annotations of a PersistentVolumeClaim, set by the volume controller and by
-// the scheduler (k8s.io/component-helpers/storage/volume).
+// Annotations of a PersistentVolumeClaim, set by the volume controller and by the scheduler
+// (k8s.io/component-helpers/storage/volume).
 const (
 	storageProvisioner     = "volume.kubernetes.io/storage-provisioner"
 	storageProvisionerBeta = "volume.beta.kubernetes.io/storage-provisioner"
@@ -13,20 +13,17 @@ const (
 
 // claim is ready when it is bound, or when it waits for its first consumer.
 //
-// A claim of a class with volumeBindingMode WaitForFirstConsumer (the default
-// class of most clusters) stays Pending until a pod that uses it is scheduled.
-// The consumer is usually in a later stage, which would never be reached. The
-// claim itself does not say that it waits, only an Event does; but the volume
-// controller leaves a trace as soon as it does work for a claim: it names the
-// provisioner in an annotation, and for such a class only after the scheduler
-// named a node (pv_controller.go, syncUnboundClaim, at 1.36). So a Pending claim
-// of a named class, without volume, provisioner and node, is one that nobody
-// works on yet, and waiting for it here could be waiting for ever.
+// A claim of a class with volumeBindingMode WaitForFirstConsumer (the default class of most
+// clusters) stays Pending until a pod that uses it is scheduled. That pod is usually in a later
+// stage, which would never be reached. Only an Event shows that the claim waits. But the volume
+// controller names the provisioner in an annotation as soon as it works on a claim. For such a
+// class, it does that only after the scheduler has named a node (pv_controller.go,
+// syncUnboundClaim, at 1.36). So no controller works yet on a Pending claim that has a class but no
+// volume, provisioner and node. Waiting for it here could last forever.
 //
-// The price: a claim of a class that binds at once passes in the moment between
-// its creation and the controller's first look, and so does one whose class does
-// not exist; the workload that uses it then says that it is not available. A
-// strict revision asserts status.phase=Bound.
+// The cost: a claim whose class binds at once also passes between its creation and the controller's
+// first sync, and so does a claim whose class does not exist. The workload that uses the claim then
+// reports that it is not available. A revision can assert status.phase=Bound.
 func claim(v *view) Verdict {
 	class := v.text("spec", "storageClassName")
 	if class == "" {

@@ -17,7 +17,7 @@ type condition struct {
 	message    string
 }
 
-// because is the condition's explanation, "Reason: message", as far as given.
+// because returns the condition's explanation, "Reason: message", without empty parts.
 func (c condition) because() string {
 	switch {
 	case c.reason == "":
@@ -28,8 +28,8 @@ func (c condition) because() string {
 	return quote(c.reason + ": " + c.message)
 }
 
-// conditions reads status.conditions, sorted by type. Where a hostile object has
-// a type twice the first one counts.
+// conditions reads status.conditions, sorted by type. If an object has a type twice, the first
+// condition counts.
 func (v *view) conditions() []condition {
 	var conditions []condition
 	for _, element := range v.objects("status", "conditions") {
@@ -55,8 +55,8 @@ func find(conditions []condition, kind string) (condition, bool) {
 	return conditions[i], true
 }
 
-// explain collects what conditions of the given type and status say, in the
-// order of their types: what a person needs to know besides the counts.
+// explain joins the explanations of the conditions with the given types and statuses, sorted by
+// type.
 func explain(conditions []condition, wanted map[string]string) string {
 	var parts []string
 	for _, c := range conditions {
@@ -67,11 +67,10 @@ func explain(conditions []condition, wanted map[string]string) string {
 	return sentence(parts...)
 }
 
-// judge requires the condition to have the status, and to be of the object's
-// newest generation: by its own observedGeneration or, where it has none, by
-// that of the status. A Ready that was earned by the previous spec would let a
-// phase pass at once. Kinds that know no observedGeneration are taken at their
-// word.
+// judge requires the condition to have the status, and to be of the object's newest generation. The
+// generation is the condition's observedGeneration or, if it has none, that of the status.
+// Otherwise a Ready condition of the previous spec would pass a phase at once. A kind without
+// observedGeneration is trusted.
 func (c ConditionEqual) judge(v *view) Verdict {
 	generation := v.number(0, "metadata", "generation")
 	seen := v.number(0, "status", "observedGeneration")

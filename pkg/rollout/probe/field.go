@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// parsePath reads the path of a field: names joined by dots,
-// such as status.readyReplicas, none empty. Elements of lists and names with
-// dots in them cannot be addressed; CEL can.
+// parsePath parses the path of a field: non-empty names joined by dots, such as
+// status.readyReplicas. It cannot address elements of lists and names with dots; CEL can.
 func parsePath(path string) ([]string, error) {
 	parts := strings.Split(path, ".")
 	if slices.Contains(parts, "") {
@@ -21,7 +20,6 @@ func parsePath(path string) ([]string, error) {
 	return parts, nil
 }
 
-// fieldsEqual is FieldsEqual with its paths taken apart.
 type fieldsEqual struct{ a, b []string }
 
 func (f FieldsEqual) compile() (judge, error) {
@@ -55,7 +53,7 @@ func (f fieldsEqual) judge(v *view) Verdict {
 
 func (f fieldsEqual) reads() Reads { return Reads{Fields: [][]string{f.a, f.b}} }
 
-// equal compares JSON values; 1 and 1.0 are the same number.
+// equal compares JSON values; 1 and 1.0 are equal.
 func equal(a, b any) bool {
 	i, aInt := a.(int64)
 	f, bFloat := b.(float64)
@@ -70,7 +68,6 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// fieldValue is FieldValue with its path taken apart.
 type fieldValue struct {
 	path []string
 	want string

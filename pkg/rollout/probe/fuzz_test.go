@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// everyProbe has all built-in probes and every kind of assertion, on an unknown
-// kind and on Secrets, too.
+// everyProbe returns all built-in probes and every kind of assertion, also for an unknown kind and
+// for Secrets.
 func everyProbe(t testing.TB) map[schema.GroupKind]Probe {
 	set := mustNew(t, onLabels(t, "!never",
 		hasCondition("Ready", "True"), hasValue("spec.replicas", "1"), hasEqual("spec.replicas", "status.replicas")),
@@ -30,7 +30,7 @@ func everyProbe(t testing.TB) map[schema.GroupKind]Probe {
 	return probes
 }
 
-// holds checks what must be true of every verdict on every object.
+// holds checks the properties of every verdict.
 func holds(t interface{ Errorf(string, ...any) }, kind schema.GroupKind, p Probe, object *unstructured.Unstructured) {
 	before := object.DeepCopy()
 	got := p.Probe(object)
@@ -48,7 +48,7 @@ func holds(t interface{ Errorf(string, ...any) }, kind schema.GroupKind, p Probe
 	}
 }
 
-// FuzzProbes feeds every probe with any JSON object.
+// FuzzProbes calls every probe with any JSON object.
 func FuzzProbes(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"metadata":null,"spec":[],"status":{"conditions":[null]}}`,
@@ -72,8 +72,8 @@ func FuzzProbes(f *testing.F) {
 	})
 }
 
-// TestBrokenObjects replaces fields of nearly valid objects by values of wrong types. Random JSON is
-// rarely nearly valid.
+// TestBrokenObjects replaces fields of nearly valid objects by values of wrong types. Random JSON
+// is rarely nearly valid.
 func TestBrokenObjects(t *testing.T) {
 	probes := everyProbe(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,8 +87,7 @@ func TestBrokenObjects(t *testing.T) {
 	})
 }
 
-// nearlyRight draws objects with the fields that probes read, each now and then
-// of a wrong type.
+// nearlyRight generates objects with the fields that probes read; some fields have a wrong type.
 func nearlyRight() *rapid.Generator[map[string]any] {
 	number := anyOr(rapid.Custom(func(t *rapid.T) any { return rapid.Int64Range(-1, 4).Draw(t, "number") }))
 	text := anyOr(rapid.Custom(func(t *rapid.T) any {
@@ -118,8 +117,7 @@ func nearlyRight() *rapid.Generator[map[string]any] {
 	return rapid.Map(whole, func(object any) map[string]any { return object.(map[string]any) })
 }
 
-// anyOr is mostly the generator, and sometimes nothing or something of another
-// type.
+// anyOr mostly uses the generator, and sometimes no value or a value of another type.
 func anyOr(right *rapid.Generator[any]) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		if rapid.IntRange(0, 9).Draw(t, "right") > 0 {

@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	// MaxMessageBytes bounds the message of a verdict, so that status stays small whatever the
-	// object contains.
+	// MaxMessageBytes is the largest size of a verdict's message, so that status stays small for
+	// any object.
 	MaxMessageBytes = 512
 
-	// maxForeignBytes bounds what is quoted of an object's own messages, so that
-	// one talkative condition leaves room for the rest.
+	// maxForeignBytes is the largest size of a quoted message of the object, so that one long
+	// condition leaves room for other text.
 	maxForeignBytes = 256
-	// maxValueBytes bounds a quoted value of a field.
+	// maxValueBytes is the largest size of a quoted field value.
 	maxValueBytes = 64
-	// maxCleanedBytes bounds the work on a message that is shortened anyway.
+	// maxCleanedBytes limits the work on a message that is shortened anyway.
 	maxCleanedBytes = 4096
 )
 
-// timestamp matches the forms in which controllers print times (RFC 3339, and
-// Go's time.Time.String). A message with a time in it would change status again
-// and again without anything having happened.
+// timestamp matches the forms in which controllers print times (RFC 3339, and Go's
+// time.Time.String). A message with a time would change status repeatedly without a real change.
 var timestamp = regexp.MustCompile(
 	`\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d+)?(Z| ?[+-]\d{2}:?\d{2}( [A-Z]{2,5})?)?( m=[+-][\d.]+)?`)
 
@@ -42,9 +41,9 @@ func verdict(status Status, message string) Verdict {
 	return Verdict{Status: status, Message: text.Clip(clean(message), MaxMessageBytes)}
 }
 
-// and joins verdicts: one False makes False, else one Unknown makes Unknown. The
-// messages are those of the verdicts that decided, in their order: what is known
-// to be wrong helps a person more than what is not known.
+// and joins verdicts: False if any is False, otherwise Unknown if any is Unknown. It keeps the
+// messages of the verdicts with that status, in their order. A known fault helps a user more than
+// an unknown state.
 func and(verdicts []Verdict) Verdict {
 	for _, status := range []Status{False, Unknown} {
 		var messages []string
@@ -60,7 +59,7 @@ func and(verdicts []Verdict) Verdict {
 	return pass()
 }
 
-// sentence joins parts, without empty and repeated ones.
+// sentence joins parts, without empty and repeated parts.
 func sentence(parts ...string) string {
 	var kept []string
 	for _, part := range parts {
@@ -71,8 +70,7 @@ func sentence(parts ...string) string {
 	return strings.Join(kept, "; ")
 }
 
-// clean makes one line of printable text of what an object says about itself,
-// and takes times out of it.
+// clean converts text of an object to one line of printable text, and removes times.
 func clean(text string) string {
 	if len(text) > maxCleanedBytes {
 		text = text[:maxCleanedBytes]
@@ -86,5 +84,5 @@ func clean(text string) string {
 	return timestamp.ReplaceAllString(strings.Join(strings.Fields(printable), " "), "(time)")
 }
 
-// quote is clean and bounded, for foreign text.
+// quote cleans and shortens text of an object.
 func quote(foreign string) string { return text.Clip(clean(foreign), maxForeignBytes) }

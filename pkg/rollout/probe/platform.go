@@ -25,10 +25,10 @@ func namespace(v *view) Verdict {
 	}
 }
 
-// definition is ready when its resources are served under the names it asks for.
-// The observedGeneration of its conditions is ignored: no controller of the API
-// server sets it (apiextensions-apiserver at 1.36 and 1.37), so an old one that
-// someone left there would hold a phase back for ever.
+// definition is ready when its resources are served under the requested names. The
+// observedGeneration of its conditions is ignored: no controller of the API server sets it
+// (apiextensions-apiserver at 1.36 and 1.37). So an old value of another writer would block a phase
+// forever.
 func definition(v *view) Verdict {
 	return and([]Verdict{
 		conditionTrue(v, "NamesAccepted"),
@@ -36,8 +36,7 @@ func definition(v *view) Verdict {
 	})
 }
 
-// apiService is ready when the server behind it answers. Its condition knows no
-// generation.
+// apiService is ready when its server answers. Its condition has no generation.
 func apiService(v *view) Verdict {
 	return conditionTrue(v, "Available")
 }

@@ -1,10 +1,9 @@
-// Package probe judges from an object's live state whether it is ready. Verdicts are functions of
-// one object: no client, no clock.
+// Package probe decides from an object's live state whether it is ready. Verdicts are pure
+// functions of one object: no client, no clock.
 //
 // Well-known kinds have built-in probes (see Builtin). A revision may add assertions on conditions,
 // on fields and in CEL (see New). A probe neither panics nor changes an object, whatever its
-// content. A field that it cannot read makes the verdict Unknown, with a message that names the
-// field.
+// content. If it cannot read a field, the verdict is Unknown, with a message that names the field.
 package probe
 
 import (
@@ -31,19 +30,20 @@ const (
 type Verdict struct {
 	Status Status
 	// Message says what is missing; empty when Status is True. It is one line of at most
-	// MaxMessageBytes. Equal states give equal messages, so it has no times and no random order.
+	// MaxMessageBytes. Equal states have equal messages, so it has no times and no random order.
 	Message string
 }
 
 // Reads lists the parts of an object that a probe reads besides metadata. Only these parts are kept
 // in memory.
 type Reads struct {
-	// Whole object. The other members then mean nothing.
+	// Whole is true for the whole object. The other fields are then ignored.
 	Whole bool
 	// Status of the object.
 	Status bool
-	// Fields are paths, such as {"spec", "replicas"}. A probe that reads only metadata uses the
-	// path {"metadata"}, which adds nothing, so that its Reads differ from the Reads of no probe.
+	// Fields are paths, such as {"spec", "replicas"}. A probe that reads only metadata has the path
+	// {"metadata"}. It adds no field, but distinguishes these Reads from the zero Reads, which mean
+	// no probe.
 	Fields [][]string
 }
 
@@ -52,22 +52,21 @@ type Probe interface {
 	// Probe judges an object that has at least the parts in Reads (see Reads.Trim). It does not
 	// change the object. It is safe for concurrent use.
 	Probe(object *unstructured.Unstructured) Verdict
-	// Reads names the parts that Probe looks at.
+	// Reads returns the parts that Probe reads.
 	Reads() Reads
 }
 
-// Metered is a probe with requirements that users wrote, which may take long.
+// Metered is a probe with user-written requirements, which may take long.
 type Metered interface {
 	Probe
 	// ProbeWithin is Probe with a budget, which should have MaxCELCost units, and with ctx. A probe
-	// that could not be evaluated is Unknown. That is a final verdict only if the budget started
-	// full, was not cut short (see Meter.Slow), and ctx has not ended.
+	// that could not be evaluated is Unknown. That verdict is final only if the budget was full at
+	// the start, the evaluation was not cut short (see CostBudget.Slow), and ctx has not ended.
 	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, budget *CostBudget) Verdict
 }
 
-// Set picks the probe of a kind of object.
+// Set returns the probe of a kind.
 type Set interface {
-	// For returns the probe of objects of this kind, or nil when there is
-	// nothing to wait for but their existence.
+	// For returns the probe of objects of this kind, or nil if they are ready when they exist.
 	For(kind schema.GroupKind) Probe
 }

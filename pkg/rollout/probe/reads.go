@@ -7,7 +7,7 @@ import (
 )
 
 // Union returns the union of both in a canonical form: fields are sorted, without duplicates and
-// without fields of included fields.
+// without fields inside other fields.
 func (r Reads) Union(other Reads) Reads {
 	if r.Whole || other.Whole {
 		return Reads{Whole: true}
@@ -27,7 +27,7 @@ func (r Reads) Union(other Reads) Reads {
 	}
 	slices.SortFunc(fields, slices.Compare)
 	for _, path := range fields {
-		// Sorted, a path stands right behind the one that contains it.
+		// In the sorted list, a path follows directly after the path that contains it.
 		contained := len(united.Fields) > 0 && startsWith(path, united.Fields[len(united.Fields)-1])
 		if !contained && !(united.Status && path[0] == "status") {
 			united.Fields = append(united.Fields, path)
@@ -54,9 +54,8 @@ func (r Reads) Trim(object *unstructured.Unstructured) *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: trimmed}
 }
 
-// keep copies what is at a path. Where the path leads through something that is
-// no object, that something is kept, so that its wrong type stays visible. No
-// path may lead through what another one keeps: see Union.
+// keep copies the value at a path. If a value on the path is no object, that value is copied, so
+// that its wrong type stays visible. No path may be inside another kept path (see Union).
 func keep(to, from map[string]any, path []string) {
 	value, found := from[path[0]]
 	if !found {
@@ -75,7 +74,7 @@ func keep(to, from map[string]any, path []string) {
 	keep(kept, inner, path[1:])
 }
 
-// alwaysKept fields are part of every observation.
+// alwaysKept reports whether a top-level field is part of every observation.
 func alwaysKept(field string) bool {
 	return field == "apiVersion" || field == "kind" || field == "metadata"
 }

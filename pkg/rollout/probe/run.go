@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// job is ready when it is complete: a user who puts a Job into a phase means its
-// work to be done before the next one. (kstatus is content with a Job that
-// runs.)
+// job is ready when it is complete: a user who puts a Job into a phase wants it to finish before
+// the next phase. (kstatus counts a running Job as ready.)
 func job(v *view) Verdict {
 	conditions := v.conditions()
 	is := func(kind string) (string, bool) {
@@ -23,7 +22,7 @@ func job(v *view) Verdict {
 	}
 	for _, end := range []struct{ kind, says string }{
 		{"Failed", "failed"},
-		// Set as soon as the outcome is certain, while pods still terminate.
+		// Set when the outcome is certain, while pods still terminate.
 		{"FailureTarget", "is failing"},
 		{"Suspended", "is suspended (spec.suspend)"},
 	} {
@@ -42,7 +41,7 @@ func job(v *view) Verdict {
 	return failing("%s", strings.Join(parts, ", "))
 }
 
-// pod is ready when its Ready condition says so, or when it ran to its end.
+// pod is ready when its Ready condition is true, or when it has succeeded.
 func pod(v *view) Verdict {
 	phase := v.text("status", "phase")
 	because := condition{reason: v.text("status", "reason"), message: v.text("status", "message")}.because()
@@ -56,7 +55,7 @@ func pod(v *view) Verdict {
 	case phase == "Failed":
 		return failing("%s", sentence("failed", because))
 	case scheduled.status == "False":
-		// Such a pod has no Ready condition yet.
+		// An unscheduled pod has no Ready condition yet.
 		return failing("%s", sentence("not scheduled", scheduled.because()))
 	case verdict.Status != False:
 		return verdict
@@ -64,9 +63,8 @@ func pod(v *view) Verdict {
 	return failing("%s", sentence(verdict.Message, waiting))
 }
 
-// waitingContainers says why containers do not run: "container a:
-// CrashLoopBackOff". Their messages count back-off seconds, so they are left
-// out.
+// waitingContainers returns the reasons why containers do not run: "container a: CrashLoopBackOff".
+// It omits their messages, which count back-off seconds.
 func waitingContainers(v *view) string {
 	var parts []string
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
@@ -75,7 +73,7 @@ func waitingContainers(v *view) string {
 			reason := container.text("state", "waiting", "reason")
 			v.adopt(container, "status."+list)
 			if reason == "ErrImagePull" {
-				// The kubelet swaps these two with every attempt.
+				// The kubelet alternates between these two reasons.
 				reason = "ImagePullBackOff"
 			}
 			if reason != "" {

@@ -7,22 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The content of Secrets is never kept in memory for a probe, and no value of
-// one appears in a message: messages go to status, events and logs, which more
-// people may read than the Secret. So probes of Secrets see identity, metadata,
-// type and immutable, and hide what they compare (annotations can repeat the
-// content).
+// Penstock never keeps the content of Secrets in memory for a probe, and no message contains a
+// value of a Secret: more people can read status, events and logs than the Secret. So probes of
+// Secrets see identity, metadata, type and immutable, and hide compared values (annotations can
+// repeat the content).
 
 func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
 
 func isSecret(kind schema.GroupKind) bool { return kind == secretKind() }
 
-// secretContent reports whether a path leads into the content of a Secret.
+// secretContent reports whether a path is inside the content of a Secret.
 func secretContent(path []string) bool {
 	return path[0] == "data" || path[0] == "stringData"
 }
 
-// visibleInSecret reports whether a top-level field may be looked at.
+// visibleInSecret reports whether a probe may read a top-level field.
 func visibleInSecret(field string) bool {
 	return alwaysKept(field) || field == "type" || field == "immutable"
 }
@@ -38,7 +37,7 @@ func visibleSecret(object map[string]any) map[string]any {
 	return visible
 }
 
-// readsOfSecret returns the remaining reads of a Secret.
+// readsOfSecret returns the reads that are allowed for a Secret.
 func readsOfSecret(r Reads) Reads {
 	if r.Whole {
 		return Reads{Fields: [][]string{{"immutable"}, {"metadata"}, {"type"}}}
@@ -52,7 +51,7 @@ func readsOfSecret(r Reads) Reads {
 	return visible
 }
 
-// checkSecretReads refuses what could never be fulfilled.
+// checkSecretReads refuses reads of a Secret's content.
 func checkSecretReads(r Reads) error {
 	for _, path := range r.Fields {
 		if secretContent(path) {

@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// set has a probe for every kind that it can name, and one for the others.
+// set has a probe for each kind that built-in or custom probes name, and one for all other kinds.
 type set struct {
 	kinds map[schema.GroupKind]Probe
 	// others is the probe of the kinds that are not in kinds, or nil.
 	others Probe
 }
 
-// For returns the probe of a kind.
 func (s *set) For(kind schema.GroupKind) Probe {
 	if p, known := s.kinds[kind]; known {
 		return p
@@ -55,8 +54,8 @@ func New(custom []Spec) (Set, error) {
 	return assemble(byKind, anyKind), nil
 }
 
-// assemble puts together what each kind must fulfil, in a fixed order: what is
-// built in, then custom probes of the kind, then those of all kinds.
+// assemble joins the judges of each kind in a fixed order: built-in, custom for the kind, custom
+// for all kinds.
 func assemble(byKind map[schema.GroupKind][]judge, anyKind []judge) *set {
 	judges := map[schema.GroupKind][]judge{}
 	for kind, j := range builtin() {
@@ -66,7 +65,7 @@ func assemble(byKind map[schema.GroupKind][]judge, anyKind []judge) *set {
 		judges[kind] = append(judges[kind], custom...)
 	}
 	if anyKind != nil {
-		// Secrets are judged by rules of their own: see secret.go.
+		// Secrets need their own probe (see secret.go).
 		judges[secretKind()] = byKind[secretKind()]
 	}
 	s := &set{kinds: map[schema.GroupKind]Probe{}}
@@ -84,12 +83,12 @@ func assemble(byKind map[schema.GroupKind][]judge, anyKind []judge) *set {
 	return s
 }
 
-// selected are judges for the objects with certain labels.
+// selected holds the judges for objects with certain labels.
 type selected struct {
 	// labels is nil for all objects.
 	labels labels.Selector
 	judges []judge
-	// units is the cost of looking at an object, besides expressions.
+	// units is the cost of judging an object, besides expressions.
 	units uint64
 }
 

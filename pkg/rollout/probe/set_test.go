@@ -83,8 +83,8 @@ func TestCELCost(t *testing.T) {
 	}
 }
 
-// TestUnits: selectors and assertions are paid for as expressions are: a probe can be long in other
-// ways.
+// TestUnits: selectors and assertions are charged as expressions are, because a probe may have many
+// of them.
 func TestUnits(t *testing.T) {
 	widget := of("example.com", "Widget")
 	var requirements []string

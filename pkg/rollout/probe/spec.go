@@ -16,8 +16,7 @@ type Spec struct {
 	Assertions []Assertion
 }
 
-// Selector picks objects by kind, by their live labels, or both. At least one is
-// required.
+// Selector selects objects by kind, by their live labels, or both. At least one is required.
 type Selector struct {
 	// GroupKind selects objects of one kind; nil selects all kinds.
 	GroupKind *schema.GroupKind
@@ -25,7 +24,7 @@ type Selector struct {
 	Labels labels.Selector
 }
 
-// Assertion is one requirement. Exactly one of its members is set.
+// Assertion is one requirement. Exactly one of its fields is set.
 type Assertion struct {
 	ConditionEqual *ConditionEqual
 	FieldsEqual    *FieldsEqual
@@ -33,17 +32,16 @@ type Assertion struct {
 	CEL            *CEL
 }
 
-// ConditionEqual requires an entry of status.conditions, current for the
-// object's generation, to have a status.
+// ConditionEqual requires an entry of status.conditions to have a status and to be current for the
+// object's generation.
 type ConditionEqual struct {
 	// Type of the condition.
 	Type string
-	// Status that it must have: True, False or Unknown.
+	// Status that is required: True, False or Unknown.
 	Status string
 }
 
-// FieldsEqual requires two fields to be there and equal, objects and lists as a
-// whole.
+// FieldsEqual requires two fields to exist and be equal. Objects and lists are compared as a whole.
 type FieldsEqual struct {
 	// FieldA and FieldB are paths: names joined by dots.
 	FieldA, FieldB string
@@ -51,7 +49,7 @@ type FieldsEqual struct {
 
 // FieldValue requires a field to have a value.
 type FieldValue struct {
-	// FieldPath is the path of a field that is no object and no list: names joined by dots.
+	// FieldPath is the path of a scalar field: names joined by dots.
 	FieldPath string
 	// Value is the expected text; numbers and booleans are in their JSON form.
 	Value string
@@ -59,13 +57,13 @@ type FieldValue struct {
 
 // CEL requires an expression to be true.
 type CEL struct {
-	// Expression over self, the live object; see NewCELChecker.
+	// Expression over self, the live object (see NewCELChecker).
 	Expression string
 	// Message is the text for a false expression; empty shows the expression itself.
 	Message string
 }
 
-// compile checks an assertion and makes it a judge.
+// compile validates an assertion and returns its judge.
 func (a Assertion) compile(c *compiler) (judge, error) {
 	var found []judge
 	var errs []error
@@ -94,7 +92,7 @@ func (a Assertion) compile(c *compiler) (judge, error) {
 	return found[0], nil
 }
 
-// units returns the cost of an object that the probe may select: each requirement on labels is
+// units returns the cost of the probe for an object that it may select: each label requirement is
 // compared, and each assertion reports a result.
 func (s Spec) units() uint64 {
 	const bytesPerUnit = 10
@@ -127,7 +125,6 @@ func (c ConditionEqual) check() error {
 	return nil
 }
 
-// compile checks a whole spec.
 func (s Spec) compile(c *compiler) (selected, error) {
 	switch {
 	case s.Selector.GroupKind == nil && s.Selector.Labels == nil:

@@ -11,18 +11,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// view reads an object that may hold anything. It remembers the first thing that
-// was not what it should be; who judges looks at err when everything is read.
+// view reads an object with any content. It keeps the first error; the caller checks err after all
+// reads.
 type view struct {
 	object map[string]any
-	// evaluation is for those who look at more than a field.
+	// evaluation is for judges that evaluate expressions.
 	evaluation
-	// secret hides values: see secret.go.
+	// secret hides values (see secret.go).
 	secret bool
 	err    error
 }
 
-// get returns what is at a path. An absent field and a null are the same.
+// get returns the value at a path. An absent field and null are the same.
 func (v *view) get(path ...string) (any, bool) {
 	if v.secret && secretContent(path) {
 		v.fail("%s: the content of a Secret is not read", strings.Join(path, "."))
@@ -43,7 +43,7 @@ func (v *view) get(path ...string) (any, bool) {
 	return value, true
 }
 
-// number returns a whole number, or the default when the field is absent.
+// number returns an integer, or the default if the field is absent.
 func (v *view) number(absent int64, path ...string) int64 {
 	value, found := v.get(path...)
 	if !found {
@@ -61,7 +61,7 @@ func (v *view) number(absent int64, path ...string) int64 {
 	return absent
 }
 
-// text returns a string, or an empty one when the field is absent.
+// text returns a string, or "" if the field is absent.
 func (v *view) text(path ...string) string {
 	value, found := v.get(path...)
 	if !found {
@@ -74,7 +74,7 @@ func (v *view) text(path ...string) string {
 	return text
 }
 
-// flag returns a boolean, or false when the field is absent.
+// flag returns a boolean, or false if the field is absent.
 func (v *view) flag(path ...string) bool {
 	value, found := v.get(path...)
 	if !found {
@@ -87,8 +87,8 @@ func (v *view) flag(path ...string) bool {
 	return flag
 }
 
-// objects returns the elements of a list of objects as views of their own. Their
-// errors come back through adopt.
+// objects returns the elements of a list of objects, each with its own view. adopt collects their
+// errors.
 func (v *view) objects(path ...string) []*view {
 	value, found := v.get(path...)
 	if !found {
@@ -111,15 +111,15 @@ func (v *view) objects(path ...string) []*view {
 	return views
 }
 
-// adopt takes over what went wrong while an element of a list was read.
+// adopt takes over the error of an element of a list.
 func (v *view) adopt(element *view, name string) {
 	if element.err != nil {
 		v.fail("%s: %w", name, element.err)
 	}
 }
 
-// ask lets a judge look at the same object through a view of its own, so that
-// what one cannot read does not spoil the verdict of another.
+// ask gives a judge its own view of the same object, so that a read error of one judge does not
+// change the verdict of another.
 func (v *view) ask(j judge) Verdict {
 	own := &view{object: v.object, secret: v.secret, evaluation: v.evaluation}
 	verdict := j.judge(own)
@@ -129,8 +129,8 @@ func (v *view) ask(j judge) Verdict {
 	return verdict
 }
 
-// labels returns the object's labels. Where they cannot be read, the verdict
-// becomes Unknown: whether the object is selected is not known.
+// labels returns the object's labels. If they cannot be read, the verdict becomes Unknown, because
+// the selection is unknown.
 func (v *view) labels() labels.Set {
 	value, found := v.get("metadata", "labels")
 	if !found {
@@ -159,8 +159,8 @@ func (v *view) fail(format string, args ...any) {
 	}
 }
 
-// stale says that the object's controller has not seen its newest generation, or
-// nothing when it has.
+// stale returns a message if the object's controller has not observed the newest generation;
+// otherwise "".
 func (v *view) stale() string {
 	generation := v.number(0, "metadata", "generation")
 	switch seen := v.number(0, "status", "observedGeneration"); {
@@ -172,8 +172,8 @@ func (v *view) stale() string {
 	return ""
 }
 
-// show renders a value for a message: its JSON form, shortened, or nothing of it
-// when it could be a secret.
+// show returns a value for a message: its JSON form, shortened, or a placeholder if the value may
+// be secret.
 func (v *view) show(value any) string {
 	if v.secret {
 		return "(hidden)"
@@ -189,7 +189,7 @@ func (v *view) show(value any) string {
 	return text.Clip(clean(form), maxValueBytes)
 }
 
-// jsonForm renders a scalar as JSON, without the escapes that only HTML needs.
+// jsonForm returns a scalar as JSON, without the escapes for HTML.
 func jsonForm(value any) (string, error) {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

@@ -7,22 +7,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// progressDeadlineExceeded is the reason with which the Deployment controller
-// gives up hope, though not its work.
+// progressDeadlineExceeded is the reason of a Deployment that missed its deadline. Its controller
+// continues to work on it.
 const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// counts are the pods of a workload.
+// counts are the numbers of pods of a workload.
 type counts struct {
 	wanted    int64
 	total     int64
 	updated   int64
 	available int64
-	// unit is the counted thing.
+	// unit is the noun for the counted pods.
 	unit string
 }
 
-// missing says what is left to do, or nothing. It is what `kubectl rollout
-// status` waits for, all of it at once.
+// missing describes the remaining work, or returns "". It covers all that `kubectl rollout status`
+// waits for.
 func (c counts) missing() string {
 	var parts []string
 	if c.updated < c.wanted {
@@ -40,8 +40,8 @@ func (c counts) missing() string {
 	return strings.Join(parts, ", ")
 }
 
-// deployment is ready when every wanted replica is of the newest template and
-// available, and no other one is left.
+// deployment is ready when every wanted replica has the newest template and is available, and no
+// other replica exists.
 func deployment(v *view) Verdict {
 	if stale := v.stale(); stale != "" {
 		return unknown("%s", stale)
@@ -69,10 +69,9 @@ func deployment(v *view) Verdict {
 		explain(conditions, map[string]string{"Progressing": "False", "ReplicaFailure": "True"})))
 }
 
-// statefulSet is ready when every wanted replica is available and, unless pods
-// are replaced by hand only (OnDelete), those above the partition are of the
-// newest template. Nothing is said of old replicas: below the partition they are
-// meant to stay.
+// statefulSet is ready when every wanted replica is available, and the replicas above the partition
+// have the newest template. With OnDelete, the template is ignored. Old replicas below the
+// partition are intended, so they are not reported.
 func statefulSet(v *view) Verdict {
 	if stale := v.stale(); stale != "" {
 		return unknown("%s", stale)
@@ -101,12 +100,12 @@ func statefulSet(v *view) Verdict {
 	return failing("%s", strings.Join(parts, ", "))
 }
 
-// onDelete is the update strategy that leaves old pods until someone deletes
-// them: waiting for updated ones would be waiting for a person.
+// onDelete is the update strategy that keeps old pods until a user deletes them. Waiting for
+// updated pods would be waiting for a user.
 const onDelete = "OnDelete"
 
-// daemonSet is ready when every node that should run the pod has it available
-// and of the newest template. None of them, where no node is selected, is ready.
+// daemonSet is ready when every selected node has an available pod of the newest template. It is
+// also ready when no node is selected.
 func daemonSet(v *view) Verdict {
 	if stale := v.stale(); stale != "" {
 		return unknown("%s", stale)

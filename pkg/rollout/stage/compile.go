@@ -8,13 +8,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxErrors bounds the problems that one error lists.
+// maxErrors is the largest number of problems that one error lists.
 const maxErrors = 10
 
 // Compile makes stages from phases. The phases keep their order. Each becomes one stage for every
 // wave in which it has objects, in the order of Waves. Phases without objects make no stage. With
 // Levels, Compile does this for the objects of each install level separately, the lowest level
-// first. Equal phases make equal stages, and phases is not changed.
+// first. Equal phases make equal stages. Compile does not change phases.
 //
 // An error lists the faults: phases without a name or with the same name, objects without kind,
 // version or name, objects that are listed twice.
@@ -32,13 +32,12 @@ func Compile(phases []Phase, options Options) ([]Stage, error) {
 	return stages, nil
 }
 
-// level has the steps of one walk over the phases: those of an install level, or all of them.
+// level is one iteration over the phases: the steps of one install level, or all steps.
 type level struct {
 	number int
 	all    bool
 }
 
-// levels are the walks over the phases, in order.
 func levels(phases []Phase, options Options) []level {
 	if !options.Levels {
 		return []level{{all: true}}
@@ -57,7 +56,7 @@ func levels(phases []Phase, options Options) []level {
 	return out
 }
 
-// stagesOf makes one stage for every wave of a phase.
+// stagesOf returns one stage for every wave of a phase that has steps.
 func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
 	byWave := make([][]Step, order.count)
 	for _, step := range phase.Steps {
@@ -69,7 +68,7 @@ func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
 	var stages []Stage
 	for wave, steps := range byWave {
 		if len(steps) > 0 {
-			// Stages are kept for long: they have no room for more steps.
+			// Stages live long, so their slices have no spare capacity.
 			stages = append(stages, Stage{
 				Phase: phase.Name, Level: l.number, Wave: len(stages), Early: order.early(wave, steps, stages),
 				Steps: slices.Clip(slices.Clone(steps)), Gates: slices.Clip(slices.Clone(gates(steps, options))),
@@ -79,7 +78,6 @@ func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
 	return stages
 }
 
-// gates are the probes of the steps that have one.
 func gates(steps []Step, options Options) []Gate {
 	if options.Probes == nil {
 		return nil
@@ -87,7 +85,7 @@ func gates(steps []Step, options Options) []Gate {
 	var gates []Gate
 	for _, step := range steps {
 		if step.Policy.CreateOnly {
-			continue // it may belong to somebody else, who decides what happens to it
+			continue // another owner may control the object
 		}
 		if p := options.Probes.For(step.GroupKind()); p != nil {
 			gates = append(gates, Gate{ID: step.ID, Probe: p})
@@ -96,7 +94,7 @@ func gates(steps []Step, options Options) []Gate {
 	return gates
 }
 
-// check finds what cannot be compiled.
+// check finds the faults of phases.
 func check(phases []Phase) error {
 	var errs []error
 	found := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -129,7 +127,7 @@ func check(phases []Phase) error {
 	return errors.Join(errs...)
 }
 
-// incomplete names what an object needs and lacks.
+// incomplete names the missing part of a reference, or returns "".
 func incomplete(ref manifest.Ref) string {
 	switch {
 	case ref.Kind == "":

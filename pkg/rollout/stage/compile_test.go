@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// phase reads as a sentence: phase("deploy", "Namespace a", "Deployment.apps a").
+// phase builds a phase: phase("deploy", "Namespace a", "Deployment.apps a").
 func phase(name string, objects ...string) Phase {
 	p := Phase{Name: name}
 	for _, object := range objects {
@@ -22,15 +22,14 @@ func phase(name string, objects ...string) Phase {
 	return p
 }
 
-// step is an object by "Kind.group name".
+// step parses an object "Kind.group name".
 func step(object string) Step {
 	kind, name, _ := strings.Cut(object, " ")
 	gk := schema.ParseGroupKind(kind)
 	return Step{Ref: manifest.Ref{ID: manifest.ID{Group: gk.Group, Kind: gk.Kind, Name: name}, Version: "v1"}}
 }
 
-// lines renders stages for comparison: "deploy/0: Namespace a, … | Namespace a",
-// with the gates behind the bar.
+// lines prints stages: "deploy/0: Namespace a, … | Namespace a", with the gates after the bar.
 func lines(stages []Stage) []string {
 	var out []string
 	for _, s := range stages {
@@ -100,7 +99,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestEarly: the stages for which configuration waits.
+// TestEarly: the stages that are marked Early.
 func TestEarly(t *testing.T) {
 	const definition = "CustomResourceDefinition.apiextensions.k8s.io "
 	cases := map[string]struct {
@@ -179,7 +178,6 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// always is a set with the same probe for every kind.
 type always struct{}
 
 func (always) For(schema.GroupKind) probe.Probe { return always{} }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// late is an object of install level 1.
+// late returns an object of install level 1.
 func late(object string) Step {
 	s := step(object)
 	s.Level, s.Policy.CreateOnly = 1, true
@@ -62,8 +62,8 @@ func TestCompileLevels(t *testing.T) {
 	}
 }
 
-// TestLevelsAreTheSameStagesApart: levels compiled together equal the levels compiled from their
-// objects alone.
+// TestLevelsAreTheSameStagesApart: levels that are compiled together equal levels that are compiled
+// from their objects alone.
 func TestLevelsAreTheSameStagesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases := revisions().Draw(t, "revision")

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// revisions draws phases as a person might write them: any kinds, known or not,
-// in any order, some phases empty.
+// revisions generates phases as a user may write them: known and unknown kinds in any order, and
+// empty phases.
 func revisions() *rapid.Generator[[]Phase] {
 	pool := kinds("example.com", "Widget", "Namespace")
 	for _, wave := range Waves() {
@@ -56,9 +56,8 @@ func TestProperties(t *testing.T) {
 			t.Errorf("the phases were changed:\n%s", diff)
 		}
 
-		// Nothing lost, nothing twice, nothing altered, the phases in their
-		// order: per phase, the steps of its stages are the phase's steps,
-		// stably sorted by wave.
+		// No step is lost, duplicated or changed, and phases keep their order. In each phase, the
+		// steps of its stages are the phase's steps, stably sorted by wave.
 		rest := stages
 		for _, phase := range phases {
 			want := slices.Clone(phase.Steps)

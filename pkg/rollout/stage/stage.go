@@ -1,5 +1,5 @@
 // Package stage compiles phases of objects into the flat list of stages that the rollout engine
-// executes. It is pure. It alone decides the order.
+// executes. It is pure. Only this package decides the order of objects.
 package stage
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Adoption decides about an existing object that is not ours.
+// Adoption is the policy for an existing object that does not belong to the chain.
 type Adoption string
 
 const (
-	// AdoptNever does not touch it and reports a collision.
+	// AdoptNever leaves the object unchanged and reports a collision.
 	AdoptNever Adoption = "Never"
 	// AdoptUncontrolled adopts an object that has no controller owner and belongs to no other
 	// chain.
@@ -24,45 +24,43 @@ const (
 type Ownership string
 
 const (
-	// Exclusive objects belong to the owner of the work, which repairs them.
+	// Exclusive objects belong to the chain, which repairs them.
 	Exclusive Ownership = ""
-	// Shared objects belong to another owner. The engine sets only the fields of the manifest,
-	// keeps all others, never deletes the object, and reports later changes of others without
-	// repair.
+	// Shared objects belong to another owner. The engine sets only the fields of the manifest and
+	// keeps all other fields. It deletes the object only with Policy.Delete. It reports later
+	// changes and does not repair them.
 	Shared Ownership = "Shared"
 )
 
-// Policy controls how one object is treated.
+// Policy controls how the engine treats one object.
 type Policy struct {
 	// Own is Exclusive or Shared. Adopt and Yield have no effect on Shared objects.
 	Own Ownership
-	// Expect, of a Shared object, is the only state (see rollout.Fingerprint) that
-	// it may be written in.
+	// Expect is the only state (see rollout.Fingerprint) in which a Shared object may be written.
 	Expect string
-	// Takes are the fields that a Shared object may take from other managers; it takes no other
-	// field.
+	// Takes are the only fields that a Shared object may take from other managers.
 	Takes []Take
-	// Written means that the manager wrote the Shared object before, and lost the record of it: it
-	// is not created again.
+	// Written means that the manager wrote the Shared object before, and its record was lost. The
+	// object is not created again.
 	Written bool
 	// ReadOnly means that a Shared object is only compared, without annotations, and never written.
 	ReadOnly bool
-	// Delete means that a Shared object is deleted; nothing of its manifest is read.
+	// Delete means that a Shared object is deleted. Its manifest is not read.
 	Delete bool
 	Adopt  Adoption
 	// CreateOnly means that the object is created if it is absent, and never changed. An existing
-	// object is accepted, whoever created it, and never becomes ours. Adopt and Yield have no
-	// effect, and no probe waits for the object.
+	// object of any owner is accepted, and never becomes ours. Adopt and Yield have no effect, and
+	// no probe waits for the object.
 	CreateOnly bool
-	// Yield lists fields that are left to the manager that changes them. They are applied until
-	// then.
+	// Yield lists fields that are left to another manager once it changes them. They are applied
+	// until then.
 	Yield []manifest.FieldPath
 }
 
-// Take are fields that one manager has and may lose.
+// Take lists fields that one manager has and may lose.
 type Take struct {
 	Manager string
-	// Fields are paths as package rollout spells them, such as ".spec.replicas".
+	// Fields are paths in the spelling of package managedfields, such as ".spec.replicas".
 	Fields []string
 }
 
@@ -70,7 +68,7 @@ type Take struct {
 type Step struct {
 	manifest.Ref
 	Policy Policy
-	// Level is the install level; 0 is the first. It has no effect without Options.Levels.
+	// Level is the install level; the first is 0. It has no effect without Options.Levels.
 	Level int
 }
 
@@ -86,31 +84,29 @@ type Gate struct {
 	Probe probe.Probe
 }
 
-// Stage is a set of steps that may be applied in any order, and the gates behind
-// them.
+// Stage is a set of steps that may be applied in any order, and their gates.
 type Stage struct {
 	// Phase is the name of the phase that the stage was compiled from.
 	Phase string
-	// Level is the install level of the steps, where levels order; 0 elsewhere.
+	// Level is the install level of the steps; 0 without Options.Levels.
 	Level int
-	// Wave orders the stages of one phase (and level): 0, 1 and so on, without
-	// gaps.
+	// Wave numbers the stages of one phase (and level): 0, 1 and so on, without gaps.
 	Wave int
 	// Early is true for a stage that needs only the existence of earlier objects in its phase and
-	// level: it does not wait for their gates.
+	// level, and does not wait for their gates.
 	Early bool
-	// Steps are in the order of the phase. There is at least one.
+	// Steps in the order of the phase, at least one.
 	Steps []Step
-	// Gates are the probes of steps whose kind has a probe, in the order of the steps. Create-only
-	// steps have none.
+	// Gates are the probes of the steps whose kind has a probe, in the order of the steps.
+	// Create-only steps have no gate.
 	Gates []Gate
 }
 
 // Options of Compile.
 type Options struct {
-	// Probes picks the gates; nil makes none.
+	// Probes returns the gates; nil for no gates.
 	Probes probe.Set
-	// Levels puts all phases of one install level before the phases of the next level, as in the
+	// Levels orders all phases of one install level before the phases of the next level, as in the
 	// first installation.
 	Levels bool
 }

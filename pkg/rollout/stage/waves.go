@@ -15,10 +15,10 @@ type Wave struct {
 	Name string
 	// Kinds of the wave, sorted by group and kind.
 	Kinds []schema.GroupKind
-	// Rest is true for the wave that also takes every kind that no wave lists.
+	// Rest is true for the wave that also contains every kind that no wave lists.
 	Rest bool
-	// Early is true for kinds that need the objects of the waves before theirs to
-	// exist, and not to be ready: nothing of theirs runs.
+	// Early is true for kinds that need only the existence of the objects of earlier waves, because
+	// they do not run.
 	Early bool
 }
 
@@ -29,8 +29,7 @@ type Wave struct {
 // number of stages. So a kind may change its wave only together with a migration of these numbers.
 func Waves() []Wave {
 	return []Wave{
-		// Objects that others need before the API server accepts them, or pods before they
-		// are admitted.
+		// Objects that must exist before the API server accepts other objects, or admits pods.
 		{Name: "foundations", Kinds: flatten(
 			kinds("", "Namespace", "PersistentVolume"),
 			kinds("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -40,8 +39,8 @@ func Waves() []Wave {
 			kinds("scheduling.k8s.io", "PriorityClass"),
 			kinds("storage.k8s.io", "CSIDriver", "StorageClass", "VolumeAttributesClass"),
 		)},
-		// Objects that workloads find when they start: their identity, rights,
-		// configuration, addresses and limits.
+		// Objects that workloads need at start: their identity, rights, configuration, addresses
+		// and limits.
 		{Name: "configuration", Early: true, Kinds: flatten(
 			kinds("", "ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "PodTemplate",
 				"ResourceQuota", "Secret", "Service", "ServiceAccount"),
@@ -54,12 +53,12 @@ func Waves() []Wave {
 			kinds("resource.k8s.io", "ResourceClaim", "ResourceClaimTemplate"),
 			kinds("security.openshift.io", "SecurityContextConstraints"),
 		)},
-		// Custom resources are here and not behind the workloads, because they
-		// make what workloads wait for (a Certificate, the Secret that a pod
-		// mounts); APIServices, because they are available when theirs runs.
+		// Custom resources are in this wave, because workloads may wait for their results (a
+		// Certificate makes the Secret that a pod mounts). APIServices are here because they become
+		// available only when their workload runs.
 		{Name: "workloads", Rest: true},
-		// Last, because from then on the API server asks the workloads, and a
-		// policy may refuse what was still to come.
+		// Admission objects are last: the API server calls their workloads for each later write,
+		// and a policy might refuse the remaining objects.
 		{Name: "admission", Kinds: flatten(
 			kinds("admissionregistration.k8s.io",
 				"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
@@ -68,7 +67,7 @@ func Waves() []Wave {
 	}
 }
 
-// order is the table turned around.
+// order is the table of waves, indexed by kind.
 type order struct {
 	table []Wave
 	waves map[schema.GroupKind]int
@@ -96,16 +95,16 @@ func (o order) waveOf(kind schema.GroupKind) int {
 	return o.rest
 }
 
-// early is true for a stage of a wave that need not wait for the gates of those
-// before it. A kind that one of them defines is not served before its gate opens.
+// early reports whether a stage need not wait for the gates of earlier stages. If an earlier stage
+// defines a kind of the stage, it must wait, because the kind is not served before that gate opens.
 func (o order) early(wave int, steps []Step, before []Stage) bool {
 	return len(before) > 0 && o.table[wave].Early && !slices.ContainsFunc(steps, func(step Step) bool {
 		return slices.ContainsFunc(before, func(stage Stage) bool { return stage.defines(step.ID) })
 	})
 }
 
-// defines is true for a stage with a definition in the API group of an object. The
-// name of a definition ends in its group.
+// defines reports whether a stage has a definition in the API group of an object. The name of a
+// definition ends in its group.
 func (s Stage) defines(id manifest.ID) bool {
 	return id.Group != "" && slices.ContainsFunc(s.Steps, func(step Step) bool {
 		return step.IsDefinition() && strings.HasSuffix(step.Name, "."+id.Group)

@@ -36,8 +36,8 @@ func TestWavesAreWellFormed(t *testing.T) {
 	}
 }
 
-// TestWavesAreDocumented compares docs/reference/stages.md with the table, so that nobody changes
-// the table by accident. A change would move the stages of revisions in rollout, because
+// TestWavesAreDocumented compares docs/reference/stages.md with the table, so that no developer
+// changes the table by accident. A change would move the stages of revisions in rollout, because
 // inventories record progress as a number of stages.
 func TestWavesAreDocumented(t *testing.T) {
 	const page = "../../../docs/reference/stages.md"

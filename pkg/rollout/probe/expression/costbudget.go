@@ -14,20 +14,21 @@ import (
 // evaluations. A unit is the cost of reading one value, less than 100 ns; docs/reference/limits.md
 // has measurements.
 //
-// A step is charged before it is executed, by the sizes of its arguments and its result. So no
-// single step can take more time or memory than the remaining budget.
+// A step is charged before it is executed, by the sizes of its arguments and its result. So no step
+// can take more time or memory than the remaining budget.
 type CostBudget struct {
 	limit, spent uint64
 	slow         bool
 }
 
-// NewCostBudget returns a budget that ends evaluations which need more units than that.
+// NewCostBudget returns a budget of the given number of units. Evaluations that need more units
+// fail.
 func NewCostBudget(units uint64) *CostBudget { return &CostBudget{limit: units} }
 
-// Spent returns how many units were counted, not more than the limit.
+// Spent returns the units that were charged, at most the limit.
 func (m *CostBudget) Spent() uint64 { return min(m.spent, m.limit) }
 
-// Left returns how many units may still be spent.
+// Left returns the units that may still be charged.
 func (m *CostBudget) Left() uint64 { return m.limit - m.Spent() }
 
 // Spend charges units outside of evaluations, and reports whether the budget had them.
@@ -40,15 +41,15 @@ func (m *CostBudget) Spend(units uint64) bool {
 	return true
 }
 
-// Exhausted is true when more units were needed than there are.
+// Exhausted reports whether more units were needed than the limit.
 func (m *CostBudget) Exhausted() bool { return m.spent > m.limit }
 
-// Slow is true when an evaluation was ended because it took too long: it may take less
-// another time.
+// Slow reports whether an evaluation was ended because it took too long. It may be faster another
+// time.
 func (m *CostBudget) Slow() bool { return m.slow }
 
-// Weigh charges the units of a JSON value and its contents. It returns false if the budget does not
-// have enough units left.
+// Weigh charges the units of a JSON value and its contents. It returns false if the budget has too
+// few units left.
 func (m *CostBudget) Weigh(value any) (left bool) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -63,8 +64,7 @@ func (m *CostBudget) Weigh(value any) (left bool) {
 	return true
 }
 
-// pay counts units, and ends the evaluation when they are not left, as the library's own
-// limit does.
+// pay charges units. If too few are left, it ends the evaluation as the library's own limit does.
 func (m *CostBudget) pay(units uint64) {
 	if !m.Spend(units) {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "the limit of units was reached"})
@@ -76,9 +76,9 @@ const bytesPerUnit = 10
 
 func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }
 
-// payFor counts a value with all that is in it, and returns its size in units. It pays
-// while it goes, so that a value that is large because it contains the same one many
-// times takes no more than what is left.
+// payFor charges a value with its contents, and returns its size in units. It charges while it
+// walks. So a value that is huge because it contains the same value many times cannot cost more
+// time than the remaining budget.
 func (m *CostBudget) payFor(value any) uint64 {
 	before := m.spent
 	m.payWithin(value)
@@ -124,8 +124,7 @@ func (m *CostBudget) payForURL(value *url.URL) {
 	}
 }
 
-// payWithinList goes through a list as it is stored, which takes less than the values
-// that CEL would make of it.
+// payWithinList walks a list in its stored form, which is faster than iterating over CEL values.
 func (m *CostBudget) payWithinList(list traits.Lister) {
 	if _, grows := list.(traits.MutableLister); !grows {
 		switch stored := list.Value().(type) {
@@ -158,7 +157,7 @@ func (m *CostBudget) payWithinMap(object traits.Mapper) {
 	}
 }
 
-// length is the number of elements of a list or a map, and 0 for anything else.
+// length returns the number of elements of a list or a map, and 0 for other values.
 func length(value ref.Val) uint64 {
 	switch value.(type) {
 	case traits.Lister, traits.Mapper:

@@ -11,12 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// kubernetes is the version of Kubernetes whose functions expressions may use. It is
-// fixed, so that a new library never changes what new expressions may use without a
-// decision here.
+// kubernetes is the version of Kubernetes whose functions expressions may use. It is fixed, so that
+// an update of the library does not allow new functions unnoticed.
 func kubernetes() *version.Version { return version.MajorMinor(1, 34) }
 
-// typing is the environment in which expressions are parsed and checked: that of
+// typing returns the environment in which expressions are parsed and checked: the environment of
 // Kubernetes, with some variables.
 func typing(variables ...string) (*environment.EnvSet, error) {
 	set, err := environment.MustBaseEnvSet(kubernetes()).Extend(environment.VersionedOptions{
@@ -29,7 +28,6 @@ func typing(variables ...string) (*environment.EnvSet, error) {
 	return set, nil
 }
 
-// declared are variables of any type.
 func declared(variables []string) []cel.EnvOption {
 	options := make([]cel.EnvOption, len(variables))
 	for i, name := range variables {
@@ -38,14 +36,13 @@ func declared(variables []string) []cel.EnvOption {
 	return options
 }
 
-// evaluation is the environment in which expressions are evaluated: the same functions,
-// without the library's own count of costs. That one reads every text and searches what
-// it remembers at each step, and so takes much longer than what it counts.
-// TestEnvironments says that the functions are the same: those of every version, for what
-// was stored stays valid.
+// evaluation returns the environment in which expressions are evaluated: the same functions,
+// without the library's own cost tracking. That tracking reads every text and searches its cache at
+// each step, so it takes much longer than the steps. TestEnvironments checks that the functions are
+// the same. They include the functions of every version, because stored expressions stay valid.
 //
-// With mixed, lists and maps may have values of several types, which Kubernetes allows
-// only in its own objects.
+// If mixed is true, lists and maps may have values of several types, which Kubernetes allows only
+// in its own objects.
 func evaluation(mixed bool, variables ...string) (*cel.Env, error) {
 	options := append(Functions(), declared(variables)...)
 	if !mixed {
@@ -58,8 +55,7 @@ func evaluation(mixed bool, variables ...string) (*cel.Env, error) {
 	return env, nil
 }
 
-// Functions returns the CEL functions of the newest Kubernetes version for which expressions may be
-// written.
+// Functions returns the CEL functions that new expressions may use.
 func Functions() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
@@ -69,8 +65,7 @@ func Functions() []cel.EnvOption {
 	}
 }
 
-// implementations are those of all functions of an environment, by overload and
-// by function.
+// implementations returns the functions of an environment, by overload and by function name.
 func implementations(env *cel.Env) (map[string]*functions.Overload, error) {
 	all := map[string]*functions.Overload{}
 	for name, function := range env.Functions() {

@@ -1,5 +1,5 @@
 // Package expression evaluates CEL expressions of users over one object. Users may write any CEL,
-// so the cost is bounded: in steps and memory (see Meter), and in time (see Eval).
+// so the cost is limited: in steps and memory (see CostBudget), and in time (see Eval).
 package expression
 
 import (
@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// maxLoops bounds the loops of an expression, which macros create. maxDepth bounds the nesting
-	// of lists, maps and loops, including the lists that macros create. Checking types takes time
-	// by the cube of the depth.
+	// maxLoops is the largest number of loops in an expression, which macros create. maxDepth is
+	// the largest nesting of lists, maps and loops, including the lists that macros create. Type
+	// checking takes time proportional to the cube of the depth.
 	maxLoops, maxDepth = 16, 8
-	// maxObjectDepth is maxDepth for expressions that make objects: those are deeper, and
-	// the types of mixed maps are not compared.
+	// maxObjectDepth is maxDepth for expressions that build objects. Objects are deeper, and the
+	// types of mixed maps are not compared.
 	maxObjectDepth = 16
-	// maxDuration bounds one evaluation, in case a step takes longer than its cost suggests.
+	// maxDuration limits one evaluation, in case a step takes longer than its cost suggests.
 	// Evaluations are much faster, even on a busy machine.
 	maxDuration = 5 * time.Second
-	// evaluationUnits is the cost of each evaluation, besides its nodes.
+	// evaluationUnits is the fixed cost of each evaluation, besides its nodes.
 	evaluationUnits = 50
 )
 
@@ -38,21 +38,20 @@ const (
 type Program struct {
 	expression string
 	program    cel.Program
-	// units is the cost of an evaluation, besides its loops and calls.
+	// units is the cost of an evaluation without its loops and calls.
 	units uint64
 }
 
-// Compiler compiles expressions. It keeps environments, which take longer to make than
-// most expressions to compile. It is safe for concurrent use.
+// Compiler compiles expressions. It caches environments, because creating one takes longer than
+// compiling most expressions. It is safe for concurrent use.
 type Compiler struct {
-	// Checking restricts new expressions: to functions of every supported Kubernetes version, to
-	// constant patterns, and to expressions whose types are checked fast.
+	// Checking restricts new expressions to functions of every supported Kubernetes version, to
+	// constant patterns, and to expressions whose types can be checked fast.
 	Checking bool
 	// Variables are the names of variables in expressions; empty means only self, the live object.
 	Variables []string
-	// JSON lets lists and maps have values of several types, as objects have, and be
-	// deeper within each other. The type of an expression is then not looked at, and may
-	// be any: see Value.
+	// JSON allows lists and maps with values of several types, as objects have, and deeper nesting.
+	// The expression may then have any type (see Value).
 	JSON bool
 
 	once        sync.Once
@@ -63,7 +62,6 @@ type Compiler struct {
 	prices      map[string]pricer
 }
 
-// prepare makes the environments.
 func (c *Compiler) prepare() error {
 	c.once.Do(func() { c.unavailable = c.environments() })
 	return c.unavailable
@@ -116,14 +114,13 @@ func (c *Compiler) Compile(expression string) (*Program, error) {
 	return &Program{expression: expression, program: program, units: evaluationUnits + plan.nodes}, nil
 }
 
-// check parses an expression and checks its types.
 func (c *Compiler) check(expression string) (*cel.Ast, error) {
 	parsed, issues := c.typing.Parse(expression)
 	if len(issues.Errors()) > 0 {
 		return nil, compileError(issues)
 	}
 	if c.Checking {
-		// Before anything is done whose time grows with it.
+		// The shape is checked before any work whose time grows with it.
 		if err := c.checkShape(parsed.NativeRep().Expr()); err != nil {
 			return nil, err
 		}
@@ -156,8 +153,7 @@ func (c *Compiler) checkShape(expr ast.Expr) error {
 	return nil
 }
 
-// shapeOf returns how many loops there are, and how deep lists, maps and loops are within
-// each other.
+// shapeOf returns the number of loops, and the nesting depth of lists, maps and loops.
 func shapeOf(expr ast.Expr) (loops, depth int) {
 	own := 0
 	switch expr.Kind() {
@@ -173,7 +169,7 @@ func shapeOf(expr ast.Expr) (loops, depth int) {
 	return loops, depth + own
 }
 
-// partsOf returns the nodes below a node.
+// partsOf returns the children of a node.
 func partsOf(expr ast.Expr) []ast.Expr {
 	var parts []ast.Expr
 	switch expr.Kind() {
@@ -202,10 +198,10 @@ func partsOf(expr ast.Expr) []ast.Expr {
 	return parts
 }
 
-// maxIssues bounds the reported mistakes.
+// maxIssues is the largest number of reported errors.
 const maxIssues = 10
 
-// compileError puts the issues on one line.
+// compileError joins the issues in one line.
 func compileError(issues *cel.Issues) error {
 	var parts []string
 	for _, issue := range issues.Errors() {
@@ -218,15 +214,15 @@ func compileError(issues *cel.Issues) error {
 	return errors.New(strings.Join(parts, "; "))
 }
 
-// ErrCost reports that the budget was too small. The expression is at fault, not the object.
+// ErrCost reports that the budget was too small, because the expression is too expensive.
 var ErrCost = errors.New("the expression costs too much on this object")
 
 // String returns the source of the expression.
 func (p *Program) String() string { return p.expression }
 
-// Eval evaluates the expression on an object, and does not change the object. Errors are a missing
-// field, a wrong type, ErrCost for a spent budget, or the end of ctx. It is safe for concurrent use
-// with separate budgets.
+// Eval evaluates the expression on an object, and does not change the object. It fails for a
+// missing field, a wrong type, or the end of ctx, and with ErrCost for a spent budget. It is safe
+// for concurrent use with separate budgets.
 func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBudget) (bool, error) {
 	out, err := p.eval(ctx, map[string]any{"self": self}, budget)
 	if err != nil {
@@ -241,8 +237,8 @@ func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBud
 
 // Value evaluates the expression on the variables of its compiler, and does not change them. It
 // returns the result as JSON types: nil, bool, int64, float64, string, []any and map[string]any.
-// The result is charged, too, so it is never larger than the budget. Errors are the errors of Eval,
-// and results that JSON cannot represent.
+// The result is also charged, so it is never larger than the budget. It fails as Eval does, and for
+// results that JSON cannot represent.
 func (p *Program) Value(ctx context.Context, variables map[string]any, budget *CostBudget) (any, error) {
 	out, err := p.eval(ctx, variables, budget)
 	if err != nil {

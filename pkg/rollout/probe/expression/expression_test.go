@@ -95,7 +95,7 @@ func TestSameAsLibrary(t *testing.T) {
 		}
 		program, err := set.StoredExpressionsEnv().Program(checked, cel.CostLimit(1<<60))
 		if err != nil {
-			continue // A pattern that does not compile: there it is seen at once.
+			continue // A pattern that does not compile: here it is found at compile time.
 		}
 		var want any
 		out, _, wantErr := program.Eval(map[string]any{"self": self})
@@ -160,7 +160,6 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// TestEnded: an evaluation ends with its context.
 func TestEnded(t *testing.T) {
 	program, err := (&Compiler{}).Compile(hostile.Loop("true", 7))
 	if err != nil {
@@ -179,7 +178,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestChecking: new expressions that are refused, and how.
+// TestChecking: the new expressions that are refused, with their errors.
 func TestChecking(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, says string }{
 		"Constant":  {"a pattern in quotes", "self.kind.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')", ""},

@@ -15,8 +15,8 @@ import (
 // listUnits and mapUnits are the memory cost of an empty list and an empty map, in units.
 const listUnits, mapUnits = 2, 8
 
-// json is a value as JSON has it. It pays while it goes, so that a value that is large
-// because it contains the same one many times takes no more than what is left.
+// json converts a value to JSON types. It charges while it walks. So a value that is huge because
+// it contains the same value many times cannot cost more time than the remaining budget.
 func (m *CostBudget) json(value ref.Val) (out any, err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -30,7 +30,7 @@ func (m *CostBudget) json(value ref.Val) (out any, err error) {
 	return m.jsonAt(value, "")
 }
 
-// jsonAt is json of what is at a path, which errors name.
+// jsonAt is json for a value at a path, which errors name.
 func (m *CostBudget) jsonAt(value ref.Val, path string) (any, error) {
 	m.pay(1)
 	switch value := value.(type) {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// maxPatternSteps bounds the program that a regular expression becomes: 13
-	// characters can be a thousand times as much.
+	// maxPatternSteps is the largest size of a compiled regular expression, in steps. A pattern of
+	// 13 characters can have a thousand times as many steps.
 	maxPatternSteps = 1000
-	// maxPatternClasses bounds the classes of Unicode in a pattern, each of which is a
+	// maxPatternClasses is the largest number of Unicode classes in a pattern. Each class is a
 	// table of hundreds of ranges.
 	maxPatternClasses = 2
 	// unitsPerPatternByte is the cost of compiling a pattern that was not checked when its revision
@@ -23,13 +23,13 @@ const (
 	unitsPerPatternByte = 2500
 	// stepsPerUnit is the number of matching steps per cost unit.
 	stepsPerUnit = 4
-	// unitsPerFind is the cost of each byte of a text in which all matches are looked for: it may
-	// be a match of its own.
+	// unitsPerFind is the cost of each byte of a text in which all matches are searched: each byte
+	// may be a match.
 	unitsPerFind = 15
 )
 
-// patternAt returns which argument of a function, counted from its receiver, is a regular
-// expression.
+// patternAt returns the index of the argument that is a regular expression, counted from the
+// receiver.
 func patternAt(function string) (int, bool) {
 	switch function {
 	case "matches", "find", "findAll":
@@ -38,7 +38,7 @@ func patternAt(function string) (int, bool) {
 	return 0, false
 }
 
-// pattern is a regular expression that was compiled before.
+// pattern is a compiled regular expression.
 type pattern struct {
 	compiled *regexp.Regexp
 	steps    uint64
@@ -60,7 +60,7 @@ func newPattern(source string) (*pattern, error) {
 	return &pattern{compiled, steps}, nil
 }
 
-// stepsOf returns about how many steps a pattern has, without compiling it.
+// stepsOf returns the approximate number of steps of a pattern, without compiling it.
 func stepsOf(source string) (uint64, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -70,7 +70,7 @@ func stepsOf(source string) (uint64, error) {
 }
 
 func stepsOfTree(tree *syntax.Regexp) uint64 {
-	// A class of characters is searched, and folded letters are compared several times.
+	// A character class is searched, and letters without case are compared several times.
 	steps := uint64(1 + len(tree.Rune)/16)
 	if tree.Op == syntax.OpLiteral {
 		steps = uint64(1 + len(tree.Rune))
@@ -84,7 +84,7 @@ func stepsOfTree(tree *syntax.Regexp) uint64 {
 	return steps
 }
 
-// payFor pays for matching a text, once or at every place.
+// payFor charges for matching a text, once or at every position.
 func (p *pattern) payFor(m *CostBudget, function string, length int) {
 	m.payProduct(uint64(length)/stepsPerUnit+1, p.steps)
 	if function == "findAll" {
@@ -92,8 +92,8 @@ func (p *pattern) payFor(m *CostBudget, function string, length int) {
 	}
 }
 
-// call does what the function does with a pattern that was compiled. Arguments of other
-// types are as the libraries answer them.
+// call calls the function with the compiled pattern. For arguments of other types, it returns the
+// libraries' errors.
 func (p *pattern) call(function string, args []ref.Val) ref.Val {
 	in, isText := args[0].(types.String)
 	if !isText {
@@ -114,8 +114,8 @@ func (p *pattern) call(function string, args []ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, p.compiled.FindAllString(string(in), int(most)))
 }
 
-// checkPatterns refuses what would take long to compile, before anything compiles it,
-// and patterns that are not known yet.
+// checkPatterns refuses patterns that would take long to compile, before they are compiled, and
+// patterns that are not constant.
 func checkPatterns(expr ast.Expr) error {
 	for _, part := range partsOf(expr) {
 		if err := checkPatterns(part); err != nil {
@@ -144,7 +144,7 @@ func checkPatterns(expr ast.Expr) error {
 	return err
 }
 
-// literal returns a text that is written as it is.
+// literal returns the value of a text literal.
 func literal(expr ast.Expr) (string, bool) {
 	if expr.Kind() != ast.LiteralKind {
 		return "", false

@@ -26,22 +26,22 @@ func budgetOf(frame *interpreter.ExecutionFrame) *CostBudget {
 	return budget
 }
 
-// planner puts what pays into the plan of an expression.
+// planner adds charging to the plan of an expression.
 type planner struct {
 	prices    map[string]pricer
 	overloads map[string]*functions.Overload
-	// rounds is the cost of one round of a loop, by the node that decides on it: its nodes, without
-	// those of loops within.
+	// rounds is the cost of one round of a loop, without inner loops, by the id of the node of its
+	// condition.
 	rounds map[int64]uint64
-	// keys are nodes whose value is hashed, and ranges those that loops go through.
+	// keys are the nodes whose value is hashed; ranges are the nodes that loops iterate over.
 	keys, ranges map[int64]bool
-	// nodes is the cost of all else.
+	// nodes is the cost of all other nodes.
 	nodes uint64
 }
 
-// survey finds the nodes of an expression that cost more than a unit.
+// survey finds the nodes of an expression that cost more than one unit.
 func (p *planner) survey(expr ast.Expr, units *uint64) {
-	const scope, list, entries = 4, 2, 4 // what they cost besides, as memory
+	const scope, list, entries = 4, 2, 4 // additional units for memory
 	*units++
 	parts := partsOf(expr)
 	switch expr.Kind() {
@@ -93,7 +93,7 @@ func (p *planner) decorate(node interpreter.InterpretableV2) (interpreter.Interp
 	return node, nil
 }
 
-// metered is a call that is paid for before it is done.
+// metered returns a call that is charged before its execution.
 func (p *planner) metered(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	name := call.Function()
 	if at, has := patternAt(name); has {
@@ -109,8 +109,7 @@ func (p *planner) metered(call interpreter.InterpretableCall) (interpreter.Inter
 	return &meteredCall{InterpretableV2: call, name: name, overload: call.OverloadID(), args: call.Args(), price: price, do: p.implementation(call)}, nil
 }
 
-// matching is a call of a function with a pattern. A pattern that is known is compiled
-// once.
+// matching returns a call of a function with a pattern. A constant pattern is compiled once.
 func (p *planner) matching(call interpreter.InterpretableCall, at int) interpreter.InterpretableV2 {
 	c := &meteredCall{InterpretableV2: call, name: call.Function(), overload: call.OverloadID(), args: call.Args()}
 	if at < len(c.args) {
@@ -133,8 +132,8 @@ func (p *planner) matching(call interpreter.InterpretableCall, at int) interpret
 	return c
 }
 
-// implementation returns the function of a call, as the library's own planner finds it: by
-// overload, by name, or by the type of the first argument.
+// implementation returns the function of a call as the library's planner finds it: by overload, by
+// name, or by the type of the first argument.
 func (p *planner) implementation(call interpreter.InterpretableCall) func(args []ref.Val) ref.Val {
 	name, overload := call.Function(), call.OverloadID()
 	switch name {
@@ -176,8 +175,8 @@ func apply(found *functions.Overload, name, overload string, args []ref.Val) ref
 	return types.NewErr("no such overload: %s", name)
 }
 
-// sumOfLists copies two lists into one. The library links them, so that what is linked
-// with itself again and again takes long to look at, and nothing to make.
+// sumOfLists copies two lists into one. The library only links them: a list that is added to itself
+// repeatedly is created fast and takes long to read.
 func sumOfLists(args []ref.Val) (ref.Val, bool) {
 	first, isList := args[0].(traits.Lister)
 	second, areLists := args[1].(traits.Lister)
@@ -193,8 +192,8 @@ func sumOfLists(args []ref.Val) (ref.Val, bool) {
 	return types.NewRefValList(types.DefaultTypeAdapter, sum), true
 }
 
-// meteredCall evaluates its arguments, pays for the call, and does it. It hides that it
-// is a call, so that nothing replaces it.
+// meteredCall evaluates its arguments, charges for the call, and executes it. It hides that it is a
+// call, so that the library does not replace it.
 type meteredCall struct {
 	interpreter.InterpretableV2
 	name, overload string
@@ -221,8 +220,8 @@ func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval implements interpreter.Interpretable.
 func (c *meteredCall) Eval(vars cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
-// paid is a node whose value is paid for by those who use it. It hides that it may be an
-// attribute, so that it is evaluated by the node that would look through it.
+// paid is a node whose value is charged after its evaluation. It hides that it may be an attribute,
+// so that the parent node evaluates it.
 type paid struct {
 	node interpreter.InterpretableV2
 	pay  func(*CostBudget, ref.Val)
@@ -243,15 +242,14 @@ func (k *paid) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval implements interpreter.Interpretable.
 func (k *paid) Eval(vars cel.Activation) ref.Val { return k.Exec(interpreter.AsFrame(vars)) }
 
-// payForRange pays for what a loop does before its first round: the keys of a map are
-// collected.
+// payForRange charges for the start of a loop over a map, which collects the keys.
 func payForRange(m *CostBudget, value ref.Val) {
 	if _, isMap := value.(traits.Mapper); isMap {
 		m.pay(8 * length(value))
 	}
 }
 
-// round is the condition of a loop, which is evaluated at the beginning of each round.
+// round is the condition of a loop, which is evaluated at the start of each round.
 type round struct {
 	interpreter.InterpretableV2
 	units uint64

@@ -12,12 +12,11 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// pricer pays for a call before it is done.
+// pricer charges for a call before its execution.
 type pricer func(m *CostBudget, args []ref.Val)
 
-// pricers say what calls of functions cost beyond the unit that every node costs, by the
-// name of the function. Every function that expressions may use is in it, or in free:
-// one that is not cannot be used.
+// pricers returns the cost of function calls by name, in addition to the unit that every node
+// costs. A function that is neither here nor in free cannot be used.
 func pricers() map[string]pricer {
 	all := map[string]pricer{
 		operators.Equals: whole, operators.NotEquals: whole,
@@ -29,13 +28,13 @@ func pricers() map[string]pricer {
 		"flatten": copies, "distinct": pairs, "sort": sorted, "@sortByAssociatedKeys": sorted,
 		"sets.contains": products, "sets.equivalent": products, "sets.intersects": products,
 		"cel.@mapInsert": insertion,
-		// Numbers of any size, and what has to be parsed.
+		// Numbers of any size, and values that must be parsed.
 		"quantity": dear(100), "isQuantity": dear(100), "add": dear(50), "sub": dear(50), "compareTo": dear(30), "isGreaterThan": dear(30), "isLessThan": dear(30),
 		"semver": dear(20), "isSemver": dear(20), "ip": dear(10), "isIP": dear(10), "ip.isCanonical": dear(20), "cidr": dear(10), "isCIDR": dear(10),
 		"containsIP": dear(10), "containsCIDR": dear(10), "masked": dear(10), "url": dear(10), "isURL": dear(10), "timestamp": dear(5), "duration": dear(5),
 	}
 	for _, name := range []string{
-		// They read all of a text, or of a list.
+		// Functions that read a whole text or list.
 		"startsWith", "endsWith", "charAt", "substring", "trim", "lowerAscii", "upperAscii", "strings.quote",
 		"isSorted", "sum", "min", "max", "includes",
 		"bool", "bytes", "double", "int", "string", "uint",
@@ -51,13 +50,13 @@ func pricers() map[string]pricer {
 	return all
 }
 
-// free are functions that cost the unit of their node and nothing else: they look at one
-// value, however large it is.
+// free returns the functions that cost only the unit of their node: they read one value, of any
+// size.
 func free() []string {
 	return []string{
 		operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.NotStrictlyFalse, "__not_strictly_false__",
 		operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
-		// Their keys are paid for (see planner).
+		// planner charges for their keys.
 		operators.Index, operators.OptIndex, operators.OptSelect,
 		"dyn", "type", "first", "last",
 		"optional.none", "optional.of", "optional.ofNonZeroValue", "hasValue", "value", "or", "orValue",
@@ -66,20 +65,20 @@ func free() []string {
 		"format.dns1123Label", "format.dns1123Subdomain", "format.dns1035Label", "format.qualifiedName", "format.dns1123LabelPrefix",
 		"format.dns1123SubdomainPrefix", "format.dns1035LabelPrefix", "format.labelValue", "format.uri", "format.uuid", "format.byte",
 		"format.date", "format.datetime",
-		// There is no authorizer to call them on.
+		// Expressions have no authorizer to call them on.
 		"path", "group", "resource", "subresource", "namespace", "name", "serviceAccount", "check", "allowed", "reason", "errored", "error",
 		"fieldSelector", "labelSelector",
 	}
 }
 
-// whole reads its arguments from end to end.
+// whole charges for functions that read all their arguments.
 func whole(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.payFor(arg)
 	}
 }
 
-// dear reads its arguments from end to end, which takes so many units at least.
+// dear charges for functions that read all their arguments and cost at least the given units.
 func dear(units uint64) pricer {
 	return func(m *CostBudget, args []ref.Val) {
 		m.pay(units)
@@ -87,21 +86,20 @@ func dear(units uint64) pricer {
 	}
 }
 
-// copies makes another list of what is in its argument.
+// copies charges for functions that copy their argument.
 func copies(m *CostBudget, args []ref.Val) {
 	for range 4 {
 		whole(m, args)
 	}
 }
 
-// texts reads texts, and nothing of what is in lists and maps.
+// texts charges for texts, and not for the contents of lists and maps.
 func texts(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.pay(textUnits(textLength(arg)))
 	}
 }
 
-// textLength is the length of a text in bytes, and 0 for anything else.
 func textLength(value ref.Val) int {
 	switch value := value.(type) {
 	case types.String:
@@ -112,7 +110,6 @@ func textLength(value ref.Val) int {
 	return 0
 }
 
-// text is an argument as text, empty for anything else.
 func text(args []ref.Val, at int) string {
 	if at < len(args) {
 		if value, isText := args[at].(types.String); isText {
@@ -122,8 +119,8 @@ func text(args []ref.Val, at int) string {
 	return ""
 }
 
-// addition copies texts and lists. A list that is being made by a macro only grows by
-// what is added.
+// addition charges for copying texts and lists. A list that a macro is building only grows by the
+// added elements.
 func addition(m *CostBudget, args []ref.Val) {
 	texts(m, args)
 	if _, grows := args[0].(traits.MutableLister); !grows {
@@ -132,7 +129,7 @@ func addition(m *CostBudget, args []ref.Val) {
 	m.pay(2 * length(args[1]))
 }
 
-// membership compares with all elements of a list, and looks a key of a map up.
+// membership charges for comparing with all elements of a list, or looking up a key of a map.
 func membership(m *CostBudget, args []ref.Val) {
 	m.payFor(args[0])
 	if _, isList := args[1].(traits.Lister); isList {
@@ -140,14 +137,14 @@ func membership(m *CostBudget, args []ref.Val) {
 	}
 }
 
-// search compares at each place of a text.
+// search charges for a comparison at each position of a text.
 func search(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	const comparisonsPerUnit = 50
 	m.pay(uint64(textLength(args[0])) * uint64(len(text(args, 1))) / comparisonsPerUnit)
 }
 
-// replacement makes a text as long as what is replaced makes it.
+// replacement charges for the length of the resulting text.
 func replacement(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	old, found := text(args, 1), strings.Count(text(args, 0), text(args, 1))
@@ -160,20 +157,20 @@ func replacement(m *CostBudget, args []ref.Val) {
 	m.pay(textUnits(max(0, found*(len(text(args, 2))-len(old)))))
 }
 
-// parts makes a text for each part.
+// parts charges for a text for each part.
 func parts(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	m.pay(uint64(strings.Count(text(args, 0), text(args, 1)) + 1))
 }
 
-// joined puts a separator between elements.
+// joined charges for a separator between elements.
 func joined(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	m.pay(length(args[0]) * textUnits(len(text(args, 1))+bytesPerUnit))
 }
 
-// formatted prints values, which sorts keys and copies several times, and as many digits
-// as the format says.
+// formatted charges for printing values. Printing sorts keys, copies several times, and may print
+// as many digits as the format says.
 func formatted(m *CostBudget, args []ref.Val) {
 	const each = 1500
 	m.pay(each + each*length(args[1]))
@@ -190,27 +187,27 @@ func formatted(m *CostBudget, args []ref.Val) {
 	}
 }
 
-// validation matches patterns of about a hundred steps.
+// validation charges for matching patterns of about a hundred steps.
 func validation(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.pay(10 + 20*m.payFor(arg))
 	}
 }
 
-// numbers makes that many of them.
+// numbers charges for creating the given number of elements.
 func numbers(m *CostBudget, args []ref.Val) {
 	if n, ok := args[0].(types.Int); ok && n > 0 {
 		m.payProduct(2, uint64(n))
 	}
 }
 
-// elements copies a list, and nothing of what is in it.
+// elements charges for copying a list without the contents of its elements.
 func elements(m *CostBudget, args []ref.Val) { m.pay(2 * length(args[0])) }
 
-// pairs compares each element with each other.
+// pairs charges for comparing each element with each other element.
 func pairs(m *CostBudget, args []ref.Val) { m.payProduct(length(args[0]), m.payFor(args[0])) }
 
-// products compares each element of one list with each of another.
+// products charges for comparing each element of one list with each element of the other.
 func products(m *CostBudget, args []ref.Val) {
 	first, second := m.payFor(args[0]), m.payFor(args[1])
 	m.payProduct(2*length(args[0]), second)
@@ -225,14 +222,15 @@ func (m *CostBudget) payProduct(a, b uint64) {
 	m.pay(product)
 }
 
-// sorted compares elements with about as many others as their number has digits.
+// sorted charges for a sort: each element is compared about log(n) times.
 func sorted(m *CostBudget, args []ref.Val) {
 	for _, list := range args {
 		m.payProduct(m.payFor(list), uint64(2*bits.Len64(length(list))))
 	}
 }
 
-// insertion adds to a map that a macro makes: one entry, or those of another map.
+// insertion charges for adding to a map that a macro is building: one entry, or the entries of
+// another map.
 func insertion(m *CostBudget, args []ref.Val) {
 	const each = 6
 	m.pay(each)
@@ -242,7 +240,7 @@ func insertion(m *CostBudget, args []ref.Val) {
 	}
 }
 
-// clock reads a part of a time. A time zone is read from a file.
+// clock charges for reading a part of a time. A time zone is read from a file.
 func clock(m *CostBudget, args []ref.Val) {
 	const zone = 1000
 	if len(args) > 1 {
