@@ -13,12 +13,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// aloneScenarios run one after the other, before all others.
+// aloneScenarios run in sequence, before all other scenarios.
 func aloneScenarios() map[string]scenario {
 	return map[string]scenario{"ClusterUpgrade": planOfUpgrade, "Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed, "FleetKilled": fleetKilled, "Looping": looping}
 }
 
-// byLoop passes requests of the loop, of catalogs, and of what rolls out.
+// byLoop selects requests of the extension controller, the catalog controller and the engine.
 func byLoop(r plane.Request) bool {
 	for _, part := range []string{" extensions", " catalogs", " rollout", " watch", " events"} {
 		if strings.HasPrefix(r.UserAgent, "penstock/") && strings.HasSuffix(r.UserAgent, part) {
@@ -28,7 +28,7 @@ func byLoop(r plane.Request) bool {
 	return false
 }
 
-// Idle: extensions that are installed cost no request.
+// Idle: installed extensions cost no requests.
 func idle(w shared) {
 	count, silence := 10, 5*time.Second
 	if os.Getenv("FULL") == "1" {
@@ -49,10 +49,10 @@ func idle(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", name(3), "-o", "jsonpath={.data.size}"); got != "3" {
 		w.t.Errorf("the chart was given %q", got)
 	}
-	// Reports of the last ones may still come.
+	// Status reports of the last extensions may still arrive.
 	w.quiet()
 	mark := w.Audit().Mark()
-	// This is not a wait for something to happen: nothing is to happen.
+	// The test waits a fixed time, because it expects no event.
 	timer := time.NewTimer(silence)
 	defer timer.Stop()
 	<-timer.C
@@ -64,8 +64,8 @@ func idle(w shared) {
 	}
 }
 
-// Looping: 24 and then 200 extensions of one user, with charts that loop until their time is over, make
-// the installation of another user take at most 1.5 times as long as without them, in the same run.
+// Looping: one user has 24 and then 200 extensions whose charts loop until their time limit. An
+// installation of another user takes at most 1.5 times as long as before, in the same run.
 func looping(w shared) {
 	loop := w.pushFiles("charts/"+w.name+"-loop", map[string]string{
 		"Chart.yaml":          "apiVersion: v2\nname: loop\nversion: 1.0.0\n",
@@ -80,10 +80,11 @@ func looping(w shared) {
 	}
 	erin := w.person("erin", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
 	ian, installs := w.author("ian"), 0
-	// processor is for the chart that loops beside the installation: on two processors it has one, that
-	// of the API server of the cluster, too. An installation that waits for it waits for 30 s.
+	// processor allows for the looping chart. On a machine with two processors it occupies one, and
+	// the cluster's kube-apiserver needs that too. An installation that waits for it takes 30 s.
 	const processor = time.Second / 2
-	// median is of an odd number of installations: this machine has other work, too.
+	// median measures an odd number of installations, because other work on this machine disturbs
+	// single ones.
 	median := func() time.Duration {
 		var took []time.Duration
 		for range 7 {
@@ -118,7 +119,7 @@ func looping(w shared) {
 	}
 }
 
-// quiet waits until nothing of ours was sent for two seconds.
+// quiet waits until the controllers have sent no request for two seconds.
 func (w shared) quiet() {
 	w.t.Helper()
 	for range 30 {
@@ -132,8 +133,8 @@ func (w shared) quiet() {
 	w.t.Fatal("there is no end of requests")
 }
 
-// OtherController: where operator-controller has its lease nothing is written, and everything
-// goes on when it has gone.
+// OtherController: while operator-controller holds its Lease, Penstock writes nothing. It continues
+// when the Lease is deleted.
 func otherController(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
@@ -146,7 +147,7 @@ func otherController(w shared) {
 	w.MustKubectl("create", "namespace", namespace)
 	lease(namespace)
 	w.server().Await(w.t, "ClusterExtensions are left alone")
-	w.quiet() // what was deleted before may still be torn down
+	w.quiet() // earlier deletions may still be in progress
 	mark := w.Audit().Mark()
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.quiet()

@@ -10,15 +10,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
-// admin may do everything.
+// admin returns a user with all rights.
 func (w shared) admin() person {
 	w.t.Helper()
 	return person{Access: w.User("admin", "system:masters"), name: "admin"}
 }
 
-// answers runs the last command that the reference has for a reason of an extension, as it stands there
-// with the name of the extension, and returns what it printed. An editor changes nothing, and questions are
-// answered with yes. While a neighbour's catalog is new, nothing can be resolved: the command is run again.
+// answers runs the last command that the reference lists for a reason of an extension, and returns
+// its output. The editor changes nothing, and questions are answered with yes. The command is
+// retried while another scenario's catalog has not been read yet.
 func (w shared) answers(who person, name, reason string) string {
 	w.t.Helper()
 	page, heading := "clusterextension-status.md", "Reasons of Ready"
@@ -33,7 +33,7 @@ func (w shared) answers(who person, name, reason string) string {
 			out = plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}.Run(w.t, command)
 			return !strings.Contains(out.Stdout+out.Stderr, "has not been read yet"), out.Stdout
 		})
-		if out.ExitCode > 1 { // 1 says that somebody has to act
+		if out.ExitCode > 1 { // exit code 1 means that a user has to act
 			w.t.Errorf("reason %s: %s", reason, out)
 		}
 		return out.Stdout + out.Stderr

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// authorScenarios are about who counts as the author of a ClusterExtension. Mallory may write
+// authorScenarios test who counts as the author of a ClusterExtension. Mallory can write
 // ClusterExtensions, and nothing else.
 func authorScenarios() map[string]scenario {
 	return map[string]scenario{
@@ -39,14 +39,14 @@ func authorScenarios() map[string]scenario {
 	}
 }
 
-// awaitStamps returns when kube-apiserver asks who writes extensions.
+// awaitStamps returns once kube-apiserver calls the webhook that stamps authors.
 func (w shared) awaitStamps() {
 	w.t.Helper()
 	w.name = "default"
 	client.New(w.t, w.Config(), "default").Stamped(w.extend("probe", "probe"))
 }
 
-// live is an extension as it is stored.
+// live returns an extension as stored.
 func (w shared) live(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	found, err := w.host.Resource(extension.Resource).Get(w.t.Context(), name, metav1.GetOptions{})
@@ -56,8 +56,8 @@ func (w shared) live(name string) *unstructured.Unstructured {
 	return found
 }
 
-// stampOf returns the content of an extension's author stamp. Its reader checks the signature (see
-// names_test.go): without a key, a user can still compare the stamp with the object.
+// stampOf returns the content of an extension's author stamp. The signature is tested in
+// names_test.go: without a key, a test can only compare the stamp with the object.
 func (w shared) stampOf(object *unstructured.Unstructured) author.Stamp {
 	w.t.Helper()
 	var stamp author.Stamp
@@ -74,7 +74,7 @@ func (w shared) stampOf(object *unstructured.Unstructured) author.Stamp {
 	return stamp
 }
 
-// is fails when somebody else is the author.
+// isBy fails unless who is the author.
 func (w shared) isBy(name string, who person, after string) {
 	w.t.Helper()
 	if got := w.stampOf(w.live(name)).User; got != who.name {
@@ -85,15 +85,14 @@ func (w shared) isBy(name string, who person, after string) {
 func (w shared) alice() person   { return w.person("alice", mayWrite) }
 func (w shared) mallory() person { return w.person("mallory", mayWrite+mayForge) }
 
-// mayForge are rights that should not help: those to the status.
+// mayForge are rights to status and finalizers, which must not help a forger.
 const mayForge = `
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensions/status, clusterextensions/finalizers], verbs: [get, patch, update]}
 `
 
 const forgedStamp = `{"user":"admin","groups":["system:masters"],"time":"2026-11-23T08:00:00Z","bypass":true,"name":"x","generation":1,"digest":"sha256:00","signature":"00"}`
 
-// forged: the stored stamp is that of the user who changed the spec, whatever a request has in the
-// annotation.
+// forged: the stored stamp names the user who changed the spec, for any annotation in the request.
 func forged(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -102,7 +101,7 @@ func forged(w shared) {
 	before := w.live(name).GetAnnotations()[extension.AuthorAnnotation]
 	quoted, _ := json.Marshal(forgedStamp)
 	merge := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, extension.AuthorAnnotation, quoted)
-	// The loop may write the status at any moment: then what was read is read again.
+	// The controller may write the status at any moment. Then read the object again.
 	replace := func(change func(*unstructured.Unstructured), flags ...string) {
 		for try := 1; ; try++ {
 			object := w.live(name)
@@ -155,8 +154,8 @@ func forged(w shared) {
 	w.isBy(other, mallory, "a creation with a forged stamp")
 }
 
-// replayed: a stamp of somebody else counts neither on another extension nor with the old
-// spec, nor after a deletion.
+// replayed: a stamp of another user is not valid for another extension, for an old spec, or after a
+// deletion.
 func replayed(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -177,7 +176,7 @@ func replayed(w shared) {
 	w.isBy(name, mallory, "a creation of the same name")
 }
 
-// posted: a review that somebody else sends is not answered, on whichever way.
+// posted: Penstock refuses admission reviews that kube-apiserver did not send.
 func posted(w shared) {
 	mallory := w.mallory()
 	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE",` +
@@ -208,7 +207,7 @@ func posted(w shared) {
 	}
 }
 
-// headers adds some to each request.
+// headers adds headers to each request.
 type headers struct {
 	next http.RoundTripper
 	of   map[string]string
@@ -229,7 +228,7 @@ func impersonating(config *rest.Config, who string) *rest.Config {
 	return config
 }
 
-// atOnce: of two who write at the same time, the author is the one whose spec is stored.
+// atOnce: of two concurrent writers, the author is the writer whose spec is stored.
 func atOnce(w shared) {
 	name := w.name
 	deadlines := map[string]string{}
@@ -265,7 +264,7 @@ func atOnce(w shared) {
 	}
 }
 
-// kept: a user who writes nothing that matters is no author.
+// kept: a write that does not change the desired content does not change the author.
 func kept(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -282,7 +281,8 @@ func kept(w shared) {
 	mallory.MustKubectl("delete", "clusterextension", name)
 }
 
-// takenOver: a user who changes an annotation, or says so, takes all of it over, and is told.
+// takenOver: a user who changes an annotation or renews the stamp becomes the author of the whole
+// spec. A warning says so.
 func takenOver(w shared) {
 	alice, bob := w.alice(), w.person("bob", mayWrite)
 	name := w.name
@@ -299,7 +299,7 @@ func takenOver(w shared) {
 	}
 }
 
-// bypass: a stamp says whether its author had the right to bypass.
+// bypass: a stamp records whether its author had the right to bypass.
 func bypass(w shared) {
 	name := w.name
 	chief := w.person("chief", mayWrite+fmt.Sprintf("\n- {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [%s], verbs: [bypass]}\n", name))
@@ -313,8 +313,8 @@ func bypass(w shared) {
 	}
 }
 
-// namesake: a user of the host who has the name that Penstock has for itself, and no rights, has
-// no more rights by it.
+// namesake: a user of the host has the name of Penstock's loopback user and no rights. The name
+// gives the user no further rights.
 func namesake(w shared) {
 	const name = "system:apiserver"
 	w.grant(name, "User", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
@@ -328,7 +328,7 @@ func namesake(w shared) {
 	}
 }
 
-// annotations that mean nothing are refused, with what is allowed.
+// annotations: Penstock refuses invalid annotations, and names the allowed values.
 func annotations(w shared) {
 	alice := w.alice()
 	name := w.name
@@ -348,8 +348,8 @@ func annotations(w shared) {
 	refused(w.extend(name, name, extension.ApprovalAnnotation+": Manual", extension.TargetAnnotation+": edge-2"), `it was "edge-1"`)
 }
 
-// unregistered: a write while nobody notes authors counts for nothing, also when it is what
-// somebody wrote before, with their stamp. Written again, it counts.
+// unregistered: a write that no webhook stamps has no author, even if it restores an earlier spec
+// with its stamp. After a new write the author is known.
 func unregistered(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
@@ -374,8 +374,8 @@ func unregistered(w shared) {
 	w.t.Cleanup(again)
 	stamp := func() string { return w.live(name).GetAnnotations()[extension.AuthorAnnotation] }
 	ofAlice := stamp()
-	// kube-apiserver forgets each of the two in its own time: while it knows one, a write is
-	// stamped, or refused.
+	// kube-apiserver drops the two webhooks at different times. As long as it knows one of them,
+	// the write is stamped or refused.
 	err := poll.Until(w.t.Context(), func(context.Context) bool {
 		last := stamp()
 		out := mallory.Kubectl("patch", "clusterextension", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"progressDeadlineMinutes":%d}}`, 20+time.Now().UnixNano()%600))

@@ -20,13 +20,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// present and absent are for await.
+// present and absent are conditions for await.
 func present(object *unstructured.Unstructured) (bool, error) { return object != nil, nil }
 func absent(object *unstructured.Unstructured) (bool, error)  { return object == nil, nil }
 
-// await returns an object when it is as it should be, nil when it should be gone. is is
-// called with nil for an object that is not there. Objects of core and apps are those of the
-// scenario's namespace.
+// await waits for a state of an object and returns it. is gets nil for an object that does not
+// exist. Objects of core and apps are in the scenario's namespace.
 func (w shared) await(resource schema.GroupVersionResource, name, what string, is func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
 	w.t.Helper()
 	var objects dynamic.ResourceInterface = w.host.Resource(resource)
@@ -36,7 +35,7 @@ func (w shared) await(resource schema.GroupVersionResource, name, what string, i
 	return await.Object(w.t, objects, name, what, is)
 }
 
-// awaitExtension returns an extension when it is as it should be.
+// awaitExtension waits for a state of an extension and returns it.
 func (w shared) awaitExtension(name, what string, is func(*extension.Extension) bool) *extension.Extension {
 	w.t.Helper()
 	var found *extension.Extension
@@ -53,7 +52,7 @@ func (w shared) awaitExtension(name, what string, is func(*extension.Extension) 
 	return found
 }
 
-// awaitRevision returns a revision when it is as it should be.
+// awaitRevision waits for a state of a revision and returns it.
 func (w shared) awaitRevision(name, what string, is func(*olmv1alpha1.ClusterExtensionRevision) bool) *olmv1alpha1.ClusterExtensionRevision {
 	w.t.Helper()
 	found := &olmv1alpha1.ClusterExtensionRevision{}
@@ -70,7 +69,7 @@ func (w shared) awaitRevision(name, what string, is func(*olmv1alpha1.ClusterExt
 	return found
 }
 
-// awaitGone returns when an object is not there.
+// awaitGone waits until an object does not exist.
 func (w shared) awaitGone(resource schema.GroupVersionResource, name, what string) {
 	w.t.Helper()
 	w.await(resource, name, what, absent)
@@ -87,7 +86,7 @@ func (w shared) awaitCatalog(name, what string, is func(*clustercatalog.Catalog)
 	})
 }
 
-// condition is "status/reason" of a condition for the spec as it is, "" when there is none.
+// condition returns "status/reason" of a condition of the current generation, or "".
 func condition(e *extension.Extension, kind string) string {
 	found := meta.FindStatusCondition(e.Status.Conditions, kind)
 	if found == nil || found.ObservedGeneration != e.Generation {
@@ -96,7 +95,7 @@ func condition(e *extension.Extension, kind string) string {
 	return string(found.Status) + "/" + found.Reason
 }
 
-// message is that of a condition.
+// message returns the message of a condition.
 func message(e *extension.Extension, kind string) string {
 	if found := meta.FindStatusCondition(e.Status.Conditions, kind); found != nil {
 		return found.Message
@@ -104,7 +103,7 @@ func message(e *extension.Extension, kind string) string {
 	return ""
 }
 
-// installed reports whether a version is installed, with nothing left to do.
+// installed reports whether a version is installed and the rollout is complete.
 func installed(version string) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		return e.Status.Install != nil && e.Status.Install.Bundle.Version == version &&
@@ -112,13 +111,13 @@ func installed(version string) func(*extension.Extension) bool {
 	}
 }
 
-// succeeded reports whether a revision was rolled out.
+// succeeded reports whether a revision has succeeded.
 func succeeded(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 }
 
-// extend returns the manifest of a ClusterExtension of a package, in the namespace of the scenario.
-// More fields are for spec, as "install: …", or for the catalog source, as "version: …".
+// extend returns the manifest of a ClusterExtension of a package in the scenario's namespace. of
+// adds fields to spec, such as "install: …", or to the catalog source, such as "version: …".
 func (w shared) extend(name, pkg string, of ...string) string {
 	catalog, more, annotations := "", "", ""
 	for _, one := range of {
@@ -135,7 +134,7 @@ func (w shared) extend(name, pkg string, of ...string) string {
 		name, annotations, w.name, pkg, catalog, more)
 }
 
-// apply writes a manifest as somebody. The extension of that name goes with the scenario.
+// apply writes a manifest as a user. The extension of that name is deleted when the scenario ends.
 func (w shared) apply(as person, name, manifest string) {
 	w.t.Helper()
 	as.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -147,7 +146,7 @@ func waitsForApproval(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return r.Annotations[extension.ProposedAnnotation] == "true" && r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && r.DeletionTimestamp == nil
 }
 
-// eventually waits for what cannot be watched.
+// eventually polls for a state that no watch reports.
 func (w shared) eventually(what string, is func() bool) {
 	w.t.Helper()
 	err := poll.Until(w.t.Context(), func(context.Context) bool { return is() })

@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// changeScenarios are about what happens to an extension that is installed, or is being
-// installed.
+// changeScenarios change an extension that is installed or is being installed.
 func changeScenarios() map[string]scenario {
 	return map[string]scenario{
 		"SameContent": sameContent,
@@ -31,7 +30,7 @@ func changeScenarios() map[string]scenario {
 	}
 }
 
-// SameContent: another version of the same objects makes no revision.
+// SameContent: a new version with the same objects makes no revision.
 func sameContent(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Text: "same"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name))
@@ -43,8 +42,8 @@ func sameContent(w shared) {
 	}
 }
 
-// Stuck: a version that never becomes available is corrected by editing the spec, while it is
-// still being rolled out.
+// Stuck: an edit of the spec replaces a version that never becomes available, while it is still
+// being rolled out.
 func stuckCorrected(w shared) {
 	w.publish(w.name,
 		bundle{Package: w.name, Version: "1.0.0"},
@@ -81,7 +80,7 @@ func heldRollback(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.1.0"))
 	w.awaitExtension(w.name, "the spec counts again", installed("1.1.0"))
 	w.awaitRevision(w.name+"-4", "it is a revision of its own", succeeded)
-	// Or until somebody releases the hold, by the command that messages name.
+	// The hold also ends when a user releases it with the command in the message.
 	admin := plugin.User{Kubeconfig: w.Kubeconfig(), Input: plugin.Yes{}}
 	if out := admin.Run(w.t, "kubectl penstock rollback "+w.name+" --to 3 --yes"); out.ExitCode != 0 {
 		w.t.Fatal(out)
@@ -99,11 +98,11 @@ func heldRollback(w shared) {
 	})
 }
 
-// CatalogGone: the installed version is kept as it is, also when its catalog is gone, and goes when
-// it is deleted.
+// CatalogGone: the installed version does not change when its catalog is deleted. It is deleted
+// with its extension.
 func catalogGone(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
-	// A setting changes on the revision that is there.
+	// The setting changes on the existing revision.
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [patch]}\n")
 	only := fmt.Sprintf("selector: {matchLabels: {olm.operatorframework.io/metadata.name: %s}}", w.name)
 	w.apply(alice, w.name, w.extend(w.name, w.name, only))
@@ -118,7 +117,7 @@ func catalogGone(w shared) {
 	w.awaitGone(revisions, w.name+"-1", "it goes with the extension")
 }
 
-// ImageGone: an image that cannot be had is asked for again.
+// ImageGone: Penstock retries an image that cannot be pulled.
 func imageGone(w shared) {
 	folder := w.t.TempDir()
 	b := bundle{Package: w.name, Version: "1.0.0", Ref: w.images.Host + "/bundles/" + w.name + ":v1.0.0"}
@@ -148,7 +147,7 @@ func twoOfOne(w shared) {
 	w.awaitExtension(w.name, "the first one is as it was", installed("1.0.0"))
 }
 
-// Image: an image with manifests, without any catalog.
+// Image: an image with manifests, without a catalog.
 func plainImage(w shared) {
 	folder := w.t.TempDir()
 	manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {a: b}\n", w.name)
@@ -167,7 +166,7 @@ func plainImage(w shared) {
 	}
 }
 
-// Settings: settings that may change change without another revision, in the author's name.
+// Settings: mutable settings change without a new revision, with the author's rights.
 func changedSettings(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [get, patch]}\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// planOfUpgrade: the steps of an upgrade of the cluster, as docs/how-to/upgrade-the-cluster.md prints them.
+// planOfUpgrade: the steps of a cluster upgrade, as docs/how-to/upgrade-the-cluster.md shows them.
 func planOfUpgrade(w shared) {
 	gauges := func(versions ...string) []string {
 		var all []string

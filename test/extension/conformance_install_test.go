@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// conformInstall are scenarios of OLM v1 about installing, in our own words:
-// docs/reference/conformance.md has them with their numbers.
+// conformInstall are OLM v1's scenarios about installations, in our own words.
+// docs/reference/conformance.md lists them with their numbers.
 func conformInstall() map[string]scenario {
 	return map[string]scenario{
 		"Latest":           latest,
@@ -30,21 +30,21 @@ func conformInstall() map[string]scenario {
 	}
 }
 
-// mayMore are rights to objects that some of these bundles have besides.
+// mayMore are rights to further objects of these bundles.
 const mayMore = `
 - {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, patch, delete]}
 - {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [create, patch, delete]}
 - {apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings], verbs: [create, patch, delete]}
 `
 
-// installer is an author who may install what these scenarios have.
+// installer returns an author with the rights to install the bundles of these scenarios.
 func (w shared) installer() person {
 	w.t.Helper()
 	return w.person("alice", mayWrite+mayInstall+mayMore)
 }
 
-// is is a condition for awaitExtension: "Type=Status/Reason", with a part of its message behind
-// ": ".
+// is returns a condition for awaitExtension: "Type=Status/Reason", optionally followed by ": " and
+// a part of the message.
 func is(wanted ...string) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		for _, one := range wanted {
@@ -58,7 +58,7 @@ func is(wanted ...string) func(*extension.Extension) bool {
 	}
 }
 
-// all holds when each does.
+// all is true if each condition is true.
 func all(each ...func(*extension.Extension) bool) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		for _, one := range each {
@@ -70,14 +70,14 @@ func all(each ...func(*extension.Extension) bool) func(*extension.Extension) boo
 	}
 }
 
-// there waits until objects of the scenario's namespace exist.
+// there waits until objects exist in the scenario's namespace.
 func (w shared) there(objects ...string) {
 	w.t.Helper()
 	w.MustKubectl(append([]string{"-n", w.name, "wait", "--for=create", poll.TimeoutFlag}, objects...)...)
 }
 
-// Latest: the highest version of all channels, with all that OLM says of it; then it goes with
-// its objects.
+// Latest: the highest version of all channels is installed, with all status that OLM reports. A
+// deletion deletes its objects.
 func latest(w shared) {
 	policy := fmt.Sprintf("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: %s}, spec: {podSelector: {}}}", w.name)
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"},
@@ -97,7 +97,7 @@ func latest(w shared) {
 	w.MustKubectl("-n", w.name, "wait", "--for=delete", poll.TimeoutFlag, "networkpolicy/"+w.name, "configmap/"+w.name+"-config", "deployment/"+w.name, "serviceaccount/"+w.name)
 }
 
-// SamePriority: two catalogs have the package, and none counts more; a selector decides.
+// SamePriority: two catalogs of equal priority have the package. A selector decides.
 func samePriority(w shared) {
 	one := w.push(bundle{Package: w.name, Version: "1.0.0"})
 	w.publish(w.name+"-a", one)
@@ -112,7 +112,7 @@ func samePriority(w shared) {
 	w.awaitExtension(w.name, "it is installed from the one that is selected", installed("1.0.0"))
 }
 
-// WatchNamespace: values that a bundle of each install mode takes, in OLM's words.
+// WatchNamespace: the values that a bundle of each install mode accepts, with OLM's messages.
 func watchNamespace(w shared) {
 	single, own, every := w.name+"-single", w.name+"-own", w.name+"-all"
 	w.publish(w.name, bundle{Package: single, Version: "1.0.0", Modes: []string{"SingleNamespace"}}, bundle{Package: own, Version: "1.0.0", Modes: []string{"OwnNamespace"}},
@@ -159,7 +159,7 @@ func deploymentConfig(w shared) {
 	}
 }
 
-// LargeDefinition: a bundle whose definition has about a megabyte.
+// LargeDefinition: a bundle with a definition of about one megabyte.
 func largeDefinition(w shared) {
 	var properties strings.Builder
 	for i := range 250 {
@@ -173,7 +173,7 @@ func largeDefinition(w shared) {
 	}
 }
 
-// definitionOf is a CustomResourceDefinition with properties of its spec.
+// definitionOf returns a CustomResourceDefinition with properties of its spec.
 func definitionOf(name, properties string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -196,7 +196,7 @@ spec:
 %[3]s`, name, "K"+strings.ReplaceAll(name, "-", ""), properties)
 }
 
-// Restored: deletions and edits are repaired; additions of users stay.
+// Restored: Penstock repairs deletions and edits. Additions of users stay.
 func restored(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
@@ -215,7 +215,7 @@ func restored(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "deployment", w.name, `-o=jsonpath={.spec.template.metadata.annotations.kubectl\.kubernetes\.io/restartedAt}`); got == "" {
 		w.t.Error("the restart was taken back")
 	}
-	// Its Pod is not ready, and ready again.
+	// The Pod becomes unready, and ready again.
 	w.MustKubectl("-n", w.name, "rollout", "status", "deployment/"+w.name, poll.TimeoutFlag)
 	pod := w.MustKubectl("-n", w.name, "get", "pods", "-l", "app="+w.name, "--field-selector=status.phase=Running", "--sort-by=.metadata.creationTimestamp", "-o=jsonpath={.items[-1:].metadata.name}")
 	report := func(ready string) {
@@ -227,7 +227,7 @@ func restored(w shared) {
 	w.awaitExtension(w.name, "it is available again", is("Available=True/ProbesSucceeded", "Ready=True/Succeeded"))
 }
 
-// NamespaceAppears: the namespace of the installation comes later.
+// NamespaceAppears: the namespace of the installation is created later.
 func namespaceAppears(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	later := w.name + "-later"
@@ -237,7 +237,7 @@ func namespaceAppears(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// ConflictRemoved: an object of somebody else is in the way, until it is removed.
+// ConflictRemoved: an existing object blocks the installation until it is deleted.
 func conflictRemoved(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "deployment", w.name, "--image=registry.example.com/other:v1")
@@ -248,7 +248,8 @@ func conflictRemoved(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// ConflictAdopted: or until the extension may take it over, by the command of the reference.
+// ConflictAdopted: the same object, until the extension may adopt it, by the command of the
+// reference.
 func conflictAdopted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "configmap", w.name+"-config", "--from-literal=text=theirs")
@@ -259,8 +260,8 @@ func conflictAdopted(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// CatalogDeleted: the installed version stays, is repaired, and follows changes that need no
-// catalog.
+// CatalogDeleted: the installed version stays and is repaired. Changes that need no catalog still
+// apply.
 func catalogDeleted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.installer()
@@ -275,7 +276,7 @@ func catalogDeleted(w shared) {
 	w.awaitExtension(w.name, "the change is seen", all(installed("1.0.0"), func(e *extension.Extension) bool { return e.Generation == 2 }))
 }
 
-// AccessControl: policies of the cluster say who may ask for what.
+// AccessControl: admission policies of the cluster restrict the extensions of users.
 func accessControl(w shared) {
 	w.MustKubectlInput(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -304,7 +305,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	ask := func(manifest string) string {
 		return alice.KubectlInput(manifest, "create", "--dry-run=server", "-f", "-").String()
 	}
-	// The policy is compiled a moment after it is there.
+	// kube-apiserver compiles the policy with a delay.
 	w.eventually("the policy holds", func() bool {
 		return strings.Contains(ask(w.extend(w.name, "other", selector)), "the package is not allowed")
 	})
@@ -321,7 +322,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	}
 }
 
-// Deprecation: the deprecations of the installed bundle in the catalog.
+// Deprecation: the status shows the catalog's deprecations of the installed bundle.
 func deprecation(w shared) {
 	pushed := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Deprecated: "1.0.0 has holes"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))

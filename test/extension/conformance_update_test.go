@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// conformUpdate are scenarios of OLM v1 about upgrades, in our own words.
+// conformUpdate are OLM v1's scenarios about upgrades, in our own words.
 func conformUpdate() map[string]scenario {
 	return map[string]scenario{
 		"Update":           update,
@@ -25,8 +25,8 @@ func conformUpdate() map[string]scenario {
 	}
 }
 
-// Update: a version that does not succeed the installed one is refused, and comes when the
-// user takes that on; objects that it does not have go.
+// Update: a version that does not succeed the installed version is refused until the user sets
+// SelfCertified. Objects that the new version lacks are deleted.
 func update(w shared) {
 	extra := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-extra}, data: {}}", w.name)
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", More: []string{extra}}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"}, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.0.1"})
@@ -49,8 +49,8 @@ func update(w shared) {
 	w.MustKubectl("-n", w.name, "wait", "--for=delete", poll.TimeoutFlag, "configmap/"+w.name+"-extra")
 }
 
-// AutoUpdate: a newer version of the catalog comes by itself, in the name of the ServiceAccount
-// that the author may act as.
+// AutoUpdate: a newer version of the catalog is installed automatically, with the rights of a
+// ServiceAccount that the author can impersonate.
 func autoUpdate(w shared) {
 	pushed := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "serviceaccount", "installer")
@@ -66,7 +66,7 @@ func autoUpdate(w shared) {
 	w.awaitExtension(w.name, "the ServiceAccount is cleared, and nothing else changes", all(installed("1.0.1"), func(e *extension.Extension) bool { return e.Spec.ServiceAccount == nil }))
 }
 
-// StuckUpgrade: both revisions are told, with what is wrong, and an edit of the spec corrects it.
+// StuckUpgrade: the status shows both revisions and the problem. An edit of the spec corrects it.
 func stuckUpgrade(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0", Image: plane.UnpullableImages + "nothing:v1"},
 		bundle{Package: w.name, Version: "1.0.2", Replaces: "1.0.1", SkipRange: ">=1.0.0 <1.0.2"})
@@ -103,7 +103,7 @@ func duplicate(w shared) {
 	w.awaitExtension(w.name, "the first one is as it was", all(installed("1.0.0"), is("Available=True/ProbesSucceeded")))
 }
 
-// UnsafeDefinition: a definition that loses a field is refused, until the user takes that on.
+// UnsafeDefinition: a definition that loses a field is refused, until the user disables the check.
 func unsafeDefinition(w shared) {
 	w.publish(w.name,
 		bundle{Package: w.name, Version: "1.0.0", More: []string{definitionOf(w.name, "              size: {type: string}\n              color: {type: string}\n")}},

@@ -9,17 +9,17 @@ import (
 	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
-// bundle is one version of a package.
+// bundle is a version of a package.
 type bundle = packages.Bundle
 
-// push makes an image of a bundle, and returns it with its reference.
+// push pushes an image of a bundle, and returns the bundle with its reference.
 func (w shared) push(b bundle) bundle {
 	w.t.Helper()
 	return b.Push(w.t, w.images)
 }
 
-// publish pushes bundles and a catalog of them, and makes the ClusterCatalog of that name, or
-// changes it. It returns when the catalog is served. It goes with the scenario.
+// publish pushes bundles and a catalog of them, and creates or changes the ClusterCatalog of that
+// name. It returns when the catalog is served. The catalog is deleted when the scenario ends.
 func (w shared) publish(name string, bundles ...bundle) []bundle {
 	w.t.Helper()
 	for i := range bundles {
@@ -31,19 +31,19 @@ func (w shared) publish(name string, bundles ...bundle) []bundle {
 	return bundles
 }
 
-// pushCatalog makes an image of a catalog of bundles that were pushed, and returns its reference.
+// pushCatalog pushes a catalog of bundles, and returns its reference.
 func (w shared) pushCatalog(name string, bundles ...bundle) string {
 	w.t.Helper()
 	return w.pushFiles("catalogs/"+name, map[string]string{"catalog.yaml": packages.Catalog(bundles...)})
 }
 
-// pushFiles makes an image of files, by their paths, and returns its reference.
+// pushFiles pushes an image of files by their paths, and returns its reference.
 func (w shared) pushFiles(repository string, files map[string]string) string {
 	w.t.Helper()
 	return packages.PushFiles(w.t, w.images, repository, files)
 }
 
-// serveCatalog has a ClusterCatalog be an image, and returns when it is that.
+// serveCatalog sets the image of a ClusterCatalog, and returns when that image is served.
 func (w shared) serveCatalog(name, ref string) {
 	w.t.Helper()
 	w.MustKubectlInput(packages.CatalogManifest(name, ref), "apply", "--server-side", "--force-conflicts", "-f", "-")

@@ -4,8 +4,8 @@
 // plain kubectl, the real program, a control plane whose Deployments become Available, and a
 // registry on loopback.
 //
-// All scenarios share one control plane, one server and one registry. Each has packages, catalogs,
-// extensions and a namespace of its own, so that they do not disturb each other:
+// All scenarios share one control plane, one server and one registry. Each scenario has its own
+// packages, catalogs, extensions and namespace:
 //
 //	go test ./test/extension -run 'TestExtensions/Loop/Install'
 package extension_test
@@ -27,35 +27,37 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// scenario is a test in the shared cluster. Its name is that of its namespace, too.
+// scenario is a test in the shared cluster. Its namespace has the same name.
 type scenario func(w shared)
 
-// shared is the shared control plane with Penstock on it, as a scenario sees it.
+// shared is the shared control plane with Penstock, for one scenario.
 type shared struct {
 	*cluster.Cluster
 	t *testing.T
-	// top is the test that the program lives for.
+	// top is the test that owns the program.
 	top     *testing.T
 	program *penstock.Program
-	// serving is the process that runs: one that was killed has a successor.
+	// serving is the running process. It changes when the process is killed and restarted.
 	serving *atomic.Pointer[penstock.Server]
 	dataDir string
 	images  *registry.Registry
-	// signs signs the bundles that must be signed, by the file policy.
+	// signs is the key for bundles that need a signature. policy is the file of the verification
+	// policy.
 	signs  *sign.Key
 	policy string
-	// host and own watch what kubectl cannot wait for.
+	// host and own watch for states that kubectl cannot wait for.
 	host dynamic.Interface
 	own  versioned.Interface
-	// name is that of the scenario, for what it makes: lower case.
+	// name is the scenario's name in lower case, for the names of its objects.
 	name string
 }
 
-// scenarios are all that share it, by group. A group is in a file of its own.
+// scenarios returns the scenarios by group. Each group has its own file.
 func scenarios() map[string]map[string]scenario {
 	loop := loopScenarios()
 	if os.Getenv("FULL") == "1" {
-		// The loop without a cluster (pkg/controller/extension) shows the same in seconds.
+		// Without FULL=1, the tests of pkg/controller/extension cover these scenarios without a
+		// cluster, in seconds.
 		loop = merged(loop, nameScenarios(), changeScenarios(), farScenarios(), templateScenarios())
 	}
 	return map[string]map[string]scenario{
@@ -71,7 +73,7 @@ func scenarios() map[string]map[string]scenario {
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	// Alone: the groups begin when this function has returned.
+	// The alone scenarios run first: the groups start in parallel when this function has returned.
 	alone, names := aloneScenarios(), []string{"ClusterUpgrade", "Unregistered"}
 	if os.Getenv("FULL") == "1" {
 		names = append(names, "Idle", "OtherController", "Looping", "Killed", "FleetKilled")
@@ -91,7 +93,7 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// start runs everything until the test ends.
+// start starts the control plane, the registry and the program until the test ends.
 func start(t *testing.T) shared {
 	t.Helper()
 	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t, top: t, program: penstock.Build(t), serving: &atomic.Pointer[penstock.Server]{},
@@ -111,7 +113,7 @@ func start(t *testing.T) shared {
 	return w
 }
 
-// connect makes the clients.
+// connect creates the clients.
 func (w *shared) connect() {
 	w.t.Helper()
 	var err error
@@ -123,7 +125,7 @@ func (w *shared) connect() {
 	}
 }
 
-// serve runs the program with the rights of artifacts/deploy.
+// serve runs the program with the RBAC rules of artifacts/deploy.
 func (w shared) serve(more ...string) {
 	w.t.Helper()
 	w.serving.Store(w.program.Serve(w.top, w.Cluster, w.dataDir, append(append(w.flags(), "--verification-policy="+w.policy), more...)...))
@@ -131,13 +133,12 @@ func (w shared) serve(more ...string) {
 
 func (w shared) server() *penstock.Server { return w.serving.Load() }
 
-// flags lead the program to the registry.
+// flags returns the program's flags for the registry.
 func (w shared) flags() []string {
 	return []string{"--registry-cas-dir=" + w.images.Dir, "--registry-auth-file=" + filepath.Join(w.images.Dir, registry.AuthFile)}
 }
 
-// in returns the cluster for a scenario: what fails, fails there. It makes a namespace of the
-// name of the scenario.
+// in returns the cluster for a scenario, with a new namespace of the scenario's name.
 func (w shared) in(t *testing.T, name string) shared {
 	t.Helper()
 	w.Cluster, w.t, w.name = w.Cluster.In(t), t, strings.ToLower(name)
@@ -145,7 +146,7 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// merged returns the elements of several files, by name.
+// merged merges the scenarios of several files.
 func merged[T any](all ...map[string]T) map[string]T {
 	out := map[string]T{}
 	for _, one := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// farScenarios take a minute, or another cluster.
+// farScenarios take a minute, or need another cluster.
 func farScenarios() map[string]scenario {
 	return map[string]scenario{
 		"OnFailure": onFailure,
@@ -17,8 +17,8 @@ func farScenarios() map[string]scenario {
 	}
 }
 
-// OnFailure: a rollout that misses its deadline is rolled back, and the rollback holds until the
-// spec is written again.
+// OnFailure: a rollout that misses its deadline is rolled back. The rollback holds until the spec
+// is written again.
 func onFailure(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"},
 		bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", Image: plane.UnpullableImages + "nothing:v1"},

@@ -28,14 +28,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// clusters are scenarios at the same time on three control planes. Each has a set, namespaces, and ways to
-// the control planes of its own, which it can disturb.
+// clusters runs scenarios concurrently on three control planes. Each scenario has its own set,
+// namespaces and proxies to the control planes, which it can disturb.
 func clusters(w shared) {
 	planes := map[string]*cluster.Cluster{}
 	for _, target := range []string{"a", "b", "c"} {
 		planes[target] = cluster.Start(w.t)
 	}
-	// Parts wait most of the time: all of them count as one parallel test.
+	// The parts mostly wait, so all of them together count as one parallel test.
 	var running errgroup.Group
 	running.SetLimit(6)
 	for name, do := range merged(failureParts(), memberParts(), hostileParts()) {
@@ -59,17 +59,19 @@ func clusters(w shared) {
 	_ = running.Wait()
 }
 
-// part is one scenario of several on the same control planes.
+// part is one of several scenarios on the same control planes.
 type part func(v convoy)
 
-// convoy is a set of alice with the clusters a, in the first wave, b and c. Bob approves its rollouts.
+// convoy is a set that alice wrote. Cluster a is in the first wave, b and c are in the second. Bob
+// approves the rollouts.
 type convoy struct {
 	ship
 	ways       map[string]*front
 	alice, bob person
 }
 
-// rolledOut writes a version as alice, approves it, and waits until all clusters that are named have it.
+// rolledOut applies a manifest as alice, approves the rollout as bob, and waits until it is
+// complete. It compares the states of the clusters with want.
 func (v convoy) rolledOut(number int, manifest, want string) {
 	v.t.Helper()
 	v.apply(v.alice, manifest)
@@ -77,7 +79,7 @@ func (v convoy) rolledOut(number int, manifest, want string) {
 	v.ends(number, fleet.Completed, want)
 }
 
-// ends waits for the phase of a rollout, and compares its clusters.
+// ends waits for the phase of a rollout, and compares the states of its clusters.
 func (v convoy) ends(number int, phase fleet.Phase, want string) *olmv1alpha1.ClusterExtensionRollout {
 	v.t.Helper()
 	r := v.rollout(number, "it becomes "+string(phase), inPhase(phase))
@@ -87,7 +89,7 @@ func (v convoy) ends(number int, phase fleet.Phase, want string) *olmv1alpha1.Cl
 	return r
 }
 
-// have compares the versions that clusters have, in the order of their names.
+// have compares the versions in clusters a, b and c.
 func (v convoy) have(want ...string) {
 	v.t.Helper()
 	for i, target := range []string{"a", "b", "c"} {
@@ -97,7 +99,7 @@ func (v convoy) have(want ...string) {
 	}
 }
 
-// place is a cluster in a rollout.
+// place returns the status of a cluster in a rollout.
 func (v convoy) place(r *olmv1alpha1.ClusterExtensionRollout, target string) olmv1alpha1.RolloutClusterStatus {
 	for _, one := range r.Status.Clusters {
 		if one.Name == v.secret(target) {
@@ -107,7 +109,7 @@ func (v convoy) place(r *olmv1alpha1.ClusterExtensionRollout, target string) olm
 	return olmv1alpha1.RolloutClusterStatus{}
 }
 
-// excepts waits until the set names a cluster that it cannot serve.
+// excepts waits until the set's status lists an exception for a cluster.
 func (v convoy) excepts(target, reason string) {
 	v.t.Helper()
 	v.await(extensionset.Resource, v.name, target+" is excepted: "+reason, func(object *unstructured.Unstructured) (bool, error) {
@@ -127,7 +129,7 @@ func (v convoy) excepts(target, reason string) {
 	})
 }
 
-// conflicts fails the test unless an error is the refusal of an outdated digest.
+// conflicts fails unless err is a conflict, which refuses an outdated digest.
 func (v convoy) conflicts(what string, err error) {
 	v.t.Helper()
 	if !apierrors.IsConflict(err) {
@@ -135,18 +137,18 @@ func (v convoy) conflicts(what string, err error) {
 	}
 }
 
-// front is a server before a kube-apiserver that a test can have misbehave.
+// front is a proxy to a kube-apiserver. A test can make it misbehave.
 type front struct {
 	t      *testing.T
 	server *httptest.Server
 	proxy  http.Handler
-	// answers is how it answers now.
+	// answers is the current handler.
 	answers atomic.Pointer[http.Handler]
-	// requests counts all of them.
+	// requests counts all requests.
 	requests atomic.Int64
 }
 
-// front makes a server that answers as a control plane does, until a test changes that.
+// front starts a proxy to a control plane.
 func (s ship) front(of *cluster.Cluster) *front {
 	s.t.Helper()
 	config := of.User("front-"+s.name, "system:masters").Config()
@@ -174,14 +176,14 @@ func (s ship) front(of *cluster.Cluster) *front {
 	f.server.Config.ErrorLog, f.server.EnableHTTP2 = quiet, true
 	f.answers.Store(&f.proxy)
 	f.server.StartTLS()
-	// Penstock comes again for as long as it runs, which is longer than this server.
+	// Penstock outlives this server and retries its requests. Close does not wait for them.
 	s.t.Cleanup(func() { _ = f.server.Config.Close() })
 	return f
 }
 
 const frontToken = "token-of-the-test"
 
-// kubeconfig leads to the server.
+// kubeconfig returns a kubeconfig for the proxy.
 func (f *front) kubeconfig() *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: f.server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw})}
@@ -191,21 +193,21 @@ func (f *front) kubeconfig() *clientcmdapi.Config {
 	return config
 }
 
-// answer changes how it answers, and ends what it was answering.
+// answer changes the handler, and ends the requests in progress.
 func (f *front) answer(as http.Handler) {
 	f.answers.Store(&as)
 	f.server.CloseClientConnections()
 }
 
-// mend has it answer as the control plane does.
+// mend restores the proxy.
 func (f *front) mend() { f.answer(f.proxy) }
 
-// hangUp has it end each connection.
+// hangUp makes the server close each connection.
 func (f *front) hangUp() {
 	f.answer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 }
 
-// manifest is the set of a version, changed: pairs of text and its replacement.
+// manifest returns the manifest of the set with replacements: pairs of old and new text.
 func (v convoy) manifest(image string, changes ...string) string {
 	v.t.Helper()
 	text := v.set(image, 1800, 2)
@@ -218,7 +220,7 @@ func (v convoy) manifest(image string, changes ...string) string {
 	return text
 }
 
-// children are the clusters that have a ClusterExtension of the set.
+// children lists the clusters that have a ClusterExtension of the set.
 func (v convoy) children() string {
 	v.t.Helper()
 	var list struct{ Items []unstructured.Unstructured }

@@ -20,13 +20,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// failureParts are about clusters that fail, and about approvals that do not count any more.
+// failureParts test clusters that fail, and approvals that are not valid any more.
 func failureParts() map[string]part {
 	return map[string]part{"RollsBack": rollsBack, "Soaks": soaks, "Lost": lost, "Moved": moved, "Editor": editor}
 }
 
-// rollsBack: a cluster that fails is rolled back by its on-failure, and halts the rollout. The others keep what
-// they have. A retry takes the digest of the failures that are there.
+// rollsBack: a failing cluster is rolled back, as its annotation on-failure asks, and halts the
+// rollout. The remaining clusters do not change. A retry needs the digest of the current failures.
 func rollsBack(v convoy) {
 	back := []string{"template: {spec:", `template: {metadata: {annotations: {penstock.dev/on-failure: Rollback, penstock.dev/progress-deadline-minutes: "1"}}, spec:`, "maxUnavailable: 2", "maxUnavailable: 1"}
 	v.rolledOut(1, v.manifest(v.image("1", ""), back...), "a Succeeded, b Succeeded, c Succeeded")
@@ -49,7 +49,7 @@ func rollsBack(v convoy) {
 	v.have("2", "2", "2")
 }
 
-// soaks: a cluster that becomes unavailable begins its soak time anew when it is available again.
+// soaks: a cluster that becomes unavailable starts its soak time again when it is available.
 func soaks(v convoy) {
 	const soak = 30 * time.Second
 	v.apply(v.alice, v.manifest(v.image("1", v.deployment()), "soakSeconds: 1", fmt.Sprint("soakSeconds: ", int(soak.Seconds()))))
@@ -71,8 +71,8 @@ func soaks(v convoy) {
 	}
 }
 
-// lost: a cluster that cannot be reached during its change keeps its place until the deadline, and fails
-// then. A retry finds what it did.
+// lost: a cluster that becomes unreachable during its change keeps its slot until the deadline, and
+// then fails. A retry recognizes the work done before.
 func lost(v convoy) {
 	const deadline = time.Minute
 	bounds := []string{"deadlineSeconds: 1800", fmt.Sprint("deadlineSeconds: ", int(deadline.Seconds())), "maxUnavailable: 2", "maxUnavailable: 1"}
@@ -100,8 +100,8 @@ func lost(v convoy) {
 	v.have("2", "2", "2")
 }
 
-// moved: the clusters get the image that was reviewed, also when its tag has moved. Reviewed anew, it
-// has another digest.
+// moved: the clusters get the reviewed image, even if its tag has moved. A new review has another
+// digest.
 func moved(v convoy) {
 	tag := v.images.Host + "/plain/" + v.name + ":stable"
 	move := func(version string) {
@@ -129,7 +129,7 @@ func moved(v convoy) {
 	v.ends(1, fleet.Completed, "a Succeeded, b Succeeded, c Succeeded")
 	v.have("1", "1", "1")
 
-	// Nobody has reviewed where it leads now.
+	// The new target of the tag is not reviewed yet.
 	second := v.proposed("2")
 	v.conflicts("the digest of before is approved", v.approve(v.bob, second, first.Status.Digest))
 	if err := v.approve(v.bob, second, second.Status.Digest); err != nil {
@@ -143,8 +143,8 @@ func moved(v convoy) {
 	v.have("2", "2", "2")
 }
 
-// proposed returns the newest rollout once it brings a version to all clusters. Before it there may be
-// rollouts for clusters that were done earlier.
+// proposed waits for the rollout that brings a version to all three clusters, and returns it.
+// Earlier rollouts may contain fewer clusters.
 func (v convoy) proposed(version string) *olmv1alpha1.ClusterExtensionRollout {
 	v.t.Helper()
 	var found *olmv1alpha1.ClusterExtensionRollout
@@ -160,7 +160,8 @@ func (v convoy) proposed(version string) *olmv1alpha1.ClusterExtensionRollout {
 	return found
 }
 
-// editor: somebody who approved the first wave, and edits the waves then, does not approve what follows.
+// editor: a user approves the first wave and then edits the waves. That user cannot approve the
+// next rollout.
 func editor(v convoy) {
 	asks := []string{"maxUnavailable: 2", "maxUnavailable: 2, approval: Required"}
 	v.apply(v.alice, v.manifest(v.image("1", ""), asks...))

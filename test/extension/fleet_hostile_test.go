@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// hostileParts are about Secrets and servers of somebody who means harm.
+// hostileParts test Secrets and servers of malicious users.
 func hostileParts() map[string]part {
 	return map[string]part{"Labelled": labelled, "Swapped": swapped, "Servers": servers}
 }
 
-// labelled: a Secret with the labels of the set gets nothing when the author of the set cannot use it, and
-// a cluster with two Secrets counts once.
+// labelled: a Secret has the set's labels, but the set's author has no right to use it. Penstock
+// sends no request to its server. A cluster with two Secrets counts once.
 func labelled(v convoy) {
 	mallory := v.front(v.targets["c"])
 	v.open("mallory", "1", mallory.kubeconfig())
@@ -35,8 +35,8 @@ func labelled(v convoy) {
 	}
 }
 
-// swapped: a Secret that leads to another cluster during the change stops that cluster only, and the other
-// cluster gets nothing.
+// swapped: during the change of a cluster, its Secret is changed to another cluster. Only that
+// cluster fails, and the other cluster gets nothing.
 func swapped(v convoy) {
 	one := []string{"maxUnavailable: 2", "maxUnavailable: 2, maxFailures: 1"}
 	v.rolledOut(1, v.manifest(v.image("1", ""), one...), "a Succeeded, b Succeeded, c Succeeded")
@@ -56,8 +56,9 @@ func swapped(v convoy) {
 	}
 }
 
-// servers: one that never answers, one whose answers do not end, and one that leads elsewhere are clusters that
-// cannot be reached. The others go on, and nothing goes elsewhere.
+// servers: a server that never answers, a server with endless answers and a server that redirects
+// count as unreachable clusters. The other clusters continue. Penstock does not follow the
+// redirect.
 func servers(v convoy) {
 	const most = 1 << 30
 	var elsewhere atomic.Int64

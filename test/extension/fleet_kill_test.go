@@ -19,9 +19,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// fleetKilled: the program is killed behind each change of a set, its rollout and its children, and started
-// again: no cluster begins twice, none is left out, and one of the second wave changes at a time. The writes of
-// the loop alone, for five clusters, are in pkg/controller/fleet (TestKill).
+// fleetKilled kills the program after each change of a set, its rollout and its children, and
+// starts it again. Each cluster begins exactly once, and the second wave changes one cluster at a
+// time. pkg/controller/fleet (TestKill) tests all writes of the controller alone, for five
+// clusters.
 func fleetKilled(w shared) {
 	planes := map[string]*cluster.Cluster{}
 	for _, target := range []string{"a", "b", "c"} {
@@ -50,8 +51,8 @@ func fleetKilled(w shared) {
 	}
 }
 
-// dies rolls a version out, has the program die behind the n-th change, and returns that change, "" when there are
-// not so many.
+// dies rolls out a version and kills the program after the n-th change. It returns that change, or
+// "" if there were fewer changes.
 func (s ship) dies(n int) (behind string) {
 	s.t.Helper()
 	var watches []watch.Interface

@@ -17,13 +17,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// memberParts are about clusters that join and leave, and about their Secrets.
+// memberParts test clusters that join and leave, and their Secrets.
 func memberParts() map[string]part {
 	return map[string]part{"Joins": joins, "Deleted": secretDeleted, "Renewed": renewed}
 }
 
-// joins: a cluster that joins during a rollout waits for one of its own, which a person approves. It does not
-// begin beside an unhealthy cluster of its wave, which has the content already.
+// joins: a cluster that joins during a rollout waits for the next rollout, which needs an approval.
+// It does not begin while another cluster of its wave is unhealthy, although that cluster already
+// has the content.
 func joins(v convoy) {
 	one := []string{"maxUnavailable: 2", "maxUnavailable: 1"}
 	v.rolledOut(1, v.manifest(v.image("1", ""), one...), "a Succeeded, b Succeeded")
@@ -55,7 +56,8 @@ func joins(v convoy) {
 	v.have("2", "2", "2")
 }
 
-// secretDeleted: without its Secret a cluster cannot be reached, and keeps what it has. With it, it follows.
+// secretDeleted: a cluster without its Secret is unreachable and does not change. When the Secret
+// returns, the cluster catches up.
 func secretDeleted(v convoy) {
 	v.rolledOut(1, v.manifest(v.image("1", "")), "a Succeeded, b Succeeded, c Succeeded")
 	v.apply(v.alice, v.manifest(v.image("2", "")))
@@ -74,13 +76,13 @@ func secretDeleted(v convoy) {
 	v.have("2", "2", "2")
 }
 
-// renewed: a token that is renewed during the change of a cluster, and the end of the one before, are no
-// failure.
+// renewed: a token is renewed during the change of a cluster, and the old token expires. The change
+// succeeds.
 func renewed(v convoy) {
 	b := v.targets["b"]
 	b.MustKubectl("-n", v.name, "create", "serviceaccount", "penstock")
 	b.MustKubectl("create", "clusterrolebinding", v.name, "--clusterrole=cluster-admin", "--serviceaccount="+v.name+":penstock")
-	// A token ends with the Secret that it is bound to.
+	// A token becomes invalid when the Secret to which it is bound is deleted.
 	token := func(secret string) string {
 		b.MustKubectl("-n", v.name, "create", "secret", "generic", secret)
 		return strings.TrimSpace(b.MustKubectl("-n", v.name, "create", "token", "penstock", "--bound-object-kind=Secret", "--bound-object-name="+secret))

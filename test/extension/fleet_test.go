@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// fleetScenarios are about ClusterExtensionSets, on control planes of their own.
+// fleetScenarios test ClusterExtensionSets with several control planes.
 func fleetScenarios() map[string]scenario {
 	return map[string]scenario{"Waves": waves, "Away": away, "Clusters": clusters}
 }
@@ -46,10 +46,10 @@ type ship struct {
 	targets map[string]*cluster.Cluster
 }
 
-// secret of a target.
+// secret returns the name of a target's Secret.
 func (s ship) secret(target string) string { return s.name + "-" + target }
 
-// uses is the right to use some targets.
+// uses returns the rule that allows to use some targets.
 func (s ship) uses(targets ...string) string {
 	names := make([]string, len(targets))
 	for i, target := range targets {
@@ -58,7 +58,7 @@ func (s ship) uses(targets ...string) string {
 	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", strings.Join(names, ", "))
 }
 
-// join makes a control plane of its own a cluster of the set.
+// join starts a control plane and adds it to the set's clusters.
 func (s ship) join(target, ring string) {
 	s.t.Helper()
 	s.targets[target] = cluster.Start(s.t)
@@ -66,7 +66,7 @@ func (s ship) join(target, ring string) {
 	s.open(target, ring, s.kubeconfig(s.targets[target]))
 }
 
-// kubeconfig is one of an administrator of a control plane.
+// kubeconfig returns an administrator's kubeconfig of a control plane.
 func (s ship) kubeconfig(of *cluster.Cluster) *clientcmdapi.Config {
 	s.t.Helper()
 	config, err := clientcmd.LoadFromFile(of.User("penstock-"+s.name, "system:masters").Kubeconfig())
@@ -76,7 +76,7 @@ func (s ship) kubeconfig(of *cluster.Cluster) *clientcmdapi.Config {
 	return config
 }
 
-// open makes the Secret of a cluster of the set lead where a kubeconfig leads.
+// open writes a kubeconfig into the Secret of a cluster of the set.
 func (s ship) open(target, ring string, config *clientcmdapi.Config) {
 	s.t.Helper()
 	raw, err := clientcmd.Write(*config)
@@ -87,8 +87,8 @@ func (s ship) open(target, ring string, config *clientcmdapi.Config) {
 		s.secret(target), s.name, ring, base64.StdEncoding.EncodeToString(raw)), "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
-// set is the manifest of the set, of an image. A cluster has so many seconds, and so many clusters
-// change at a time.
+// set returns the manifest of the set with an image, the deadline of a cluster in seconds, and
+// maxUnavailable.
 func (s ship) set(image string, deadline, unavailable int) string {
 	return fmt.Sprintf(`
 apiVersion: penstock.dev/v1alpha1
@@ -105,24 +105,25 @@ spec:
 `, s.name, image, deadline, unavailable)
 }
 
-// image is one of a version of the lamp, with more objects.
+// image pushes an image with a version of the lamp and further objects.
 func (s ship) image(version, more string) string {
 	return s.pushFiles("plain/"+s.name, map[string]string{
 		"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {version: %q}\n%s", s.name, version, more),
 	})
 }
 
-// shade is an object more.
+// shade is an additional ConfigMap.
 func (s ship) shade() string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shade, namespace: %s}\n", s.name)
 }
 
-// deployment is one more that nothing makes available but the test: a change to it lasts as long as that.
+// deployment is an additional Deployment. Only the test makes it available, so the test decides
+// when a change ends.
 func (s ship) deployment() string {
 	return fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: lamp, namespace: %s}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: lamp, image: lamp}]}}}\n", s.name)
 }
 
-// available makes the Deployment of a target available once it is there, or unavailable.
+// available waits for the Deployment of a target, and makes it available or unavailable.
 func (s ship) available(target string, is bool) {
 	s.t.Helper()
 	count, status := 0, "False"
@@ -134,14 +135,14 @@ func (s ship) available(target string, is bool) {
 		`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":%[1]d,"availableReplicas":%[1]d,"unavailableReplicas":%[2]d,"conditions":[{"type":"Available","status":%[3]q}]}}`, count, 1-count, status))
 }
 
-// apply writes the set as its author.
+// apply writes the set as a user.
 func (s ship) apply(author person, manifest string) {
 	s.t.Helper()
 	author.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
-// hang has the kube-apiserver of a target take connections and answer none, until the returned function
-// is called.
+// hang stops the kube-apiserver of a target, which then accepts connections and does not answer.
+// The returned function continues it.
 func (s ship) hang(target string) (answer func()) {
 	s.t.Helper()
 	pid, err := s.targets[target].Plane().Pid("kube-apiserver")
@@ -159,7 +160,7 @@ func (s ship) hang(target string) (answer func()) {
 	return once
 }
 
-// is whether a target is in a state.
+// is returns a function that reports whether a target is in a state.
 func (s ship) is(target string, state fleet.State) func(*olmv1alpha1.ClusterExtensionRollout) bool {
 	return func(r *olmv1alpha1.ClusterExtensionRollout) bool {
 		return slices.ContainsFunc(r.Status.Clusters, func(one olmv1alpha1.RolloutClusterStatus) bool {
@@ -168,7 +169,7 @@ func (s ship) is(target string, state fleet.State) func(*olmv1alpha1.ClusterExte
 	}
 }
 
-// rollout returns a rollout of the set once it is as it should be.
+// rollout waits for a state of a rollout of the set and returns it.
 func (s ship) rollout(number int, what string, is func(*olmv1alpha1.ClusterExtensionRollout) bool) *olmv1alpha1.ClusterExtensionRollout {
 	s.t.Helper()
 	found := &olmv1alpha1.ClusterExtensionRollout{}
@@ -185,12 +186,12 @@ func (s ship) rollout(number int, what string, is func(*olmv1alpha1.ClusterExten
 	return found
 }
 
-// in is whether a rollout is in a phase.
+// inPhase returns a function that reports whether a rollout is in a phase.
 func inPhase(phase fleet.Phase) func(*olmv1alpha1.ClusterExtensionRollout) bool {
 	return func(r *olmv1alpha1.ClusterExtensionRollout) bool { return r.Status.Phase == string(phase) }
 }
 
-// states are those of the clusters of a rollout that are not Pending.
+// states lists the clusters in a rollout's status with their states.
 func (s ship) states(r *olmv1alpha1.ClusterExtensionRollout) string {
 	var states []string
 	for _, one := range r.Status.Clusters {
@@ -200,7 +201,7 @@ func (s ship) states(r *olmv1alpha1.ClusterExtensionRollout) string {
 	return strings.Join(states, ", ")
 }
 
-// as decides in somebody's name.
+// as returns a client of a user.
 func (s ship) as(who person) versioned.Interface {
 	s.t.Helper()
 	client, err := versioned.NewForConfig(who.Config())
@@ -215,7 +216,7 @@ func (s ship) approve(who person, r *olmv1alpha1.ClusterExtensionRollout, digest
 	return err
 }
 
-// approved has somebody approve a rollout as it is shown.
+// approved waits for a rollout that needs review, and approves it as a user.
 func (s ship) approved(who person, number int) *olmv1alpha1.ClusterExtensionRollout {
 	s.t.Helper()
 	waits := s.rollout(number, "it waits for an approval", inPhase(fleet.ReviewRequired))
@@ -225,21 +226,22 @@ func (s ship) approved(who person, number int) *olmv1alpha1.ClusterExtensionRoll
 	return waits
 }
 
-// types runs a line of the plugin as the help of its command has it, with the names of the scenario.
+// types runs a command from the plugin's help with the names of the scenario.
 func (s ship) types(who person, code int, line string) plugin.Output {
 	s.t.Helper()
 	return s.shared.types(who, code, strings.NewReplacer("argocd", s.name, "edge-17", s.secret("b")).Replace(line))
 }
 
-// has is the content that a target has.
+// has returns the version in a target.
 func (s ship) has(target string) string {
 	s.t.Helper()
 	return s.targets[target].Kubectl("-n", s.name, "get", "--ignore-not-found", "configmap/lamp", "-o", "jsonpath={.data.version}").Stdout
 }
 
-// waves: a change reaches the canary first, and the others once it has run there. Nobody but another
-// person who may use the clusters approves it. A failing cluster halts it; without that cluster it
-// completes. Children are written by Penstock alone, and outlive the set.
+// waves: a change reaches the canary first, and the other clusters after its soak time. Only
+// another user with the right to use all clusters can approve it. A failing cluster halts the
+// rollout, which can complete without that cluster. Only Penstock writes children. They outlive the
+// set.
 func waves(w shared) {
 	s := ship{w, map[string]*cluster.Cluster{}}
 	for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
@@ -286,7 +288,7 @@ func waves(w shared) {
 		}
 	}
 
-	// Cluster b has an object of somebody else that the next version has too.
+	// Cluster b has an object that collides with the next version.
 	s.targets["b"].MustKubectl("-n", s.name, "create", "configmap", "shade")
 	s.apply(alice, s.set(s.image("2", s.shade()), 20, 1))
 	s.approved(bob, 2)
@@ -328,7 +330,7 @@ func waves(w shared) {
 		s.t.Errorf("the clusters have %s", got)
 	}
 
-	// A cluster leaves: nothing changes there, and its extension can be deleted.
+	// A cluster leaves the set. Nothing changes in it, and its extension can be deleted.
 	s.MustKubectl("-n", "penstock-system", "label", "secret", s.secret("c"), "fleet-")
 	s.await(extension.Resource, child, "its cluster left", func(object *unstructured.Unstructured) (bool, error) {
 		return object != nil && object.GetAnnotations()[extension.RolloutAnnotation] == "", nil
@@ -339,7 +341,8 @@ func waves(w shared) {
 	admin.MustKubectl("delete", "clusterextension", child)
 	child = extensionset.ChildName(s.name, s.secret("a"))
 
-	// Another user pauses the set, and so asks anew for what alice wrote: it stays hers to wait for.
+	// Dave pauses the set that alice wrote, and becomes its requester. Alice still cannot approve,
+	// because she wrote the content.
 	dave := s.person("dave", mayWriteSets+mayCreate+all)
 	s.apply(alice, s.set(s.image("3", ""), 20, 1))
 	s.rollout(3, "it waits for an approval", inPhase(fleet.ReviewRequired))
@@ -360,8 +363,9 @@ func waves(w shared) {
 	sizes(s, alice, bob, mayWriteSets+mayCreate+mayDecide+all)
 }
 
-// sizes: clusters with other overrides have other content, in one rollout. A cluster that leaves has its
-// content deleted, once the author of the set could delete it too, and so has a set that is deleted.
+// sizes: clusters with different overrides get different content in one rollout. When a cluster
+// leaves, its content is deleted if the set's author has the right to delete it. Deleting the set
+// deletes its content.
 func sizes(s ship, alice, bob person, rights string) {
 	sizes := s
 	sizes.name += "-sizes"
@@ -418,12 +422,12 @@ spec:
 	})
 	s.MustKubectl("get", "clusterextension", child)
 	s.grant(alice.name, "User", rights+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensions], verbs: [delete]}\n")
-	s.MustKubectl("label", "clusterextensionset", sizes.name, "pass=again") // it would come within a minute
+	s.MustKubectl("label", "clusterextensionset", sizes.name, "pass=again") // triggers a pass, which else comes within a minute
 	s.awaitGone(extension.Resource, child, "its cluster left")
 	s.targets["c"].MustKubectl("-n", s.name, "wait", "--for=delete", poll.TimeoutFlag, "configmap/size")
 	s.MustKubectl("get", "clusterextension", extensionset.ChildName(sizes.name, s.secret("a")))
 
-	// A label is for Penstock too, and a set that is deleted takes its content along.
+	// Only Penstock can label children. Deleting the set deletes its content.
 	if out := s.admin().Kubectl("label", "clusterextension", extensionset.ChildName(sizes.name, s.secret("a")), "mine=yes"); out.ExitCode == 0 || !strings.Contains(out.Stderr, sizes.name) {
 		s.t.Errorf("a child is labelled: %s", out)
 	}
@@ -437,8 +441,9 @@ spec:
 	}
 }
 
-// away: a cluster that hangs before its turn holds nobody up, and follows. One that hangs during its
-// change keeps its place, and ends the change although its kube-apiserver died meanwhile.
+// away: a cluster that hangs before its turn does not delay the rollout, and catches up later. A
+// cluster that hangs during its change keeps its slot. It completes the change after its
+// kube-apiserver was restarted.
 func away(w shared) {
 	s := ship{w, map[string]*cluster.Cluster{}}
 	for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// TestGateKilled: with FULL=1, the program is killed behind changes of an extension and its
-// revisions on the way to Helm and on the way back, and started again. Each write of the loop
-// is one in pkg/controller/extension (TestThereAndBack, TestBackAgain).
+// TestGateKilled (FULL=1) kills the program after changes of an extension and its revisions, during
+// the handover to Helm and back, and starts it again. pkg/controller/extension (TestThereAndBack,
+// TestBackAgain) covers each write of the controller.
 func TestGateKilled(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it takes minutes: FULL=1")
@@ -38,8 +38,8 @@ func TestGateKilled(t *testing.T) {
 	}
 }
 
-// thereAndBack takes an extension to Helm and back; on each way the program is killed behind the
-// n-th change. It returns whether there were so many.
+// thereAndBack hands an extension to Helm and back. In each direction it kills the program after
+// the n-th change. It returns false if there were fewer changes.
 func (m *mortal) thereAndBack(n int) (killed bool) {
 	m.t.Helper()
 	m.publish(m.name, bundle{Package: m.name, Version: "1.0.0"})
@@ -76,7 +76,7 @@ func (m *mortal) thereAndBack(n int) (killed bool) {
 	return killed
 }
 
-// armOnce is arm for a program that has these flags when it is started again.
+// armOnce is like arm, but restarts the program with flags.
 func (m *mortal) armOnce(n int, flags []string) (behind func() string) {
 	m.t.Helper()
 	return m.arm(n, func() {
@@ -85,7 +85,7 @@ func (m *mortal) armOnce(n int, flags []string) (behind func() string) {
 	})
 }
 
-// TestGateMany: with FULL=1, 200 extensions are handed to Helm at once, and back.
+// TestGateMany (FULL=1) hands 200 extensions to Helm at once, and back.
 func TestGateMany(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it takes minutes: FULL=1")
@@ -132,7 +132,7 @@ func TestGateMany(t *testing.T) {
 	t.Logf("there and back took %d requests for %d extensions", len(requests), count)
 }
 
-// configMaps are the uids and the content of those of the namespace.
+// configMaps returns UID and content of the namespace's ConfigMaps.
 func (w shared) configMaps() []string {
 	w.t.Helper()
 	list, err := w.host.Resource(configMaps).Namespace(w.name).List(w.t.Context(), metav1.ListOptions{})

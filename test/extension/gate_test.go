@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// gateOff has Helm apply extensions.
+// gateOff lets Helm apply extensions.
 const gateOff = "--feature-gates=BoxcutterRuntime=false"
 
 var (
@@ -30,9 +30,9 @@ var (
 	replicaSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 )
 
-// TestGate: an extension is handed to Helm and back, without a change of its objects. The Secrets
-// of the release are deleted after the first upgrade. With FULL=1 it is handed over twice, and once
-// more with an upgrade by Helm. The steps share a control plane, and run in order.
+// TestGate hands an extension to Helm and back. Its objects do not change. The first upgrade
+// deletes the Secrets of the release. With FULL=1 it does two handovers, and a third with an
+// upgrade by Helm. The steps share a control plane and run in order.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	w := start(t).in(t, "gate")
@@ -55,7 +55,7 @@ func TestGate(t *testing.T) {
 		revision++
 		w.fromHelm(revision, before)
 	}
-	// Nothing was made anew: neither by Helm nor by the engine.
+	// Neither Helm nor the engine has recreated an object.
 	ofWorkloads := plane.ByResource("deployments", "replicasets", "pods")
 	if lost := w.Audit().Since(mark, plane.ByVerb("delete", "create"), ofWorkloads, func(r plane.Request) bool { return r.Namespace == w.name }); len(lost) > 0 {
 		w.t.Errorf("somebody made or deleted workloads:\n%s", lost)
@@ -73,7 +73,7 @@ func TestGate(t *testing.T) {
 	}
 	w.history(all...)
 
-	// The first upgrade after that: the Secrets of the release go.
+	// The first upgrade after the handover deletes the Secrets of the release.
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: "+next, "upgradeConstraintPolicy: SelfCertified"))
 	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision+1), "an upgrade by the engine", succeeded)
 	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "the Secrets of the release are gone", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
@@ -87,8 +87,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// afterUpgrades takes the extension to Helm and back after three upgrades by the engine, each of
-// which gave objects other names.
+// afterUpgrades does a handover after three upgrades by the engine. Each upgrade changes names of
+// objects.
 func (w *shared) afterUpgrades(author person, revision int) {
 	w.t.Helper()
 	for _, version := range []string{"2.0.0", "1.0.0"} {
@@ -111,7 +111,7 @@ func (w shared) roles() int {
 	return strings.Count(w.MustKubectl("get", "clusterroles", "-o", "name"), "/"+w.name+".v")
 }
 
-// rolesOf checks that the ClusterRoles are those of one version.
+// rolesOf checks that all ClusterRoles belong to one version.
 func (w shared) rolesOf(version string) {
 	w.t.Helper()
 	names := w.MustKubectl("get", "clusterroles", "-o", "name")
@@ -120,7 +120,7 @@ func (w shared) rolesOf(version string) {
 	}
 }
 
-// upgradeByHelm takes the extension to Helm, to another version there, and back with it.
+// upgradeByHelm hands the extension to Helm, upgrades it there, and hands it back.
 func (w *shared) upgradeByHelm(author person, revision int, before map[string]string) (last int) {
 	w.t.Helper()
 	w.toHelm(revision, before)
@@ -129,9 +129,9 @@ func (w *shared) upgradeByHelm(author person, revision int, before map[string]st
 	if got := w.text(); got != "2.0.0" {
 		w.t.Errorf("after an upgrade by Helm the ConfigMap says %q", got)
 	}
-	// Each version has other roles. Helm has deleted those of the one before.
+	// Each version has other roles. Helm has deleted the roles of the version before.
 	w.rolesOf("2.0.0")
-	// Since then an object has drifted, and one was deleted: both are as the release says.
+	// One object drifts and one is deleted. The engine must restore both as in the release.
 	w.MustKubectl("-n", w.name, "patch", "configmap", w.name+"-config", "--type=merge", "-p", `{"data":{"text":"drifted"}}`)
 	w.MustKubectl("-n", w.name, "delete", "serviceaccount", w.name)
 	w.reopen()
@@ -145,7 +145,7 @@ func (w *shared) upgradeByHelm(author person, revision int, before map[string]st
 	return revision + 1
 }
 
-// toHelm turns the gate off: a revision is handed to Helm, and the objects are as before.
+// toHelm turns the gate off. The revision is handed to Helm, and the objects do not change.
 func (w *shared) toHelm(revision int, before map[string]string) {
 	w.t.Helper()
 	w.reopen(gateOff)
@@ -157,7 +157,7 @@ func (w *shared) toHelm(revision int, before map[string]string) {
 	w.ownedBy(true)
 }
 
-// fromHelm turns it on: another revision has the objects, which are as before.
+// fromHelm turns the gate on. A new revision takes over the objects, which do not change.
 func (w *shared) fromHelm(revision int, before map[string]string) {
 	w.t.Helper()
 	w.reopen()
@@ -170,13 +170,13 @@ func (w *shared) fromHelm(revision int, before map[string]string) {
 	w.ownedBy(false)
 }
 
-// takenBack reports whether a revision was rolled out that manages the objects of a release again.
+// takenBack reports whether a revision has succeeded that took over the objects of a release.
 func takenBack(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return succeeded(r) && r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] != ""
 }
 
-// keepFromHelm: Helm takes nothing from an extension in a namespace that protects its objects, neither
-// without collision protection nor by the marks of Helm.
+// keepFromHelm: in a namespace that protects objects, Helm cannot take over an extension's object.
+// Neither collisionProtection None nor Helm's marks allow it.
 func (w *shared) keepFromHelm() {
 	w.t.Helper()
 	name, kept := w.name+"-taker", w.name+"-kept"
@@ -218,7 +218,7 @@ func handed(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return false
 }
 
-// objects are those of the bundle that the scenario looks at.
+// objects returns the bundle's objects in the scenario's namespace.
 func (w shared) objects() map[string]*unstructured.Unstructured {
 	w.t.Helper()
 	found := map[string]*unstructured.Unstructured{}
@@ -236,8 +236,8 @@ func (w shared) objects() map[string]*unstructured.Unstructured {
 	return found
 }
 
-// seen returns the parts of each object that must stay: its identity, its generation, and its
-// content without metadata and status.
+// seen returns the parts of each object that must not change: UID, generation, and content without
+// metadata and status.
 func (w shared) seen() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
@@ -271,7 +271,8 @@ func (w shared) isSame(before, after map[string]string) {
 	}
 }
 
-// ownedBy checks the owner of the objects: the extension, when Helm applies them, or the engine.
+// ownedBy checks the owner of the objects. It is the extension if Helm applies them, and otherwise
+// the engine's chain.
 func (w shared) ownedBy(extensionOwns bool) {
 	w.t.Helper()
 	for key, object := range w.objects() {
@@ -289,13 +290,13 @@ func (w shared) ownedBy(extensionOwns bool) {
 	}
 }
 
-// text is that of the ConfigMap.
+// text returns the text in the ConfigMap.
 func (w shared) text() string {
 	w.t.Helper()
 	return w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "-o", "jsonpath={.data.text}")
 }
 
-// history has these revisions, and they have succeeded. It cannot be watched.
+// history waits until the history has exactly these succeeded revisions. It cannot be watched.
 func (w shared) history(numbers ...int64) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("history has the revisions %v, and they have succeeded", numbers), func() bool {
@@ -314,5 +315,5 @@ func (w shared) history(numbers ...int64) {
 	})
 }
 
-// byPenstock passes requests of the program.
+// byPenstock selects requests of the program.
 func byPenstock(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "penstock/") }

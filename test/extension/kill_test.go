@@ -25,9 +25,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// Killed: the program is killed behind changes of an extension and its revisions, from its
-// installation to its deletion, and started again. Each write of the loop is one of them; those
-// of the loop alone are in pkg/controller/extension (TestCrash), all of them.
+// Killed: the program is killed after changes of an extension and its revisions, from installation
+// to deletion, and started again. pkg/controller/extension (TestCrash) tests all writes of the
+// controller alone.
 func killed(w shared) {
 	const step = 4
 	w.dieBehindEach(step, func() {
@@ -36,23 +36,22 @@ func killed(w shared) {
 	})
 }
 
-// TestLeaders: with FULL=1, the leading replica is killed at the same points, and another replica
-// continues.
+// TestLeaders (FULL=1) kills the leading replica after the same changes. Another replica continues.
 func TestLeaders(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("each change of the leader takes up to 15 s: FULL=1")
 	}
 	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t, top: t, program: penstock.Build(t), images: registry.Serve(t)}
 	w.connect()
-	// Without a store of its own a process is told where catalogs are kept.
+	// Without a data directory a process needs a flag for the folder of catalogs.
 	set := replicas.Start(t, w.Cluster, w.program, append(w.flags(), "--catalog-dir="+t.TempDir())...)
 	w.awaitStamps()
 	const step = 12
 	w.in(t, "leaders").dieBehindEach(step, func() { set.KillLeader(t) })
 }
 
-// dieBehindEach takes an extension through the same again and again, and has the program die behind another
-// change each time: the first, and every step-th, until there are no more.
+// dieBehindEach repeats the lifetime of an extension. Each time the program dies after another
+// change: the first, and then every step-th, until there are no more changes.
 func (w shared) dieBehindEach(step int, die func()) {
 	w.t.Helper()
 	points := 0
@@ -77,10 +76,9 @@ func (w shared) dieBehindEach(step int, die func()) {
 // mortal is the cluster for a scenario in which the program dies.
 type mortal struct{ shared }
 
-// arm has the program die once, behind the n-th change of the extension of the scenario's name
-// and its revisions from now on. The returned function ends that, waits until the program is back,
-// and tells the change, "" when there were not so many. Changes that are there already count as
-// the first ones.
+// arm makes the program die once, after the n-th change of the scenario's extension and its
+// revisions. Existing objects count as the first changes. The returned function ends that, waits
+// until the program is back, and returns the change, or "" if there were fewer changes.
 func (m mortal) arm(n int, die func()) (behind func() string) {
 	m.t.Helper()
 	var watches []watch.Interface
@@ -94,14 +92,14 @@ func (m mortal) arm(n int, die func()) (behind func() string) {
 	return behindChange(n, watches, func(name string) bool { return name == m.name || strings.HasPrefix(name, m.name+"-") }, die)
 }
 
-// behindChange calls die behind the n-th change that watches tell of objects whose name counts.
+// behindChange calls die after the n-th watch event of objects for whose name counts is true.
 func behindChange(n int, watches []watch.Interface, counts func(name string) bool, die func()) (behind func() string) {
 	var (
 		seen    atomic.Int64
 		what    string
 		running sync.WaitGroup
 	)
-	// Only when all watch: while the program is dead, its API cannot be watched.
+	// All watches are open before this point, because a dead program's API cannot be watched.
 	for _, changes := range watches {
 		running.Go(func() {
 			for change := range changes.ResultChan() {
@@ -123,8 +121,8 @@ func behindChange(n int, watches []watch.Interface, counts func(name string) boo
 	}
 }
 
-// lifetime installs an extension, lets the catalog have a newer version, asks for that one, and
-// deletes the extension. At its end all is as if the program had never died.
+// lifetime installs an extension, publishes a newer version, upgrades to it, and deletes the
+// extension. The result is the same as if the program had not died.
 func (m mortal) lifetime() {
 	m.t.Helper()
 	one, two := m.push(bundle{Package: m.name, Version: "1.0.0"}), m.push(bundle{Package: m.name, Version: "1.1.0", Replaces: "1.0.0"})
@@ -156,8 +154,8 @@ func (m mortal) lifetime() {
 	m.MustKubectl("delete", "clustercatalog", m.name, "--wait=false")
 }
 
-// insist writes a manifest until it is written: while nobody says who wrote it, writes of
-// extensions are refused.
+// insist retries a write until it succeeds. While the author webhook is down, kube-apiserver
+// refuses writes of extensions.
 func (m mortal) insist(as *cluster.Access, manifest string) {
 	m.t.Helper()
 	var out cluster.Output
@@ -170,13 +168,13 @@ func (m mortal) insist(as *cluster.Access, manifest string) {
 	})
 }
 
-// uids are those of what was installed: who makes something twice makes others.
+// uids returns the UIDs of the installed objects. A recreated object has another UID.
 func (m mortal) uids() string {
 	m.t.Helper()
 	return m.MustKubectl("-n", m.name, "get", "configmap/"+m.name+"-config", "deployment/"+m.name, "serviceaccount/"+m.name, "-o", "jsonpath={.items[*].metadata.uid}")
 }
 
-// revisionsAre compares the revisions of the scenario: name, state, version, and who made them.
+// revisionsAre compares name, state, version and requester of the scenario's revisions.
 func (m mortal) revisionsAre(want ...string) {
 	m.t.Helper()
 	var got []string

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/operatorcondition"
 )
 
-// loopScenarios are about what becomes of ClusterExtensions.
+// loopScenarios test the lifecycle of ClusterExtensions.
 func loopScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Yield":       yields,
@@ -34,8 +34,8 @@ func loopScenarios() map[string]scenario {
 	}
 }
 
-// Install: a package of a catalog is installed in the name of who wrote the extension, with
-// exactly the rights that this takes.
+// Install: a package of a catalog is installed with the rights of the extension's author. The
+// author has exactly the rights needed.
 func install(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
@@ -66,8 +66,8 @@ func install(w shared) {
 	}
 }
 
-// Yield: fields that the annotation names stay as others set them, through repairs and upgrades. Every
-// other field is repaired.
+// Yield: fields that the annotation lists keep the values of other managers, also through repairs
+// and upgrades. All other fields are repaired.
 func yields(w shared) {
 	tuned := func(value string) []string {
 		return []string{fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-tuned}\ndata: {left: %q, kept: %q}\n", w.name, value, value)}
@@ -99,8 +99,8 @@ func yields(w shared) {
 	becomes("an upgrade takes nothing back", "tuner", "2")
 }
 
-// Windows: an upgrade that a catalog brings waits for a maintenance window of the extension, and
-// comes when one opens. A person has it begin at once. Windows that mean nothing are refused.
+// Windows: an upgrade from a catalog waits until a maintenance window of the extension opens. A
+// user can start it at once. Invalid windows are refused.
 func maintenanceWindows(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
@@ -116,7 +116,7 @@ func maintenanceWindows(w shared) {
 		now := time.Now().UTC()
 		return window(fmt.Sprintf("type: Allow, start: %q, end: %q", now.Add(start).Format(time.RFC3339), now.Add(end).Format(time.RFC3339)))
 	}
-	w.eventually("a schedule that means nothing is refused", func() bool { // once kube-apiserver asks
+	w.eventually("a schedule that means nothing is refused", func() bool { // once kube-apiserver calls the webhook
 		out := w.KubectlInput(window("type: Allow, schedule: 0 25 * * *, duration: 1h"), "apply", "--dry-run=server", "-f", "-")
 		return strings.Contains(out.Stderr, `spec.schedule: Invalid value: "0 25 * * *"`)
 	})
@@ -146,7 +146,7 @@ func maintenanceWindows(w shared) {
 		w.t.Errorf("the revision was made by %v, want %s", who, alice.name)
 	}
 
-	// A proposal is approved for when the window opens, and begins in the name of the approver.
+	// A proposal is approved for the next window, and then starts with the rights of the approver.
 	w.MustKubectlInput(between(time.Hour, 2*time.Hour), "apply", "-f", "-")
 	w.await(maintenancewindow.Resource, w.name, "it is closed", isOpen(metav1.ConditionFalse))
 	alice.MustKubectl("annotate", "clusterextension", w.name, extension.ApprovalAnnotation+"=Manual")
@@ -169,7 +169,7 @@ func maintenanceWindows(w shared) {
 	}
 }
 
-// operatorConditions is their definition, without a schema.
+// operatorConditions is the definition of OperatorConditions, without a schema.
 const operatorConditions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -183,9 +183,9 @@ spec:
   - {name: v2, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-// Upgradeable: an OperatorCondition that the operator created for itself holds upgrades of a catalog, until
-// an administrator overrides it, the operator can be upgraded, or a person has the upgrade begin. One of
-// another user neither holds nor releases.
+// Upgradeable: an OperatorCondition owned by the operator holds upgrades from a catalog. The hold
+// ends when an administrator overrides it, when the operator is upgradeable, or when a user starts
+// the upgrade. An OperatorCondition of another owner has no effect.
 func upgradeable(w shared) {
 	w.MustKubectlInput(operatorConditions, "apply", "-f", "-")
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "crd", operatorcondition.DefinitionName) })
@@ -229,7 +229,7 @@ func upgradeable(w shared) {
 	w.awaitExtension(w.name, "alice had it begin", installed("1.3.0"))
 }
 
-// isOpen reports whether the condition Open of a window has a status.
+// isOpen returns a function that reports whether the condition Open of a window has a status.
 func isOpen(status metav1.ConditionStatus) func(*unstructured.Unstructured) (bool, error) {
 	return func(object *unstructured.Unstructured) (bool, error) {
 		if object == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// nameScenarios are about in whose name revisions are made.
+// nameScenarios test with whose rights revisions are created.
 func nameScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Denied":         denied,
@@ -21,8 +21,8 @@ func nameScenarios() map[string]scenario {
 	}
 }
 
-// Denied: the user who wrote the extension lacks rights. The condition names them, nothing is
-// written, and it continues by itself when they are given.
+// Denied: the extension's author lacks rights. The condition names them, and nothing is written.
+// When the rights are granted, Penstock continues by itself.
 func denied(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
@@ -38,8 +38,8 @@ func denied(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// Proposed: a later version of a catalog is not for the author to have decided. It comes as a
-// proposal; a newer one takes its place; a person approves it in their own name.
+// Proposed: the author has not decided about later versions, so an upgrade from a catalog is only
+// proposed. A newer proposal replaces it. A user approves it with their own rights.
 func proposed(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
@@ -62,7 +62,7 @@ func proposed(w shared) {
 	}
 }
 
-// Manual: also an installation waits, and a user who approves needs the rights, not the author.
+// Manual: an installation waits for approval too. The approver needs the rights, not the author.
 func manual(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+mayCreate)
@@ -79,7 +79,7 @@ func manual(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// ServiceAccount: later upgrades are made in the name of the ServiceAccount that the author may
+// ServiceAccount: later upgrades use the rights of a ServiceAccount that the author can
 // impersonate.
 func serviceAccount(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
@@ -97,15 +97,14 @@ func serviceAccount(w shared) {
 
 var revisions = olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
 
-// mayCreate is the right to begin an extension, and mayApprove are those of the user who reads and
-// approves proposals, besides those on the objects.
+// mayCreate is the right to create revisions. mayApprove are the rights to read and approve
+// proposals, without the rights to their objects.
 const (
 	mayCreate  = "- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n"
 	mayApprove = "- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions, clusterextensionrevisions/diff, revisiondiffs], verbs: [get, patch]}\n"
 )
 
-// approve lets a proposal go on, by the digest of its diff with what is rolled out, if
-// anything is.
+// approve approves a proposal by the digest of its diff.
 func (w shared) approve(as person, from, name string) {
 	w.t.Helper()
 	if out := w.approval(as, from, name); out.ExitCode != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Ordered: a requirement of an extension comes before it. An extension that others require is
-// neither upgraded out of their range nor deleted, until a person acknowledges that.
+// Ordered: an extension waits for the extensions that it requires. While other extensions require
+// an extension, it is neither upgraded out of their range nor deleted without an acknowledgement.
 func ordered(w shared) {
 	base := w.name + "-base"
 	bundles := w.publish(base, bundle{Package: base, Version: "1.0.0"})
@@ -51,8 +51,8 @@ func ordered(w shared) {
 	w.MustKubectl("delete", "clusterextension", w.name)
 }
 
-// Dependent: a bundle that requires a package waits, and names the command that installs it. It is installed
-// once the package is, or when a person accepts that it is there by other means.
+// Dependent: a bundle waits for a package that it requires. The message names the command that
+// installs the package. A user can instead accept that it is installed by other means.
 func dependent(w shared) {
 	base, other := w.name+"-base", w.name+"-other"
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Requires: base + " >=1.0.0 <2.0.0"},

@@ -12,8 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Patched: a patch changes a field that the bundle has no value for. It gives nobody a right that they lack, the
-// diff names it, and an upgrade that no longer has its target makes no revision.
+// Patched: a patch changes a field that the bundle does not let users configure. It gives no rights
+// that the author lacks, and the diff names it. If an upgrade lacks the patch's target, Penstock
+// makes no revision.
 func patched(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", More: []string{
 		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-tuned}\ndata: {a: b}\n", w.name),
@@ -43,7 +44,7 @@ func patched(w shared) {
 		w.t.Errorf("the diff does not name the patch: %s", got)
 	}
 
-	// A patch that gives rights is judged as the bundle would be.
+	// Rights granted by a patch are checked like rights granted by the bundle.
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", patches(`[{target: {group: rbac.authorization.k8s.io, kind: ClusterRole}, type: JSON, patch: [{op: add, path: /rules/-, value: {apiGroups: ["*"], resources: ["*"], verbs: ["*"]}}]}]`)))
 	w.awaitExtension(w.name, "alice lacks these rights", is("Ready=False/Denied"))
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", patches(text("mine"))))

@@ -16,14 +16,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// person writes with a client certificate of their own.
+// person is a user with a client certificate.
 type person struct {
 	*cluster.Access
 	name string
 }
 
-// mayInstall are the rights that installing a bundle of these tests takes, in its namespace
-// and beyond: the objects, what its roles grant, and the revisions.
+// mayInstall are the rights that an installation of these bundles needs: its objects, the rights
+// that its roles grant, and revisions.
 const mayInstall = `
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}
 - {apiGroups: [""], resources: [configmaps, serviceaccounts], verbs: [create, get, patch, delete]}
@@ -32,12 +32,12 @@ const mayInstall = `
 - {apiGroups: [""], resources: [namespaces], verbs: [get, list, watch]}
 `
 
-// mayWrite are those to write ClusterExtensions.
+// mayWrite are the rights to write ClusterExtensions.
 const mayWrite = `
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensions], verbs: [create, get, patch, update, delete]}
 `
 
-// person makes a user with rules; the name is of the scenario, too.
+// person returns a user with RBAC rules. The scenario's name is part of the user's name.
 func (w shared) person(name, rules string) person {
 	w.t.Helper()
 	name += "-" + w.name
@@ -45,11 +45,11 @@ func (w shared) person(name, rules string) person {
 	return person{Access: w.User(name), name: name}
 }
 
-// author may write extensions and install what they ask for.
+// author returns a user who can write extensions and install their bundles.
 func (w shared) author(name string) person { return w.person(name, mayWrite+mayInstall) }
 
-// grant gives somebody rights, and returns when the cluster knows them. The rules of a grant
-// replace those before.
+// grant replaces the rights of a user or ServiceAccount, and returns when kube-apiserver has
+// observed them.
 func (w shared) grant(to, kind, rules string) {
 	w.t.Helper()
 	role := "x:" + to

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
-// pluginScenarios use the plugin alone.
+// pluginScenarios use only the plugin.
 func pluginScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Walk":   byPlugin,
@@ -19,7 +19,7 @@ func pluginScenarios() map[string]scenario {
 	}
 }
 
-// mayFollow are the rights to see what becomes of extensions, and to approve.
+// mayFollow are the rights to follow extensions and to approve.
 const mayFollow = `
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensions], verbs: [list, watch]}
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [get, list, watch, patch]}
@@ -27,8 +27,8 @@ const mayFollow = `
 - {apiGroups: [catalog.penstock.dev], resources: [catalogpackages, catalogpackages/upgrades], verbs: [get, list]}
 `
 
-// types runs a line of the plugin as the help of its command has it, with the names of the
-// scenario in it, and fails unless it ends with a code. Somebody answers yes when they are asked.
+// types runs a command from the plugin's help with the names of the scenario. The user answers yes.
+// It fails unless the command exits with code.
 func (w shared) types(who person, code int, line string) plugin.Output {
 	w.t.Helper()
 	user := plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}
@@ -48,17 +48,17 @@ func (w shared) says(text string, wanted ...string) {
 	}
 }
 
-// byPlugin: search, install with approval, upgrade to a version that was asked for and to one
-// that was proposed, and uninstall: each example of the commands' help.
+// byPlugin searches, installs with approval, upgrades to a chosen and to a proposed version, and
+// uninstalls. It runs each example of the commands' help.
 func byPlugin(w shared) {
 	alice := w.person("alice", mayWrite+mayInstall+mayFollow)
 	one := bundle{Package: w.name, Version: "1.0.0"}
 	one = w.publish(w.name, one)[0]
-	// 1. A look at what there is.
+	// 1. Search.
 	w.says(w.types(alice, 0, `kubectl penstock search lighthouse`).Stdout, w.name, "1.0.0", "stable")
 	w.types(alice, 0, `kubectl penstock search Beacon --catalog examples`)
 	w.types(alice, 1, `kubectl penstock search `+w.name+`-is-nowhere`)
-	// 2. Install. A mere look leaves nothing behind.
+	// 2. Install. A dry-run stores nothing.
 	w.says(w.types(alice, 0, `kubectl penstock install lighthouse -n harbour --dry-run`).Stdout, "the latest version is 1.0.0", "packageName: "+w.name)
 	w.awaitGone(extension.Resource, w.name, "a dry-run wrote nothing")
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
@@ -66,17 +66,18 @@ func byPlugin(w shared) {
 	w.says(out.Stdout, "penstock.dev/upgrade-approval: Manual", w.name+"-1: 1.0.0 proposed, from channel stable", "nothing → "+w.name+"-1")
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	w.types(alice, 3, `kubectl penstock install lighthouse -n harbour --yes`)
-	// 3. A newer version is there, and the spec leaves it out.
+	// 3. A newer version exists, and the spec excludes it.
 	two := w.publish(w.name, one, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})[1]
 	w.says(w.types(alice, 0, `kubectl penstock upgrades lighthouse`).Stdout, "1.0.0 is installed", "1.1.0 is blocked: it is not in the range 1.0.x (Range)")
 	w.says(w.types(alice, 0, `kubectl penstock upgrades`).Stdout, w.name, "Manual")
-	// An upgrade of the cluster does not depend on it: its package is pulled and rendered to know that.
+	// The upgrade of the cluster does not depend on this version. Readiness pulls and renders the
+	// package to find that out.
 	ready := plugin.User{Kubeconfig: w.Kubeconfig()}.Run(w.t, "kubectl penstock ready --extension "+w.name+" --plan")
 	w.says(ready.Stdout, "nothing found that blocks", "Before or after the cluster", w.name+" 1.0.0 to 1.1.0", "kubectl penstock upgrade "+w.name+" --version 1.1.0")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --dry-run`).Stderr, "nothing is proposed")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --version 1.1.0 --yes`).Stdout, "1.0.x → 1.1.0", w.name+"-2: 1.1.0 proposed")
 	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
-	// 4. One that is proposed is reviewed and approved.
+	// 4. A proposed version is reviewed and approved.
 	alice.MustKubectl("patch", "clusterextension", w.name, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"1.x"}}}}`)
 	w.publish(w.name, one, two, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})
 	proposal := w.awaitRevision(w.name+"-3", "it is proposed", waitsForApproval)
@@ -96,8 +97,8 @@ func byPlugin(w shared) {
 	}
 }
 
-// deniedByPlugin: users who may write extensions and not what is in the package are told what they
-// lack, and nothing is installed.
+// deniedByPlugin: a user can write extensions, but lacks the rights to the package's objects. The
+// plugin names the missing rights, and nothing is installed.
 func deniedByPlugin(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+mayFollow+`
@@ -108,7 +109,7 @@ func deniedByPlugin(w shared) {
 	for _, command := range []string{"status", "why"} {
 		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: ", bob.name+" cannot", "An administrator of the cluster must grant the rights that the message names")
 	}
-	// An administrator copies what is printed, and that is enough.
+	// An administrator applies the printed manifests. No more is needed.
 	_, printed, _ := strings.Cut(out.Stderr, "\nkubectl apply -f - <<'EOF'\n")
 	roles, _, _ := strings.Cut(printed, "\nEOF\n")
 	w.says(roles, "kind: Role\n", "namespace: "+w.name, "kind: ClusterRoleBinding")
@@ -117,11 +118,12 @@ func deniedByPlugin(w shared) {
 	w.awaitExtension(w.name, "it is installed after the grant", installed("1.0.0"))
 }
 
-// leaveByPlugin: uninstall that takes too long says what is left, and deletes nothing else;
-// with orphans revisions and objects stay, and the next extension of the name takes them over.
+// leaveByPlugin: when uninstall times out, it names the remaining objects and deletes nothing else.
+// With --cascade=orphan revisions and objects stay, and the next extension of that name takes them
+// over.
 func leaveByPlugin(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
-	// To add an owner to the revisions that are left needs the right to delete them.
+	// Setting an owner of the remaining revisions needs the right to delete them.
 	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [delete]}\n")
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
 	install := func() string {
@@ -135,8 +137,8 @@ func leaveByPlugin(w shared) {
 	config := func() string {
 		return w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "-o", "jsonpath={.metadata.uid}")
 	}
-	// 1. Orphans. The collector might not know of revisions yet: it looks twice a minute for types
-	// that are new to it.
+	// 1. Orphans. The garbage collector discovers new types only every 30 seconds, so it might not
+	// know revisions yet.
 	install()
 	second, before := revisions()[0], config()
 	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --cascade=orphan --dry-run`).Stdout, "ClusterExtension "+w.name+" will be deleted; 1 revision and", "stay as they are")
@@ -148,13 +150,13 @@ func leaveByPlugin(w shared) {
 	w.awaitRevision(second, "it stays, without an owner", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
 		return len(r.OwnerReferences) == 0 && r.DeletionTimestamp == nil
 	})
-	// 2. The next one takes them over.
+	// 2. The next extension takes them over.
 	w.says(install(), "that an earlier ClusterExtension has left")
 	if after := config(); after != before {
 		w.t.Errorf("the object is another one: %s, before %s", after, before)
 	}
 	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --yes --timeout 2m`).Stderr, w.name+" is uninstalled")
-	// 3. An object that does not go.
+	// 3. An object that cannot be deleted.
 	install()
 	hold := func(finalizers string) {
 		w.MustKubectl("-n", w.name, "patch", "configmap", w.name+"-config", "--type=merge", "-p", `{"metadata":{"finalizers":`+finalizers+`}}`)

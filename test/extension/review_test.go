@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// Reviewed: an upgrade that changes nothing of note comes by itself. One that gains rights is proposed,
-// with the notes that its reviewer sees; neither a robot nor a forged annotation lets it through. A
-// user who asks for a version gets it.
+// Reviewed: an upgrade without relevant notes is installed automatically. An upgrade that gains
+// rights is proposed, with notes for the reviewer. Neither repeated writes nor a forged annotation
+// release it. A user who asks for a version gets it.
 func reviewed(w shared) {
 	role := fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s-reader}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]\n", w.name)
 	extra := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-extra}\ndata: {a: b}\n", w.name)
@@ -63,7 +63,7 @@ func reviewed(w shared) {
 	}
 	w.says(w.types(alice, 0, `kubectl penstock why lighthouse`).Stdout, "RightsGained", why)
 
-	// A robot that writes the same again, and somebody who writes what is Penstock's.
+	// A robot repeats its write, and a user writes annotations that belong to Penstock.
 	alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.AuthorAnnotation+"=me")
 	alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.OnFailureAnnotation+"=Rollback")
 	w.MustKubectl("annotate", "--overwrite", "cer", r.Name, olmv1alpha1.HeldUnderAnnotation+"=x", olmv1alpha1.HeldByAnnotation+"=Nothing")
@@ -74,7 +74,7 @@ func reviewed(w shared) {
 		w.t.Errorf("it is held by %q, and its uid is %s, was %s", held.Annotations[olmv1alpha1.HeldByAnnotation], held.UID, r.UID)
 	}
 
-	// Another policy, and the same one again: the proposal says what it waits for now.
+	// After a change of the policy and back, the proposal says again what it waits for.
 	for _, one := range [][2]string{{"Manual", ""}, {"Reviewed", note.RightsGained}} {
 		alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.ApprovalAnnotation+"="+one[0])
 		held = w.awaitRevision(r.Name, "it is held by "+one[1], func(r *olmv1alpha1.ClusterExtensionRevision) bool {
@@ -88,7 +88,7 @@ func reviewed(w shared) {
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse`).Stdout, why)
 	w.awaitExtension(w.name, "alice approved it", installed("1.2.0"))
 
-	// The catalog has a version that deletes, and alice asks for it.
+	// A new version deletes an object, and alice asks for that version.
 	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.3.0", Replaces: "1.2.0", More: []string{role}})...)
 	r = w.awaitRevision(w.name+"-4", "it is held", waitsForApproval)
 	if by := r.Annotations[olmv1alpha1.HeldByAnnotation]; by != note.Deleted {

@@ -25,10 +25,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// mustBeSigned is the package whose bundles the server takes only with a signature.
+// mustBeSigned is the package whose bundles need a signature.
 const mustBeSigned = "loop-signed"
 
-// newSigningKey makes a key.
+// newSigningKey returns a new key.
 func newSigningKey(t *testing.T) *sign.Key {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -46,7 +46,8 @@ func newSigningKey(t *testing.T) *sign.Key {
 	return signing
 }
 
-// verificationPolicy demands Sigstore bundles by a key for one package. It returns the file.
+// verificationPolicy writes a policy that requires Sigstore bundles by a key for one package. It
+// returns the file.
 func verificationPolicy(t *testing.T, host string, by *sign.Key) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +63,7 @@ func verificationPolicy(t *testing.T, host string, by *sign.Key) string {
 	return policy
 }
 
-// sign puts a Sigstore bundle beside the image of a bundle.
+// sign attaches a Sigstore bundle to the image of a bundle.
 func (w shared) sign(by *sign.Key, one bundle) {
 	w.t.Helper()
 	_, digest, _ := strings.Cut(one.Ref, "@sha256:")
@@ -78,8 +79,8 @@ func (w shared) sign(by *sign.Key, one bundle) {
 	}
 }
 
-// Signed: a bundle that the verification policy is about is installed with a signature by its key, and
-// refused without. An installed one stays. After the image was signed, it is installed.
+// Signed: the verification policy requires a signature by its key, and other bundles are refused.
+// An installed bundle stays. Once the image is signed, it is installed.
 func signed(w shared) {
 	if w.name != mustBeSigned {
 		w.t.Fatalf("the policy is about %s, and the scenario is %s", mustBeSigned, w.name)

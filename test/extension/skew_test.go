@@ -26,22 +26,22 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// Of the replicas, byEngine has the gate on and byHelm off; spare does not run.
+// The replicas: byEngine has the gate on, byHelm has it off, and spare does not run.
 const (
 	byEngine = iota
 	byHelm
 	spare
 )
 
-// skewed is an extension that replicas with different gates hand to each other.
+// skewed is an extension that replicas with different gates hand over to each other.
 type skewed struct {
 	mortal
 	set *replicas.Set
 }
 
-// TestSkew: with FULL=1, one of two replicas has the gate on and the other off. That is reported,
-// and only the leader acts. The leader changes in the middle of a handover, in both directions: no
-// object is recreated, no workload is restarted, and no history is lost.
+// TestSkew (FULL=1) runs two replicas, one with the gate on and one with the gate off. Penstock
+// reports that, and only the leader acts. The leader changes during a handover, in both directions:
+// no object is recreated, no workload restarts, and the history is complete.
 func TestSkew(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("each change of the leader takes up to 15 s: FULL=1")
@@ -73,7 +73,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// told: the metric of each replica, the alert, and the log of each leader say what is wrong.
+// told: metrics, the alert and the leaders' logs report the difference.
 func (s skewed) told() {
 	const series = `kubernetes_feature_enabled{name="BoxcutterRuntime",stage="BETA"}`
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\d)$`)
@@ -99,7 +99,7 @@ func (s skewed) told() {
 	s.change(byHelm, byEngine)
 }
 
-// alone: the replica that does not lead writes nothing of an extension, whichever of them it is.
+// alone: the replica that does not lead writes no object of an extension, in both directions.
 func (s skewed) alone() {
 	before := s.install()
 	for _, way := range [][2]int{{byEngine, byHelm}, {byHelm, byEngine}} {
@@ -126,8 +126,8 @@ func (s skewed) alone() {
 	}
 }
 
-// midway has the leader change behind the n-th change of an extension, its objects and its release,
-// on the way to Helm and on the way back. It returns how often there were so many changes.
+// midway changes the leader after the n-th change of an extension, its objects and its release, in
+// both directions. It returns the number of directions that had so many changes.
 func (s skewed) midway(n int) (times int) {
 	before, mark := s.install(), s.Audit().Mark()
 	for _, way := range [][2]int{{byEngine, byHelm}, {byHelm, byEngine}} {
@@ -149,14 +149,15 @@ func (s skewed) midway(n int) (times int) {
 		s.t.Errorf("objects were made or deleted:\n%s", lost)
 	}
 	s.wholeHistory()
-	// A recorded revision that was never handed over is not left behind.
+	// Helm records a release before the handover. No such record remains if the handover did not
+	// happen.
 	s.eventually("no release is left that the engine has not taken over", func() bool {
 		return s.MustKubectl("-n", "penstock-system", "get", "secrets", "-o", "name", "-l", "owner=operator-controller,type=index,name="+s.name+",!"+olmv1alpha1.SupersededByLabel) == ""
 	})
 	return times
 }
 
-// install rolls the extension out, and returns what is there.
+// install installs the extension and returns its objects.
 func (s skewed) install() (before map[string]string) {
 	s.t.Helper()
 	s.publish(s.name, bundle{Package: s.name, Version: "1.0.0"})
@@ -165,7 +166,7 @@ func (s skewed) install() (before map[string]string) {
 	return s.seen()
 }
 
-// change has another replica lead; the one that led goes on without.
+// change makes another replica the leader. The old leader restarts as a follower.
 func (s skewed) change(from, to int) {
 	s.t.Helper()
 	s.set.Stop(s.t, from)
@@ -173,10 +174,10 @@ func (s skewed) change(from, to int) {
 	s.run(from)
 }
 
-// run starts a replica, with its gate.
+// run starts a replica with its gate.
 func (s skewed) run(replica int) {
 	s.t.Helper()
-	// It lives longer than the scenario.
+	// The replica outlives the scenario.
 	if replica == byHelm {
 		s.set.Run(s.top, replica, gateOff)
 		return
@@ -184,9 +185,9 @@ func (s skewed) run(replica int) {
 	s.set.Run(s.top, replica)
 }
 
-// interrupt kills the replica that leads. Another one takes over, and is killed behind the n-th
-// change; then the first one goes on and finishes what it finds. Both run then. It returns the
-// change, "" when there were not so many: then the other one leads, and has finished.
+// interrupt kills the leading replica. The other replica takes over and is killed after the n-th
+// change. Then the first replica starts again and finishes, and both run. It returns the change.
+// With fewer changes it returns "", and the other replica leads and has finished.
 func (s skewed) interrupt(n, from, to int) (behind string) {
 	s.t.Helper()
 	var died atomic.Bool
@@ -207,8 +208,8 @@ func (s skewed) interrupt(n, from, to int) (behind string) {
 	return behind
 }
 
-// changes are those of the extension, of its objects and of the Secrets of releases from now on.
-// The API of the replicas cannot be watched while they are killed.
+// changes watches the extension, its objects and the Secrets of releases. It does not watch the
+// replicas' own API, because they are killed.
 func (s skewed) changes() []watch.Interface {
 	s.t.Helper()
 	var watches []watch.Interface
@@ -230,7 +231,7 @@ func (s skewed) changes() []watch.Interface {
 	return watches
 }
 
-// chain are the revisions, newest first; nil when they cannot be read now.
+// chain returns the revisions, newest first, or nil if they cannot be read now.
 func (s skewed) chain() []olmv1alpha1.ClusterExtensionRevision {
 	list, err := s.own.OlmV1alpha1().ClusterExtensionRevisions().List(s.t.Context(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + s.name})
 	if err != nil {
@@ -240,7 +241,7 @@ func (s skewed) chain() []olmv1alpha1.ClusterExtensionRevision {
 	return list.Items
 }
 
-// arrived reports whether the extension is at the gate of a replica.
+// arrived reports whether the extension is in the state that a replica's gate asks for.
 func (s skewed) arrived(at int) bool {
 	chain := s.chain()
 	if len(chain) == 0 {
@@ -271,7 +272,7 @@ func (s skewed) arrive(at int) {
 	s.eventually(fmt.Sprintf("the extension is where the gate of replica %d says", at+1), func() bool { return s.arrived(at) })
 }
 
-// wholeHistory checks that history has every number up to the newest one.
+// wholeHistory checks that the history has every number up to the newest.
 func (s skewed) wholeHistory() {
 	s.t.Helper()
 	found, err := s.own.OlmV1alpha1().RevisionHistories().Get(s.t.Context(), s.name, metav1.GetOptions{})

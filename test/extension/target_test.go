@@ -23,15 +23,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// abroad is the shared cluster with another one that extensions are rolled out into, and the way
-// there. The Secret that leads there has the name of the scenario.
+// abroad is the shared cluster with a second cluster as the target of extensions, and the cable to
+// it. The Secret with its kubeconfig has the scenario's name.
 type abroad struct {
 	shared
 	target *cluster.Cluster
 	way    *cable.Cable
 }
 
-// goAbroad starts another cluster.
+// goAbroad starts the target cluster.
 func (w shared) goAbroad(options ...cluster.Option) abroad {
 	w.t.Helper()
 	a := abroad{shared: w, target: cluster.Start(w.t, options...)}
@@ -43,7 +43,7 @@ func (w shared) goAbroad(options ...cluster.Option) abroad {
 	return a
 }
 
-// elsewhere are extensions for another cluster.
+// elsewhere tests extensions for another cluster.
 func elsewhere(w shared) {
 	a := w.goAbroad(cluster.Workloads())
 	for _, step := range []struct {
@@ -59,7 +59,7 @@ func elsewhere(w shared) {
 	}
 }
 
-// point makes the Secret of the scenario.
+// point creates the target's Secret.
 func (a abroad) point() {
 	a.t.Helper()
 	config, err := clientcmd.LoadFromFile(a.target.User("penstock", "system:masters").Kubeconfig())
@@ -76,28 +76,29 @@ func (a abroad) point() {
 	a.MustKubectlInput(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: penstock-system}, data: {kubeconfig: %s}}", a.name, base64.StdEncoding.EncodeToString(raw)), "create", "-f", "-")
 }
 
-// mayUse is the right to roll out into the cluster of the scenario.
+// mayUse returns the rule that allows to use the scenario's target.
 func (a abroad) mayUse() string {
 	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", a.name)
 }
 
-// leads returns the annotation that gives an extension this target cluster.
+// leads returns the annotation that sets this target cluster.
 func (a abroad) leads() string { return extension.TargetAnnotation + ": " + a.name }
 
-// user may write extensions for that cluster, and have nothing in the host.
+// user returns a user who can write extensions for the target, and has no rights to objects in the
+// host.
 func (a abroad) user() person {
 	a.t.Helper()
 	return a.person("bob", mayWrite+mayCreate+a.mayUse())
 }
 
-// has is a field of an object of the target, "" when it is not there.
+// has returns a field of an object in the target, or "".
 func (a abroad) has(object, path string) string {
 	a.t.Helper()
 	return a.target.Kubectl("-n", a.name, "get", "--ignore-not-found", object, "-o", "jsonpath={"+path+"}").Stdout
 }
 
-// use: an extension for another cluster takes the right to use that one, before anything of it is
-// read; definitions are compared with those there.
+// use: an extension for another cluster needs the right to use it, which is checked before its
+// Secret is read. Definitions are compared with the target's definitions.
 func (a abroad) use() {
 	image := func(fields ...string) string {
 		properties := ""
@@ -114,7 +115,7 @@ func (a abroad) use() {
 			a.name, a.leads(), image(fields...), more)
 	}
 	done := is("Progressing=True/Succeeded", "Ready=True/Succeeded")
-	// The host has another one of the name, which would lose a field.
+	// The host has a definition of the same name. It would lose a field.
 	a.MustKubectlInput(definitionOf(a.name, "              weight: {type: string}\n"), "create", "-f", "-")
 	a.t.Cleanup(func() { a.Kubectl("delete", "--ignore-not-found", "--wait=false", "crd", a.name+"s.example.com") })
 	bob := a.person("bob", mayWrite+mayCreate)
@@ -149,10 +150,11 @@ func (a abroad) use() {
 	}
 }
 
-// older: a bundle that needs a newer Kubernetes than the target has is held there, and comes in the host. Users
-// of the target see why, and others that it is not known to them.
+// older: a bundle needs a newer Kubernetes version than the target has, so it is held there. In the
+// host it is installed. Users of the target see the reason, and other users see that the version is
+// unknown to them.
 func older(w shared) {
-	// Its controllers would be newer than its API server: none runs.
+	// No controllers run in it, because they would be newer than its kube-apiserver.
 	a := w.goAbroad(cluster.APIServerArgs("--emulated-version=1.36"))
 	a.target.MustKubectl("create", "namespace", a.name)
 	a.point()
@@ -174,8 +176,8 @@ func older(w shared) {
 	a.awaitExtension(a.name, "a pinned version says so, and changes nothing", all(is("Ready=False/Unresolved: 1.1.0 "+why), func(e *extension.Extension) bool { return e.Status.Install.Bundle.Version == "1.0.0" }))
 }
 
-// far: a cluster that is 50 ms away is a cluster: nothing misses its deadline, what is edited is
-// repaired, and what is deleted goes.
+// far: with a latency of 50 ms to the cluster, no deadline is missed, edits are repaired and
+// deletions complete.
 func (a abroad) far() {
 	a.way.Far(a.t, 50*time.Millisecond)
 	defer a.way.Far(a.t, 0)
@@ -198,13 +200,13 @@ func (a abroad) far() {
 	a.eventually("the objects are gone", text(""))
 }
 
-// away: while the API server of the cluster is away, nothing that has objects there is forgotten,
-// neither by deletion nor by retention; when it is back, what was asked for is done, once.
+// away: while the target's kube-apiserver is unreachable, neither a deletion nor retention removes
+// a revision with objects there. When it returns, each request is completed once.
 func (a abroad) away() {
 	a.point()
 	bob, leaving := a.user(), a.name+"-leaving"
 	write := func(name string, size int) {
-		// A chart would have to be rendered with what the cluster serves.
+		// An image of manifests, because a chart can be rendered only with the target's API.
 		ref := a.pushFiles("plain/"+name, map[string]string{
 			"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {size: %q}\n", name, a.name, fmt.Sprint(size)),
 		})
@@ -214,7 +216,7 @@ func (a abroad) away() {
 	done := is("Progressing=True/Succeeded", "Ready=True/Succeeded")
 	write(leaving, 1)
 	a.awaitExtension(leaving, "it is installed", done)
-	const before = retention.Keep + 2 // one more than are kept, and the one in use
+	const before = retention.Keep + 2 // one archived revision too many, and the active one
 	for size := 1; size <= before; size++ {
 		write(a.name, size)
 		a.awaitExtension(a.name, "it is installed", done)
@@ -253,8 +255,7 @@ func (a abroad) away() {
 	a.await(corev1.SchemeGroupVersion.WithResource("configmaps"), a.name, "nothing was in the host", absent)
 }
 
-// revisionsAre fails unless the revisions of the scenario are those of some numbers, and those
-// below one are archived.
+// revisionsAre checks the revisions' numbers. Those below active must be archived.
 func (a abroad) revisionsAre(active, from, to int) {
 	a.t.Helper()
 	var want, got []string

@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
-// templateScenarios are about catalogs whose image follows a template.
+// templateScenarios test catalogs whose image follows a template.
 func templateScenarios() map[string]scenario {
 	return map[string]scenario{"Template": followed}
 }
 
-// followed: the image of a catalog follows a template, and an extension with automatic upgrades
-// gets the operator that the new content has.
+// followed: the image of a catalog follows a template. An extension with automatic upgrades gets
+// the operator of the new content.
 func followed(w shared) {
 	var all []bundle
 	for i, version := range []string{"1.0.0", "1.1.0"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// threatScenarios are rows of docs/reference/threat-model.md: what somebody tries by way of a
-// ClusterExtension. Rows about authors themselves are in authorScenarios.
+// threatScenarios are rows of docs/reference/threat-model.md: attacks through a ClusterExtension.
+// authorScenarios has the rows about authors.
 func threatScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Object":         objectOfOthers,
@@ -26,7 +26,7 @@ func threatScenarios() map[string]scenario {
 	}
 }
 
-// deniedTo reports whether the newest attempt was refused to a user, because of missing rights.
+// deniedTo returns a condition: the newest attempt was refused because a user lacks these rights.
 func deniedTo(who string, lacks ...string) func(*extension.Extension) bool {
 	return func(e *extension.Extension) bool {
 		text := message(e, "Ready")
@@ -39,13 +39,13 @@ func deniedTo(who string, lacks ...string) func(*extension.Extension) bool {
 	}
 }
 
-// again has somebody write an extension again, as it is: the next attempt is now.
+// again renews the author's stamp as a user, which triggers the next attempt at once.
 func (w shared) again(who person, name string) {
 	w.t.Helper()
 	who.MustKubectl("annotate", "--overwrite", "clusterextension", name, extension.AuthorAnnotation+"="+author.Renew)
 }
 
-// hasRevision fails when there is no such revision any more, or there is and should not be.
+// hasRevision checks whether a revision exists.
 func (w shared) hasRevision(name string, want bool) {
 	w.t.Helper()
 	if out := w.Kubectl("get", "cer", name); (out.ExitCode == 0) != want {
@@ -53,7 +53,7 @@ func (w shared) hasRevision(name string, want bool) {
 	}
 }
 
-// Object: to take over an object of somebody else takes the right to change it.
+// Object: taking over an object of another owner needs the right to change it.
 func objectOfOthers(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	object := w.name + "-config"
@@ -78,8 +78,8 @@ func objectOfOthers(w shared) {
 	}
 }
 
-// Chain: a chain of somebody else is continued only with the rights to what goes by that, and
-// never when another object owns it, or by a proposal.
+// Chain: continuing a chain of another user needs the right to delete the objects that would be
+// deleted. It is refused if the chain has another owner, or with approval Manual.
 func chainOfOthers(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	uid := w.MustKubectl("get", "namespace", w.name, "-o", "jsonpath={.metadata.uid}")
@@ -120,8 +120,8 @@ spec:
 	w.awaitRevision(w.name+"-2", "it is a revision of the chain", succeeded)
 }
 
-// Configuration: objects of the configuration are judged for the author, here objects in another
-// namespace, and rules of a role.
+// Configuration: objects that the user's configuration adds are checked against the author's
+// rights. Here these are objects in another namespace, and rules of a role.
 func configured(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", OwnNamespace: true})
 	other, chart := w.name+"-other", w.name+"-chart"
@@ -144,7 +144,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 		return fmt.Sprintf("config: {configType: Inline, inline: {watchNamespace: %q}}", namespace)
 	}
 	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(other)))
-	// Until the cluster knows the role, mallory lacks more than that.
+	// Until kube-apiserver has observed the role, mallory lacks further rights.
 	w.awaitExtension(w.name, "mallory cannot write there", all(is("Ready=False/Denied"), deniedTo(mallory.name, "roles.rbac.authorization.k8s.io "+other+"/"),
 		func(e *extension.Extension) bool {
 			return !strings.Contains(message(e, "Ready"), "deployments.apps "+w.name+"/"+w.name+";")
@@ -166,7 +166,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 	w.awaitExtension(chart, "mallory may hand on what they have", is("Progressing=True/Succeeded", "Ready=True/Succeeded"))
 }
 
-// Selector: a catalog that the selector leaves out changes nothing, whatever it offers.
+// Selector: a catalog that the selector excludes has no effect, with any content.
 func selected(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "selector: {matchLabels: {olm.operatorframework.io/metadata.name: "+w.name+"}}"))
@@ -180,8 +180,8 @@ func selected(w shared) {
 	}
 }
 
-// Catalog: a catalog that somebody else made may offer a bundle with more rights. The rights of
-// the identity that acts bound it: the ServiceAccount, or the author.
+// Catalog: a catalog of another user offers a bundle with more rights. The rights of the acting
+// identity limit it: the ServiceAccount or the author.
 func catalogOfOthers(w shared) {
 	other := w.name + "-other"
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
@@ -206,7 +206,8 @@ func catalogOfOthers(w shared) {
 	}
 }
 
-// Withdrawn: rights count when a revision is made, and not when the extension was written.
+// Withdrawn: the author's rights are checked when a revision is created, not when the extension is
+// written.
 func withdrawn(w shared) {
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
@@ -218,7 +219,7 @@ func withdrawn(w shared) {
 	w.hasRevision(w.name+"-1", false)
 }
 
-// NotImpersonate: a ServiceAccount that its author cannot impersonate gives nobody rights.
+// NotImpersonate: a ServiceAccount that the author cannot impersonate gives no rights.
 func notImpersonate(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
@@ -229,8 +230,8 @@ func notImpersonate(w shared) {
 	w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
 }
 
-// Deletion: a user who may write an extension, and delete it, does not therefore delete what its author
-// wants to stay.
+// Deletion: the author wants the objects to stay. Another user who can write and delete the
+// extension still cannot delete them.
 func deleted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "penstock.dev/teardown-policy: Orphan"))

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Values: a chart takes values from a Secret and a ConfigMap that its author may get. The Secret's value
-// reaches Secrets alone. An edit is an upgrade; without the right, what is installed stays.
+// Values: a chart takes values from a Secret and a ConfigMap that its author can get. The Secret's
+// value is written only to Secrets. An edit of the values is an upgrade. If the right is missing,
+// the installed version stays.
 func valuesFrom(w shared) {
 	ref := w.pushFiles("charts/"+w.name, map[string]string{
 		"Chart.yaml":            "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
