@@ -34,7 +34,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	return gatherers, nil
 }
 
-// expiries of the certificate that is shown, and of the authority behind it.
+// expiries returns when the served certificate and its authority expire.
 func (s *Server) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	if cert := s.generic.SecureServingInfo.Cert; cert != nil {

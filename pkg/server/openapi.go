@@ -22,11 +22,10 @@ func addOpenAPI(config *genericapiserver.RecommendedConfig, scheme *runtime.Sche
 	config.OpenAPIV3Config.PostProcessSpec = hideStrategicV3
 }
 
-// hideStrategicV3 takes strategic merge patches out of what is published, though the
-// library serves them. kubectl takes types that publish them for those that are
-// compiled into it, and fails where they are not: `kubectl apply --dry-run=client`
-// says "applying patch locally: expected a struct, but received a nil". Without them
-// it sends merge patches, as for custom resources.
+// hideStrategicV3 removes strategic merge patches from the published operations, although the
+// library serves them. For types that publish them, kubectl expects compiled-in types, and fails:
+// `kubectl apply --dry-run=client` prints "applying patch locally: expected a struct, but received
+// a nil". Without them, kubectl sends merge patches, as for custom resources.
 func hideStrategicV3(published *spec3.OpenAPI) (*spec3.OpenAPI, error) {
 	if published.Paths == nil {
 		return published, nil
@@ -39,7 +38,7 @@ func hideStrategicV3(published *spec3.OpenAPI) (*spec3.OpenAPI, error) {
 	return published, nil
 }
 
-// hideStrategicV2 is the same for clients that read OpenAPI v2.
+// hideStrategicV2 does the same for OpenAPI v2.
 func hideStrategicV2(published *spec.Swagger) (*spec.Swagger, error) {
 	if published.Paths == nil {
 		return published, nil

@@ -34,9 +34,8 @@ const (
 	defaultPort      = 8443
 	minQuota         = "64Mi"
 
-	// maxRequestBody admits a revision of the largest size with all that
-	// clients add: kubectl apply sends the manifests twice, the second time as
-	// a string with its quotes escaped, and YAML is indented.
+	// maxRequestBody admits a revision of the largest size with the additions of clients. kubectl
+	// apply sends the manifests twice, the second time as an escaped string, and YAML is indented.
 	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
 
 	// maxPatchCopies bounds the bytes that the copy operations of a JSON patch may add, because an
@@ -48,7 +47,7 @@ const (
 	deletionWorkers = 8
 
 	// watchGrace is the time that open watches have to end when the process stops. The server's
-	// default is a minute. Watches end at once when their context does.
+	// default is a minute. Watches end at once when their context ends.
 	watchGrace = 2 * time.Second
 )
 
@@ -57,24 +56,21 @@ const DefaultRegisterHost = "localhost"
 
 // Options are the user's settings for a server.
 type Options struct {
-	// Kubeconfig is a file for the host cluster; empty is the cluster that
-	// this process runs in.
+	// Kubeconfig is a file for the host cluster. Empty means the cluster in which this process
+	// runs.
 	Kubeconfig string
-	// TargetKubeconfig is a file for the cluster that revisions are rolled out
-	// into; empty is the host.
+	// TargetKubeconfig is a file for the default target cluster of revisions. Empty means the host.
 	TargetKubeconfig string
 	// ConfirmTargetChange confirms that the objects in the previous target cluster are given up. It
-	// is the uid of the new cluster's kube-system namespace, or "host". Other values confirm
-	// nothing.
+	// is the uid of the new cluster's kube-system namespace, or "host". Other values have no
+	// effect.
 	ConfirmTargetChange string
-	// DataDir is the directory of the embedded etcd. Empty when Etcd names
-	// servers.
+	// DataDir is the directory of the embedded etcd. It is empty when Etcd names servers.
 	DataDir string
-	// DataQuota is the size of the embedded etcd's database at which it takes
-	// no more writes.
+	// DataQuota is the database size at which the embedded etcd takes no more writes.
 	DataQuota resource.QuantityValue
-	// SnapshotDir is the directory for snapshots of the embedded store. One is taken every
-	// SnapshotInterval, and the newest SnapshotKeep are kept. Empty takes no snapshots.
+	// SnapshotDir is the directory for snapshots of the embedded store. A snapshot is taken every
+	// SnapshotInterval, and the newest SnapshotKeep are kept. Empty disables snapshots.
 	SnapshotDir      string
 	SnapshotInterval time.Duration
 	SnapshotKeep     int
@@ -88,9 +84,9 @@ type Options struct {
 	// RegisterServicePort is the port of an existing Service in front of all replicas. With 0,
 	// Penstock creates a Service for RegisterHost.
 	RegisterServicePort int
-	// AcceptIdentity accepts a store although this cluster knows another store. The refusal prints
-	// the value. The value is bound to this store and to the cluster's present record, so it
-	// accepts no other store and no later loss.
+	// AcceptIdentity accepts a store although this cluster knows another store. The message of the
+	// refusal contains the value. The value is bound to this store and to the cluster's present
+	// record. So it accepts no other store and no later loss.
 	AcceptIdentity string
 	// Redact lists rules (see redact.ParseRule) for fields whose values are hidden from all users,
 	// besides the content of Secrets.
@@ -102,20 +98,19 @@ type Options struct {
 	Recommended *options.RecommendedOptions
 	Run         *options.ServerRunOptions
 
-	// Version of this program.
+	// Version is the version of this program.
 	Version string
-	// Controllers run where this replica is the leader.
+	// Controllers run on the leader.
 	Controllers []leadership.Controller
 	// Companions run beside the API on every replica.
 	Companions []Companion
 	// Profiles are the profiles of plans.
 	Profiles []profile.Profile
-	// Catalogs holds the catalogs whose packages are served. Its filler runs in every replica and
-	// reports when it is complete; until then requests for packages get a 503. Nil serves no
-	// packages.
+	// Catalogs holds the catalogs whose packages are served. Each replica fills it and reports when
+	// it is complete; until then requests for packages get a 503. Nil serves no packages.
 	Catalogs *inventory.Inventory
-	// RenderPackage makes manifests of the package of a version, for the plan of an upgrade of the cluster.
-	// Nil serves no such plan.
+	// RenderPackage renders the manifests of a package version, for the plan of an upgrade of the
+	// cluster. Nil serves no such plan.
 	RenderPackage upgradereadiness.Render
 	// Lease holds the times of the leader's lease. Zero uses the times that suit the store.
 	Lease leadership.Times
@@ -124,14 +119,14 @@ type Options struct {
 	Ready func(Serving)
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the default options.
 func NewOptions() (*Options, error) {
 	_, codecs := newScheme()
 	recommended := options.NewRecommendedOptions(database.Prefix, codecs.LegacyCodec(registration.Versions()...))
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.Etcd.DeleteCollectionWorkers = deletionWorkers
-	// This function does their work: the host's client has its own options,
-	// and there is no other network between us and the host.
+	// These options are replaced: the client of the host has its own options, and only one network
+	// leads to the host.
 	recommended.CoreAPI = nil
 	recommended.EgressSelector = nil
 	recommended.ExtraAdmissionInitializers = initializers.Schemas
@@ -161,8 +156,8 @@ func NewOptions() (*Options, error) {
 	}, nil
 }
 
-// newComponentRegistry has the versions and feature gates of this server. In the server the
-// gate is the library's: its code reads no other.
+// newComponentRegistry returns the versions and feature gates of this server. In the server, gate
+// is the library's gate, because the library reads no other.
 func newComponentRegistry(gate featuregate.MutableVersionedFeatureGate) (compatibility.ComponentGlobalsRegistry, error) {
 	registry := compatibility.NewComponentGlobalsRegistry()
 	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
@@ -175,8 +170,8 @@ func newComponentRegistry(gate featuregate.MutableVersionedFeatureGate) (compati
 	return registry, nil
 }
 
-// forRun returns a copy for one run, which fills in what it finds out. Of what is
-// behind pointers it copies what a run changes.
+// forRun returns a copy for one run, which fills in values. It also copies the values behind
+// pointers that a run changes.
 func (o *Options) forRun() *Options {
 	run := *o
 	recommended := *o.Recommended
@@ -203,12 +198,12 @@ func copied[T any](original *T) *T {
 	return &same
 }
 
-// external reports whether the store is an etcd elsewhere.
+// external reports whether the etcd is external.
 func (o *Options) external() bool {
 	return o.DataDir == ""
 }
 
-// leaseTimes are those that were asked for, or those that suit the store.
+// leaseTimes returns the user's lease times, or the times that suit the store.
 func (o *Options) leaseTimes() leadership.Times {
 	switch {
 	case o.Lease != leadership.Times{}:
@@ -220,18 +215,19 @@ func (o *Options) leaseTimes() leadership.Times {
 	}
 }
 
-// database says which etcd; Open writes to the transport where the embedded one is.
+// database returns the configuration of etcd. Open writes the address of the embedded etcd to
+// Transport.
 func (o *Options) database() database.Config {
 	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
-// ownCertificates reports whether we make our certificates ourselves.
+// ownCertificates reports whether Penstock creates its certificates itself.
 func (o *Options) ownCertificates() bool {
 	files := o.Recommended.SecureServing.ServerCert.CertKey
 	return files.CertFile == "" && files.KeyFile == ""
 }
 
-// redactor hides what the rules say. All rules that are wrong are named.
+// redactor returns the redactor for the rules. Its error names all invalid rules.
 func (o *Options) redactor() (*redact.Redactor, error) {
 	rules, err := parseEach("--redact", o.Redact, redact.ParseRule)
 	if err != nil {
@@ -240,8 +236,7 @@ func (o *Options) redactor() (*redact.Redactor, error) {
 	return redact.New(rules...)
 }
 
-// parseEach parses the values of a flag, and says everything that is wrong with
-// them.
+// parseEach parses the values of a flag. Its error lists all invalid values.
 func parseEach[T any](flag string, values []string, parse func(string) (T, error)) ([]T, error) {
 	var parsed []T
 	var errs []error

@@ -136,14 +136,14 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestGatesThatAreGone: gates of the library of Kubernetes 1.36 that 1.37 lacks end the process, as in
+// TestGatesThatAreGone: gates of Kubernetes 1.36 that 1.37 lacks end the process, as in
 // kube-apiserver. The error names the flag and the gate.
 func TestGatesThatAreGone(t *testing.T) {
 	for gate, gone := range map[string]bool{
 		"ConsistentListFromCache": true, "BtreeWatchCache": true, "StreamingCollectionEncodingToJSON": true,
 		"WatchListCompression": false, string(BoxcutterRuntime): false,
 	} {
-		// A gate remembers what it refused.
+		// A gate remembers the values that it refused, so the test uses a copy.
 		registry, err := newComponentRegistry(utilfeature.DefaultMutableFeatureGate.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,8 @@ func TestReplicaIdentity(t *testing.T) {
 	}
 }
 
-// Writes of an idle program to the host, and how soon another replica leads.
+// TestLeaseTimes: lease times bound an idle program's writes to the host, and the time until
+// another replica leads.
 func TestLeaseTimes(t *testing.T) {
 	single := parsedOptions(t, "--data-dir=/d").leaseTimes()
 	if perMinute := time.Minute / single.RetryPeriod; perMinute > 6 {

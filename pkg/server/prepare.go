@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// newStoreHealth is told of the database by itself, and by the volume that it is on.
+// newStoreHealth returns the health of the database and its volume.
 func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
 	options := storehealth.Options{Client: db.Client, Full: clusterextensionrevision.StoreFull}
 	if db.Embedded != nil {
@@ -35,7 +35,7 @@ func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
 	return storehealth.New(options)
 }
 
-// newSnapshots returns what takes snapshots, or nil when nobody wants any.
+// newSnapshots returns the taker of snapshots, or nil without a snapshot directory.
 func newSnapshots(o *Options, db *database.Database, registry metrics.KubeRegistry) (*snapshots.Snapshots, error) {
 	if o.SnapshotDir == "" {
 		return nil, nil
@@ -43,7 +43,7 @@ func newSnapshots(o *Options, db *database.Database, registry metrics.KubeRegist
 	return snapshots.New(snapshots.Options{Dir: o.SnapshotDir, Interval: o.SnapshotInterval, Keep: o.SnapshotKeep, Save: db.Embedded.Save, Metrics: registry})
 }
 
-// switchOff disables what this host does not offer, and says so.
+// switchOff disables the features that this host does not support, and logs them.
 func switchOff(ctx context.Context, o *Options, client kubernetes.Interface) error {
 	disabled := o.Recommended.Admission.DisablePlugins
 	if !o.Recommended.Features.EnablePriorityAndFairness {
@@ -64,7 +64,7 @@ func switchOff(ctx context.Context, o *Options, client kubernetes.Interface) err
 	return nil
 }
 
-// establish compares the store of this process with what the host remembers.
+// establish compares the store of this process with the host's record.
 func establish(ctx context.Context, o *Options, h *host.Host, db *database.Database) (storeguard.Decision, error) {
 	client, err := kubernetes.NewForConfig(h.ConfigFor("identity"))
 	if err != nil {
@@ -80,10 +80,10 @@ func establish(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	}).Establish(ctx)
 }
 
-// findTarget finds out which cluster revisions are rolled out into.
+// findTarget finds the default target cluster of revisions.
 func (s *Server) findTarget(ctx context.Context) error {
 	if s.decision.Degraded != "" {
-		return nil // nothing is rolled out
+		return nil // a degraded server rolls nothing out
 	}
 	o := s.options
 	var err error
@@ -103,12 +103,12 @@ func (s *Server) findTarget(ctx context.Context) error {
 	return nil
 }
 
-// visitor asks clusters which they are.
+// visitor returns the visitor that identifies clusters.
 func (s *Server) visitor() target.Visitor {
 	return target.Visitor{Store: s.decision.Identity.ID, UserAgent: s.host.UserAgent("target")}
 }
 
-// newCRDConflict watches for definitions of the host that have the name of our revisions.
+// newCRDConflict returns a watch for definitions of the host with the name of our revisions.
 func newCRDConflict(h *host.Host, registry metrics.KubeRegistry) (*crdconflict.Watch, error) {
 	config := h.ConfigFor("names")
 	client, err := kubernetes.NewForConfig(config)
@@ -122,7 +122,7 @@ func newCRDConflict(h *host.Host, registry metrics.KubeRegistry) (*crdconflict.W
 	return crdconflict.New(client, definitions, v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), registry)
 }
 
-// newAccounts makes the identities of jobs in the host.
+// newAccounts returns the identities of jobs in the host.
 func newAccounts(o *Options, h *host.Host) (*serviceaccounts.Accounts, error) {
 	client, err := kubernetes.NewForConfig(h.ConfigFor("identities"))
 	if err != nil {

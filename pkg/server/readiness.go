@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// readiness returns the sources for an upgrade of the cluster besides revisions and catalogs.
+// readiness returns the sources for an upgrade of the cluster, besides revisions and catalogs.
 func (a *api) readiness(reads *clusterreads.Reads) (upgradereadiness.Sources, error) {
 	host, err := dynamic.NewForConfig(a.host.ConfigFor("extensions"))
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *api) readiness(reads *clusterreads.Reads) (upgradereadiness.Sources, er
 	}, nil
 }
 
-// plansToJudge are the plans that touch the cluster, or would.
+// plansToJudge returns the plans that have changed the cluster, or would change it.
 func (a *api) plansToJudge(ctx context.Context) ([]readiness.Plan, error) {
 	if a.plans == nil {
 		return nil, errNotInstalled
@@ -63,7 +63,7 @@ func (a *api) plansToJudge(ctx context.Context) ([]readiness.Plan, error) {
 		for _, item := range plan.Status.Items {
 			version, err := schema.ParseGroupVersion(item.TargetRef.APIVersion)
 			if err != nil {
-				continue // its phase says so
+				continue // the phase explains this already
 			}
 			one.Targets = append(one.Targets, manifest.Ref{
 				ID:      manifest.ID{Group: version.Group, Kind: item.TargetRef.Kind, Namespace: item.TargetRef.Namespace, Name: item.TargetRef.Name},
@@ -78,7 +78,7 @@ func (a *api) plansToJudge(ctx context.Context) ([]readiness.Plan, error) {
 	return out, nil
 }
 
-// chartKindsOf lists the ChartKinds of a cluster; one that does not have the kind has none.
+// chartKindsOf lists the ChartKinds of a cluster. The list is empty if the cluster lacks the kind.
 func chartKindsOf(host dynamic.Interface) func(ctx context.Context) ([]readiness.ChartKind, error) {
 	return func(ctx context.Context) ([]readiness.ChartKind, error) {
 		listed, err := host.Resource(chartkind.Resource).List(ctx, metav1.ListOptions{})

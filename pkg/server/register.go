@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 
-// addRegistration prepares what makes and keeps the registration, and who tells
-// all concerned when the certificate authority is another.
+// addRegistration prepares the registration and its keeper. The keeper distributes the bundle when
+// the certificate authority changes.
 func (s *Server) addRegistration() error {
 	o := s.options
 	config := s.host.ConfigFor("registration")

@@ -26,12 +26,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// readyPoll is the interval of readiness checks at start. The server checks itself, not the host,
-// and stops when it is ready.
+// readyPoll is the interval of readiness checks at start. The server checks only itself, and stops
+// when it is ready.
 const readyPoll = 50 * time.Millisecond
 
-// undecidedRetry is the pause before the next try when the identity of the store could not be
-// decided.
+// undecidedRetry is the pause before the next attempt to decide the identity of the store.
 const undecidedRetry = 5 * time.Second
 
 // Run serves until ctx ends, and then returns nil.
@@ -81,31 +80,31 @@ func Run(ctx context.Context, o *Options) error {
 	select {
 	case err = <-ended:
 	case <-hung:
-		// Requests wait for an etcd that is gone. Nothing of them can be written.
+		// Pending requests wait for an etcd that does not run. Their writes cannot succeed.
 		return nil
 	}
 	if err != nil && ctx.Err() != nil {
-		// Work that the end of ctx interrupts is no failure.
+		// Work that the end of ctx interrupts is not a failure.
 		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
 		return nil
 	}
 	return err
 }
 
-// arrive has an installation in the cluster begin with the store that penstock move took there. A
-// database with any record stays.
+// arrive restores the store that penstock move took into the cluster, if this installation has an
+// empty database. It never replaces a database that has a record.
 func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database) (*database.Database, error) {
 	if db.Embedded == nil || !o.Register || o.RegisterServicePort == 0 {
 		return db, nil
 	}
-	// Discovery is served without a store, too.
+	// Discovery works without a store, too.
 	if _, down := db.Embedded.Down(); down != nil {
 		klog.FromContext(ctx).Info("The store does not run, so a store that penstock move took into the cluster is not looked for; restart this process when it runs", "reason", down.Error())
 		return db, nil
 	}
 	observed, err := identity.NewStore(db.Client, database.Prefix).Observe(ctx)
 	if err != nil || observed.Found || observed.HighWater > 0 {
-		return db, nil // the guard of the store says what is wrong
+		return db, nil // the guard of the store reports the error
 	}
 	err = h.Wait(ctx)
 	arrived, closed := false, false
@@ -115,7 +114,7 @@ func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database
 	switch {
 	case err != nil && closed:
 		return nil, fmt.Errorf("taking over the store that penstock move took into the cluster: %w", err)
-	case err != nil: // discovery is served all the same, and the guard of the store says what to do
+	case err != nil: // discovery is served anyway, and the guard of the store gives advice
 		klog.FromContext(ctx).Error(err, "The store that penstock move took into the cluster cannot be taken over; restart this process to try again")
 	}
 	if !arrived {
@@ -125,7 +124,8 @@ func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database
 	return database.Open(ctx, o.database())
 }
 
-// runUntilEnd runs until ctx ends, anew whenever what the store is has to be decided.
+// runUntilEnd runs until ctx ends. It starts over whenever the identity of the store must be
+// decided.
 func runUntilEnd(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
 	err := runUntilDecided(ctx, o, h, db)
 	for errors.Is(err, errDecided) {
@@ -135,12 +135,11 @@ func runUntilEnd(ctx context.Context, o *Options, h *host.Host, db *database.Dat
 	return err
 }
 
-// errDecided ends a run that was degraded for want of an answer, when the answer
-// is there.
+// errDecided ends a degraded run when the identity of the store can be decided.
 var errDecided = errors.New("it is known now what the store is")
 
-// runUntilDecided runs until ctx ends, or what the store is has to be decided anew:
-// then the error is errDecided.
+// runUntilDecided runs until ctx ends. It returns errDecided if the identity of the store must be
+// decided again.
 func runUntilDecided(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -162,14 +161,14 @@ func runOn(ctx context.Context, o *Options, h *host.Host, db *database.Database)
 		return err
 	}
 	defer server.closeListeners()
-	// Another run must be found where this one was; its listener is closed then.
+	// The next run must use the same port, with a new listener.
 	o.Recommended.SecureServing.BindPort, o.Recommended.SecureServing.Listener = run.Recommended.SecureServing.BindPort, nil
 	return server.run(ctx)
 }
 
-// replicaIdentity names this replica as a candidate for the lease. With an embedded
-// store it is that store: the process that serves it next, wherever, follows at once. Replicas
-// that share an etcd have it in common, so each has a name of its own.
+// replicaIdentity names this replica as a candidate for the lease. With an embedded store, the name
+// is the store's: the next process that serves the store takes over the lease at once. Replicas
+// with an external etcd share a store, so each has its own name.
 func replicaIdentity(o *Options, store identity.Identity) string {
 	if !o.external() {
 		return leadership.StoreIdentity(store.ID)
@@ -185,12 +184,12 @@ func replicaIdentity(o *Options, store identity.Identity) string {
 func (s *Server) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	// The others must end also when serving fails.
+	// The other goroutines must end also when serving fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	err := s.generic.AddPostStartHook("penstock", func(hook genericapiserver.PostStartHookContext) error {
-		// A hook that waits holds readiness up, and an error of it ends the
-		// process: so it only starts things.
+		// A hook that blocks delays readiness, and an error of a hook ends the process. So this
+		// hook only starts goroutines.
 		for _, run := range s.parts(hook.LoopbackClientConfig) {
 			running.Go(func() { run(ctx) })
 		}
@@ -211,8 +210,8 @@ func (s *Server) run(ctx context.Context) error {
 	return nil
 }
 
-// cancelWhenDecided tries again and again to find out what the store is, and
-// cancels when that is known. It returns when ctx ends, too.
+// cancelWhenDecided retries until the identity of the store is decided, and then cancels. It also
+// returns when ctx ends.
 func cancelWhenDecided(ctx context.Context, again func(context.Context) error, interval time.Duration, cancel context.CancelCauseFunc) {
 	for {
 		select {
@@ -227,7 +226,7 @@ func cancelWhenDecided(ctx context.Context, again func(context.Context) error, i
 	}
 }
 
-// parts returns the parts that run beside the API.
+// parts returns the functions that run beside the API.
 func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },
@@ -258,7 +257,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	return parts
 }
 
-// leadership runs the controllers where this replica leads.
+// leadership runs the controllers while this replica leads.
 func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 	return leadership.New(leadership.Options{
 		Controllers: s.options.Controllers,
@@ -276,7 +275,7 @@ func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 	})
 }
 
-// own writes revisions within this process, while there is an etcd that takes writes.
+// own returns the writer of revisions within this process. It refuses writes that etcd cannot take.
 func (s *Server) own() *clusterextensionrevision.Own {
 	return &clusterextensionrevision.Own{
 		Storage: s.api.revisions, Admission: s.config.AdmissionControl, Scheme: s.scheme,
@@ -289,7 +288,7 @@ func (s *Server) own() *clusterextensionrevision.Own {
 	}
 }
 
-// announce waits until the server is ready, registers it, says so, and keeps the
+// announce waits until the server is ready, registers it, logs that, and maintains the
 // registration.
 func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
 	log := klog.FromContext(ctx)
@@ -320,9 +319,8 @@ func (s *Server) port() int {
 	return port
 }
 
-// waitReady returns when every check of readiness passes, but for those of the
-// store's identity, room and records: discovery is to be reached also when we are
-// degraded.
+// waitReady returns when every readiness check passes, except the checks of the store's identity,
+// space and records: a degraded server must serve discovery, too.
 func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	client, err := rest.HTTPClientFor(loopback)
 	if err != nil {
@@ -335,7 +333,7 @@ func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 			return fmt.Errorf("asking for readiness: %w", err)
 		}
 		if response, err := client.Do(request); err == nil {
-			// Only the status matters; a body that cannot be closed is gone.
+			// Only the status matters. An error of Close changes nothing.
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil

@@ -22,15 +22,15 @@ func servedGroups() sets.Set[string] {
 	return groups
 }
 
-// newScheme returns the scheme of the served API, with what every API needs for
-// lists, watches and options.
+// newScheme returns the scheme of the served API, with the types that every API needs for lists,
+// watches and options.
 func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	hcoinstall.Install(scheme)
 	utilruntime.Must(catalogv1alpha1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	// Lists are written item by item: as one piece of JSON a list of thousands of
-	// revisions takes twice its size in memory, for as long as its reader takes.
+	// Lists are written item by item. A list of thousands of revisions in one piece of JSON would
+	// take twice its size in memory, until the client has read it.
 	return scheme, serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
 }

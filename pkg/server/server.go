@@ -30,49 +30,48 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Server holds the parts of one run of the process, in the order in which newServer creates them.
+// Server holds the parts of one run of the process, in the order of their creation by newServer.
 type Server struct {
 	// The inputs: options, the cluster, and etcd.
 	options  *Options
 	host     *host.Host
 	database *database.Database
 
-	// Found by prepare.
+	// Set by prepare.
 	scheme        *runtime.Scheme
 	codecs        serializer.CodecFactory
-	metrics       metrics.KubeRegistry // of this server, which belong to no library
+	metrics       metrics.KubeRegistry // of this server, not of a library
 	redactor      *redact.Redactor
 	webhooks      []webhook.Webhook    // for kinds of the host
 	health        *storehealth.Health  // whether the store takes writes
-	unreadable    *store.Unreadable    // which records cannot be read
-	snapshots     *snapshots.Snapshots // nil when none are wanted
-	trust         *registration.Trust  // the certificate, and who verifies it
+	unreadable    *store.Unreadable    // the records that cannot be read
+	snapshots     *snapshots.Snapshots // nil without a snapshot directory
+	trust         *registration.Trust  // the certificate and its CA bundle
 	decision      storeguard.Decision  // the verdict on the identity of the store
 	records       database.Records
 	shares        *clusterextensionrevision.Shares // shares of users and chains in the store
-	targetClients *clusterreads.TargetClients      // into clusters that revisions name; nil when degraded
+	targetClients *clusterreads.TargetClients      // for clusters that revisions name; nil when degraded
 	target        *targetcluster.Cluster           // nil when revisions are rolled out into the host
 	accounts      *serviceaccounts.Accounts
-	crdConflict   *crdconflict.Watch // another resource of the name of ours
+	crdConflict   *crdconflict.Watch // finds another resource with the name of ours
 
-	// The servers (configure, assemble).
+	// The servers, set by configure and assemble.
 	config       *genericapiserver.RecommendedConfig
 	api          *api
 	generic      *genericapiserver.GenericAPIServer
-	registration *registration.Registration // nil when nothing is to be registered
+	registration *registration.Registration // nil without --register
 	keeper       *registration.Keeper
 	liveness     *leadership.Liveness
 	term         *leadership.Metrics
 	process      *prometheus.Registry // metrics of this replica
-	listeners    []net.Listener       // of companions, nil where one needs none
+	listeners    []net.Listener       // of companions; nil for a companion without a port
 	companions   []func(context.Context)
 }
 
-// newServer is the composition root: it says in order what is made of what.
+// newServer is the composition root: it creates the parts in order.
 //
-// All that can go wrong does so in an order in which a start that fails leaves nothing
-// behind: the store's identity, which the host remembers for ever, comes when nothing else
-// is missing.
+// The order ensures that a failed start leaves nothing behind. The host remembers the store's
+// identity for ever, so newServer checks the options, ports and rights before.
 func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Database) (*Server, error) {
 	s := &Server{options: o, host: h, database: db, metrics: metrics.NewKubeRegistry(), liveness: &leadership.Liveness{}, term: &leadership.Metrics{}, process: prometheus.NewRegistry()}
 	s.scheme, s.codecs = newScheme()
@@ -106,7 +105,7 @@ func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	return s, nil
 }
 
-// prepare finds out what options, host and store say.
+// prepare evaluates the options, the host and the store.
 func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error {
 	o, h, db := s.options, s.host, s.database
 	var err error
@@ -154,7 +153,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	s.records = db.Records(s.decision.Identity, s.unreadable)
 	s.records.Upkeep.Raised = s.decision.Raised
 	s.shares = &clusterextensionrevision.Shares{Room: s.health.Room, Size: s.records.Packs.Size}
-	// 7. Which cluster revisions are rolled out into.
+	// 7. The default target cluster of revisions.
 	if err := s.findTarget(ctx); err != nil {
 		return err
 	}
@@ -162,15 +161,15 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	if s.accounts, err = newAccounts(o, h); err != nil {
 		return err
 	}
-	// 9. Whether kubectl shows other resources where ours are meant.
+	// 9. Conflicts of our resource names in kubectl.
 	s.crdConflict, err = newCRDConflict(h, s.metrics)
 	return err
 }
 
-// assemble makes what serves of the configuration of the generic API server.
+// assemble creates the generic API server from its configuration.
 func (s *Server) assemble() error {
-	// 10. The registration, which keeps what it makes, and tells the part of the server that has to know of
-	// another certificate.
+	// 10. The registration. It maintains its objects, and reports a changed certificate to the
+	// server.
 	if err := s.addRegistration(); err != nil {
 		return err
 	}
@@ -182,7 +181,7 @@ func (s *Server) assemble() error {
 	if err := s.api.install(s.generic, s.config.RESTOptionsGetter); err != nil {
 		return err
 	}
-	// 12. Liveness and metrics, of the controllers among others; those begin with Run.
+	// 12. Liveness and metrics, including those of the controllers, which begin with Run.
 	if err := s.generic.AddLivezChecks(0, s.liveness.Checker()); err != nil {
 		return fmt.Errorf("adding the check of the controllers: %w", err)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 
-// Serving is a server that is ready.
+// Serving describes a server that is ready.
 type Serving struct {
-	// Port that it listens on.
+	// Port is the port on which the server listens.
 	Port int
 	// Loopback is a client configuration for the server, with all rights.
 	Loopback *rest.Config
@@ -25,8 +25,8 @@ type Serving struct {
 	CABundle []byte
 }
 
-// listen opens the port. It is done here so that 0 means any free port, where
-// the library takes it for "do not serve".
+// listen opens the port itself, so that 0 means any free port. For the library, 0 means "do not
+// serve".
 func listen(o *Options) error {
 	serving := o.Recommended.SecureServing
 	if serving.Listener != nil {
@@ -41,7 +41,7 @@ func listen(o *Options) error {
 	return nil
 }
 
-// newTrust makes the serving certificate, unless it comes from files.
+// newTrust returns the trust for the serving certificate, from files or from the shared authority.
 func newTrust(ctx context.Context, o *Options, client kubernetes.Interface) (*registration.Trust, error) {
 	if !o.ownCertificates() {
 		return registration.NewFileTrust(o.RegisterCAFile)
@@ -55,8 +55,8 @@ func newTrust(ctx context.Context, o *Options, client kubernetes.Interface) (*re
 	return trust, nil
 }
 
-// certificateNames are the names under which this process is reached. The first
-// one is what kube-apiserver verifies, whatever address it dials.
+// certificateNames returns the names and addresses of this process. kube-apiserver verifies the
+// first name, for any address.
 func certificateNames(o *Options) (names []string, ips []net.IP) {
 	service := registration.ServiceName + "." + o.Namespace
 	names = []string{service + ".svc", service + ".svc.cluster.local", service, registration.ServiceName, "localhost"}

@@ -13,8 +13,8 @@ import (
 )
 
 // validateWebhookFiles refuses an --admission-control-config-file that names folders of webhooks.
-// Policies from files are enforced (initializers.Schemas); only kube-apiserver has the defaults and
-// the validation of webhooks from files.
+// Policies from files work (initializers.Schemas). Webhooks from files do not: only kube-apiserver
+// has their defaults and validation.
 func (o *Options) validateWebhookFiles() []error {
 	file := o.Recommended.Admission.ConfigFile
 	if file == "" {

@@ -62,12 +62,12 @@ func (o *Options) writesForOthers(username string) bool {
 	return err == nil && namespace == o.Namespace
 }
 
-// isPenstock tells the ServiceAccount of this process.
+// isPenstock reports whether a user is the ServiceAccount of this process.
 func (o *Options) isPenstock(username string) bool {
 	return username == serviceaccount.MakeUsername(o.Namespace, registration.ServiceAccount)
 }
 
-// templateAccess asks the host about authors of templates, in the name of this process.
+// templateAccess asks the host for the rights of templates' authors, in the name of this process.
 type templateAccess struct {
 	*lookup.Reader
 	client kubernetes.Interface
@@ -91,7 +91,7 @@ func (a *templateAccess) May(ctx context.Context, who user.Info, asked authz.Rig
 	return accessreview.May(ctx, a.client, who, asked)
 }
 
-// listExtensions lists ClusterExtensions as the host's cache has them.
+// listExtensions lists ClusterExtensions from the host's cache.
 func (s *Server) listExtensions() (extension.Extensions, error) {
 	client, err := dynamic.NewForConfig(s.host.ConfigFor("webhooks"))
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) listExtensions() (extension.Extensions, error) {
 	}, nil
 }
 
-// stampKey is that of the store that is served.
+// stampKey returns the key of the served store.
 func (s *Server) stampKey() (author.Key, error) {
 	if reason := s.decision.Degraded; reason != "" {
 		return author.Key{}, errors.New(reason)
@@ -118,18 +118,17 @@ func (s *Server) stampKey() (author.Key, error) {
 	return author.NewKey(s.decision.Identity.SecretKey[:]), nil
 }
 
-// authenticated reports whether only kube-apiserver is answered.
+// authenticated selects webhooks that only kube-apiserver may call.
 func authenticated(w webhook.Webhook) bool { return w.Authenticated }
 
-// anonymous is the opposite.
+// anonymous selects all other webhooks.
 func anonymous(w webhook.Webhook) bool { return !w.Authenticated }
 
-// withWebhooks answers reviews. Those that bring no credentials come before anything else is
-// done with a request: there is nothing to find out about them, and priority
-// and fairness would have every review of the cluster queue with the requests of
-// strangers. Those that kube-apiserver sends with its credentials come when these are known;
-// what they need is in memory, so they come before the checks of the store. The paths are
-// exact.
+// withWebhooks answers reviews at their exact paths. Anonymous reviews are answered before all
+// other handlers: there is no user to authenticate. Otherwise priority and fairness would queue
+// every review of the cluster with the requests of anonymous users. Authenticated reviews are
+// answered after authentication. They need only data in memory, so they come before the checks of
+// the store.
 func withWebhooks(next http.Handler, webhooks map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handler, ok := webhooks[r.URL.Path]; ok {

@@ -15,8 +15,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// The ConfigMap in which the host says whose client certificates to trust, and
-// its keys: users' own, and those of the proxy that speaks for users.
+// These are the ConfigMap in which the host lists the trusted authorities of client certificates,
+// and its keys: for users, and for the proxy that forwards users' requests.
 const (
 	authenticationConfigMap = "extension-apiserver-authentication"
 	clientCAKey             = "client-ca-file"
@@ -33,9 +33,9 @@ const (
 // to date.
 //
 // The library starts to load them when it starts to serve. Until they are loaded, it does not trust
-// the host's proxy: users get a 401, and the host marks the API unavailable. A connection that is
-// made while only one of the two authorities is known never gets a client certificate, because its
-// TLS handshake named the other authority.
+// the host's proxy. Users get a 401, and the host marks the API unavailable. If only one of the two
+// authorities is known when a connection opens, the TLS handshake names only that authority. The
+// other side then never sends its certificate on this connection.
 func PrimeClientCAs(ctx context.Context, config *genericapiserver.RecommendedConfig, client kubernetes.Interface) error {
 	authorities := config.SecureServing.ClientCA
 	runner, ok := authorities.(dynamiccertificates.ControllerRunner)
@@ -71,9 +71,9 @@ func PrimeClientCAs(ctx context.Context, config *genericapiserver.RecommendedCon
 	return nil
 }
 
-// refuseSharedCA refuses a host where any user with a client certificate could
-// speak for anybody: an authority of users' certificates is one of the proxy's,
-// too, and any name may be the proxy's.
+// refuseSharedCA refuses a host where one authority signs both users' and the proxy's certificates,
+// and the proxy may have any name. There any user with a client certificate could impersonate any
+// other user.
 func refuseSharedCA(data map[string]string) error {
 	var names []string
 	if text := data[proxyNamesKey]; text != "" {
@@ -104,7 +104,7 @@ func refuseSharedCA(data map[string]string) error {
 	return nil
 }
 
-// started is a provider that runs already: the server is not to run it again.
+// started wraps a provider that runs already, so that the server does not run it again.
 type started struct {
 	dynamiccertificates.CAContentProvider
 }

@@ -23,15 +23,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
-// Feature is a part of the generic API server that reads resources of the host. It is unusable
-// without the right to list them: an admission plugin then answers every write with 403 after ten
+// Feature is a part of the generic API server that reads resources of the host. Without the right
+// to list them it does not work: an admission plugin then answers every write with 403 after ten
 // seconds.
 type Feature struct {
 	// Name is the name of the admission plugin, or the name for the log.
 	Name string
-	// Lists names the resources that it lists and watches.
+	// Lists holds the resources that the feature lists and watches.
 	Lists []schema.GroupVersionResource
-	// Gets names the resources that it reads one by one.
+	// Gets holds the resources that the feature reads one by one.
 	Gets []schema.GroupVersionResource
 	// Optional features are switched off if a right is missing. A feature that enforces policies of
 	// users is not optional: without its rights the process does not start, unless the host does
@@ -39,7 +39,7 @@ type Feature struct {
 	Optional bool
 }
 
-// PriorityAndFairness is the name of the only feature that is no plugin.
+// PriorityAndFairness is the name of the only feature that is not a plugin.
 const PriorityAndFairness = "APIPriorityAndFairness"
 
 // Features returns the features that this process uses, with the versions that the library's
@@ -62,13 +62,13 @@ func Features() []Feature {
 	}
 }
 
-// delegated are the rights without which no request can be answered at all.
+// delegated returns the rights that every request needs.
 func delegated() []authz.Right {
 	rights := []authz.Right{
 		{Verb: "create", Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"},
 		{Verb: "create", Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"},
 	}
-	// It says whose client certificates to trust.
+	// The ConfigMap lists the trusted authorities of client certificates.
 	for _, verb := range []string{"get", "list", "watch"} {
 		rights = append(rights, authz.Right{
 			Verb: verb, Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap,
@@ -77,22 +77,22 @@ func delegated() []authz.Right {
 	return rights
 }
 
-// findings are the features that the host offers.
+// findings are the host's answers about its features.
 type findings struct {
 	// served resources of the host.
 	served map[schema.GroupVersionResource]bool
-	// allowed rights of ours.
+	// allowed rights of this process.
 	allowed map[authz.Right]bool
 }
 
-// Off is a feature that is not used, and why.
+// Off is a feature that is switched off, and the reason.
 type Off struct {
 	Name, Reason string
 }
 
-// Without returns the features that the host does not support, or whose rights are missing, in
-// addition to the features that the user has disabled. Its error lists every missing right, or
-// names the failed request.
+// Without returns the features that the host does not support, and the features whose rights are
+// missing. disabled lists the features that the user has disabled. The error lists every missing
+// right, or names the failed request.
 func Without(ctx context.Context, client kubernetes.Interface, disabled []string) ([]Off, error) {
 	found, err := find(ctx, client, Features())
 	if err != nil {
@@ -101,9 +101,8 @@ func Without(ctx context.Context, client kubernetes.Interface, disabled []string
 	return decide(Features(), disabled, found)
 }
 
-// decide says which features are switched off, given what the host offers and
-// what a person has disabled already. Its error lists every right that is
-// missing, so that one round of granting is enough.
+// decide returns the features to switch off, given the findings and the features that the user has
+// disabled. Its error lists every missing right, so that one round of granting is enough.
 func decide(wanted []Feature, disabled []string, found findings) ([]Off, error) {
 	var without []Off
 	var missing []string
@@ -151,7 +150,7 @@ func (f Feature) lacks(found findings) (absent, forbidden []string) {
 	return absent, forbidden
 }
 
-// rights that the feature needs.
+// rights returns the rights that the feature needs.
 func (f Feature) rights() []authz.Right {
 	var rights []authz.Right
 	for _, resource := range f.Lists {
@@ -163,8 +162,7 @@ func (f Feature) rights() []authz.Right {
 	return rights
 }
 
-// find asks the host. All questions are asked at the same time; any that is not
-// answered is an error, never a "no".
+// find asks the host all questions at the same time. A missing answer is an error, never a "no".
 func find(ctx context.Context, client kubernetes.Interface, wanted []Feature) (findings, error) {
 	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[authz.Right]bool{}}
 	questions := delegated()

@@ -1,6 +1,6 @@
-// Package host is the connection to the cluster that Penstock extends: its address and credentials,
-// the difference of the clocks, the client certificates that it vouches for, and the parts of the
-// generic API server that it can support.
+// Package host is the connection to the cluster that Penstock extends. It provides the host's
+// address and credentials, the difference of the clocks, and the trusted authorities of client
+// certificates. It finds the parts of the generic API server that the host supports.
 package host
 
 import (
@@ -36,22 +36,22 @@ const (
 type Host struct {
 	config  *rest.Config
 	version string
-	// skew of this machine's clock against the host's.
+	// skew is the difference between this machine's clock and the host's.
 	skew *clockSkew
 	// credentialsPatience is the time at start for which the host may refuse Penstock's
 	// credentials.
 	credentialsPatience time.Duration
 }
 
-// New reads a kubeconfig file, or takes the in-cluster configuration when
-// the path is empty. Version is ours, for the user agent.
+// New reads a kubeconfig file, or the in-cluster configuration if the path is empty. version is
+// Penstock's version, for the user agent.
 func New(kubeconfig, version string) (*Host, error) {
 	config, err := loadKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// The host has priority and fairness; a limit of our own would only delay
-	// what it would admit.
+	// The host limits requests by priority and fairness. A client-side limit would only delay
+	// requests that the host would admit.
 	config.QPS = -1
 	skew := &clockSkew{now: time.Now, log: klog.Background().WithName("clock")}
 	config.Wrap(skew.wrap)
@@ -74,8 +74,8 @@ func loadKubeconfig(path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// doubtOf says why a version of the host is not one that we are tested with, or
-// nothing. Missing features of a host are found by asking it, not by its version.
+// doubtOf returns a message if Penstock was not tested with this version of the host, or "". It is
+// for the log only: Penstock asks the host for its features.
 func doubtOf(gitVersion string) string {
 	version, err := utilversion.ParseSemantic(gitVersion)
 	switch {
@@ -95,7 +95,7 @@ func (h *Host) UserAgent(component string) string {
 	return "penstock/" + h.version + "/" + component
 }
 
-// ClockSkew is by how many seconds this machine's clock is ahead of the host's, by the
+// ClockSkew returns by how many seconds this machine's clock is ahead of the host's, from the
 // host's last answer.
 func (h *Host) ClockSkew() float64 { return h.skew.seconds() }
 
@@ -128,15 +128,15 @@ func (t *userAgentRoundTripper) RoundTrip(request *http.Request) (*http.Response
 	return t.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go see through, to close idle connections.
+// WrappedRoundTripper lets client-go find the inner transport, to close idle connections.
 func (t *userAgentRoundTripper) WrappedRoundTripper() http.RoundTripper {
 	return t.next
 }
 
 // Wait returns nil when the host answers, or an error when ctx ends. Penstock needs the host at
-// start: the host's records distinguish a first start from a lost store. A host that refuses our
-// credentials gets the time in which a token file is renewed. After that the refusal is an error,
-// because an administrator must correct the credentials.
+// start: the host's records distinguish a first start from a lost store. If the host refuses our
+// credentials, Wait retries for a while, because a token file may be renewed. After that the
+// refusal is an error, because an administrator must correct the credentials.
 func (h *Host) Wait(ctx context.Context) error {
 	config := h.ConfigFor("start")
 	config.Timeout = 5 * time.Second

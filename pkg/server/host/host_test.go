@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// fakeHost answers /version, and remembers who asked.
+// fakeHost answers /version, and sends each user agent to a channel.
 func fakeHost(t *testing.T, listener net.Listener) <-chan string {
 	t.Helper()
 	agents := make(chan string, 10)
@@ -79,8 +79,8 @@ func TestWaitForHost(t *testing.T) {
 	}
 }
 
-// TestHostRefusesCredentials: wrong credentials are an error after a while. Without an error nobody
-// would notice them.
+// TestHostRefusesCredentials: wrong credentials are an error after a while. Otherwise nobody would
+// notice them.
 func TestHostRefusesCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -129,7 +129,7 @@ func TestKubeconfigErrors(t *testing.T) {
 	}
 }
 
-// TestTestedMinors: the tested minors of the host are the minors of the pinned programs.
+// TestTestedMinors: the tested minors of the host match the pinned programs.
 func TestTestedMinors(t *testing.T) {
 	var want, got []string
 	for minor := oldestMinor; minor <= newestMinor; minor++ {

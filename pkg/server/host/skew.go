@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// skewLimit is the difference of clocks from which it is logged. The Date of an answer has
+	// skewLimit is the smallest difference of clocks that is logged. The Date of an answer has
 	// whole seconds, and the answer takes time to arrive.
 	skewLimit = time.Minute
 	// skewComplain is the interval of log lines about the difference.
 	skewComplain = 10 * time.Minute
 )
 
-// clockSkew compares the clock of this machine with the host's, by the Date of the
-// host's answers. Nothing of ours breaks at once when they differ; what breaks
-// later, certificates, tokens and leases, does not say why.
+// clockSkew compares the clock of this machine with the host's, by the Date header of the host's
+// answers. A difference breaks certificates, tokens and leases later, and their errors do not name
+// the cause.
 type clockSkew struct {
 	now func() time.Time
 	log klog.Logger
@@ -28,7 +28,7 @@ type clockSkew struct {
 	complained time.Time
 }
 
-// wrap is for rest.Config.
+// wrap is for rest.Config.WrapTransport.
 func (s *clockSkew) wrap(next http.RoundTripper) http.RoundTripper {
 	return &skewRoundTripper{skew: s, next: next}
 }
@@ -48,11 +48,11 @@ func (t *skewRoundTripper) RoundTrip(request *http.Request) (*http.Response, err
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go see through, to close idle connections.
+// WrappedRoundTripper lets client-go find the inner transport, to close idle connections.
 func (t *skewRoundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// observe takes the Date of an answer to a request. The answer was made between
-// then and now: what lies in between is no skew.
+// observe reads the Date of an answer to a request. The host wrote it between sent and now, so a
+// Date within that time shows no skew.
 func (s *clockSkew) observe(date string, sent time.Time) {
 	host, err := http.ParseTime(date)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *clockSkew) observe(date string, sent time.Time) {
 		"difference", skew.Abs().Round(time.Second).String(), "here", now.UTC().Format(time.RFC3339), "host", host.UTC().Format(time.RFC3339))
 }
 
-// seconds is by how much this machine's clock is ahead of the host's.
+// seconds returns by how much this machine's clock is ahead of the host's.
 func (s *clockSkew) seconds() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

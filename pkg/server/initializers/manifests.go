@@ -15,11 +15,12 @@ import (
 )
 
 // manifestInitializer lets the policy plugins read policies from files: staticManifestsDir of
-// --admission-control-config-file. The host asks its policies about the objects that we apply, and
-// not about requests for our API, so a host with policies in files gives them to us, too.
+// --admission-control-config-file. The host's own policies see the objects that Penstock applies,
+// but not requests for Penstock's API. So a host with policies in files gives Penstock the files,
+// too.
 //
 // kube-apiserver reads them with its internal types (k8s.io/kubernetes,
-// pkg/kubeapiserver/admission), which no library has; so their defaults are set here.
+// pkg/kubeapiserver/admission), which no library has. So this package sets their defaults.
 type manifestInitializer struct{}
 
 // Initialize implements admission.PluginInitializer.
@@ -46,7 +47,7 @@ func (manifestInitializer) Initialize(plugin admission.Interface) {
 	})
 }
 
-// decoder refuses fields that nobody knows.
+// decoder refuses unknown fields.
 func decoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
@@ -57,7 +58,7 @@ func decoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// accept takes the objects of one kind, or a list of them, with their defaults.
+// accept takes objects of one kind, or lists of them, and sets their defaults.
 func accept[T metav1.Object](withDefaults func(T)) loader.AcceptObjectFunc[T] {
 	return func(object runtime.Object) ([]T, error) {
 		objects := []runtime.Object{object}
@@ -80,7 +81,7 @@ func accept[T metav1.Object](withDefaults func(T)) loader.AcceptObjectFunc[T] {
 	}
 }
 
-// setDefaults are those of the API (k8s.io/kubernetes, pkg/apis/admissionregistration/v1).
+// setDefaults sets the defaults of the API (k8s.io/kubernetes, pkg/apis/admissionregistration/v1).
 func setDefaults(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchResources) {
 	if failure != nil && *failure == nil {
 		*failure = ptr.To(admissionregistrationv1.Fail)

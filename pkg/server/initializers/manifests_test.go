@@ -8,7 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
 )
 
-// TestAcceptLists: a file may have a list of policies by its own kind, each with its defaults.
+// TestAcceptLists: a file may have a list of policies of the list kind. Each policy gets its
+// defaults.
 func TestAcceptLists(t *testing.T) {
 	taken := accept(func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
 		setDefaults(&p.Spec.FailurePolicy, &p.Spec.MatchConstraints)

@@ -26,7 +26,7 @@ type Checks struct {
 	Host *host.Host
 	// Chains reads chains during requests.
 	Chains privilege.Chains
-	// Target names the target that requesters need the right to use, empty for the host.
+	// Target names the target that requesters need the right to use; empty for the host.
 	Target  string
 	Metrics metrics.KubeRegistry
 }

@@ -17,10 +17,10 @@ import (
 // servePoll is the interval of checks whether this process serves yet.
 const servePoll = 50 * time.Millisecond
 
-// ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of our kinds,
-// the only ones it ever admits here, from this process. By itself it would ask
-// the host every five seconds for the list of all schemas, for ever, and would
-// not know ours before the host has aggregated them.
+// ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of Penstock's kinds from this
+// process. The plugin admits no other kinds here. Without ownSchemas, it would ask the host for the
+// list of all schemas every five seconds, for ever. It would not know Penstock's kinds before the
+// host has aggregated them.
 type ownSchemas struct {
 	client  openapi.Client
 	stopped <-chan struct{}
@@ -71,7 +71,7 @@ func Schemas(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializ
 	return []admission.PluginInitializer{schemaInitializer{client}, manifestInitializer{}}, nil
 }
 
-// schemaInitializer replaces the client that the library has set before.
+// schemaInitializer replaces the client that the library has set.
 type schemaInitializer struct {
 	client kubernetes.Interface
 }

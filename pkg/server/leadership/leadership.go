@@ -43,27 +43,27 @@ func SingleTimes() Times {
 	return Times{Duration: time.Minute, RenewDeadline: 45 * time.Second, RetryPeriod: 15 * time.Second}
 }
 
-// leaseRequestTimeout bounds a request for the lease: a host that hangs must not cost
-// the whole deadline at the first try, nor hold up a shutdown.
+// leaseRequestTimeout bounds a request for the lease. A host that hangs must not use up the whole
+// deadline at the first try, nor delay a shutdown.
 const leaseRequestTimeout = 3 * time.Second
 
 // Options of a Leadership; all are required.
 type Options struct {
 	Controllers []Controller
-	// Term is the part that all terms share. Each term gets its own Manager and Metrics.
+	// Term holds the parts that all terms share. Each term gets its own Manager and Metrics.
 	Term Term
-	// Loopback is a privileged client configuration for our own API, of these types.
+	// Loopback is a privileged client configuration for Penstock's own API, with these types.
 	Loopback *rest.Config
 	Scheme   *runtime.Scheme
-	// Revisions are read within this process.
+	// Revisions reads revisions within this process.
 	Revisions Revisions
 	// Own writes revisions within this process.
 	Own RevisionWriter
 	// Metrics holds the metrics of the current term.
 	Metrics *Metrics
-	// Host is for the lease.
+	// Host is the client configuration for the lease.
 	Host *rest.Config
-	// Identity of this replica. A replica that restarts with the same identity need not wait for
+	// Identity names this replica. A replica that restarts with the same identity need not wait for
 	// its lease to expire.
 	Identity string
 	Times    Times
@@ -79,7 +79,7 @@ type Leadership struct {
 // New returns a Leadership. It sends no request before Run.
 func New(options Options) *Leadership { return &Leadership{Options: options} }
 
-// Run contends until ctx ends, and returns when the last term has ended.
+// Run competes for the lease until ctx ends, and returns when the last term has ended.
 func (l *Leadership) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("leadership")
 	for ctx.Err() == nil {
@@ -93,15 +93,14 @@ func (l *Leadership) Run(ctx context.Context) {
 	}
 }
 
-// contend waits for the lease, runs one term, and returns its error. The lease is
-// given back after the term has returned, not when it is told to: another
-// replica must not begin while this one finishes.
+// contend waits for the lease, runs one term, and returns its error. It releases the lease only
+// after the term has returned: another replica must not begin while this replica finishes.
 func (l *Leadership) contend(ctx context.Context) error {
 	lock, err := l.lock()
 	if err != nil {
 		return err
 	}
-	// The elector outlives ctx, up to the end of the term.
+	// The elector outlives ctx, until the end of the term.
 	electorCtx, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	var leading atomic.Bool
@@ -112,8 +111,8 @@ func (l *Leadership) contend(ctx context.Context) error {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leaseCtx context.Context) {
 				leading.Store(true)
-				// Leading with nothing running must not happen: whatever
-				// ends the term gives the lease back.
+				// The lease is released after every end of the term. Otherwise this replica would
+				// lead without controllers.
 				defer release()
 				ended <- l.lead(ctx, leaseCtx)
 			},
@@ -131,8 +130,8 @@ func (l *Leadership) contend(ctx context.Context) error {
 	defer stop()
 	elector.Run(electorCtx)
 	if !leading.Load() {
-		// Run returned from contending, or OnStartedLeading, which runs in a
-		// goroutine of its own, is about to find both contexts ended.
+		// Either the lease was never acquired, or OnStartedLeading has not started in its goroutine
+		// yet. It will find both contexts ended.
 		return nil
 	}
 	return <-ended

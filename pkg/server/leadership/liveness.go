@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// Liveness holds the checks by which controllers report that they hang. A failing check makes
-// /livez fail, so that the kubelet restarts the process.
+// Liveness holds checks that fail when a controller hangs. A failing check makes /livez fail, so
+// that the kubelet restarts the process.
 type Liveness struct {
 	mu     sync.Mutex
 	checks map[string]func() error
@@ -28,7 +28,7 @@ func (l *Liveness) Add(name string, check func() error) {
 	l.checks[name] = check
 }
 
-// reset forgets the checks of a term that ended.
+// reset removes the checks of a term that ended.
 func (l *Liveness) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *Liveness) check() error {
 	return errors.Join(errs...)
 }
 
-// Checker is for /livez.
+// Checker returns the check for /livez.
 func (l *Liveness) Checker() healthz.HealthChecker {
 	return healthz.NamedCheck("controllers", func(*http.Request) error { return l.check() })
 }

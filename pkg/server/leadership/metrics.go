@@ -23,7 +23,7 @@ func (m *Metrics) begin() *prometheus.Registry {
 	return registry
 }
 
-// end forgets the term.
+// end drops the registry of the term.
 func (m *Metrics) end() { m.current.Store(nil) }
 
 // Leading is true while a term runs.

@@ -18,10 +18,9 @@ type RevisionWriter interface {
 	UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error
 }
 
-// ownClient is a client of our own API that writes the status of revisions within this
-// process, and what lets go of those that are being deleted: what a request takes besides
-// that is more than the write. Other writes note in managedFields who made them, which is for
-// the endpoints of requests.
+// ownClient is a client of Penstock's own API. It writes the status of revisions, and deleted
+// revisions' finalizers, within this process. The overhead of a request would exceed the cost of
+// the write. Other writes go through the API, which records their managers in managedFields.
 type ownClient struct {
 	client.Client
 	own RevisionWriter
@@ -54,7 +53,7 @@ func (s ownStatus) Update(ctx context.Context, object client.Object, options ...
 	}
 	err := s.own.UpdateStatus(ctx, revision)
 	if apierrors.IsRequestEntityTooLargeError(err) {
-		// A request leaves managedFields out then.
+		// A request would leave managedFields out.
 		return s.SubResourceWriter.Update(ctx, object)
 	}
 	return err

@@ -28,9 +28,9 @@ import (
 // termGrace is the time that controllers have to finish their current work when the term ends.
 const termGrace = 5 * time.Second
 
-// Controller is a loop that runs where this replica is the leader.
+// Controller is a loop that runs on the leader.
 type Controller struct {
-	// Name for logs and errors.
+	// Name is for logs and errors.
 	Name string
 	// Start adds the loop to the term's manager, which starts the loop. Each term calls it again
 	// with a new manager.
@@ -43,13 +43,11 @@ type Term struct {
 	// Manager has clients and caches for our own API. Its runnables run until the term
 	// ends.
 	Manager manager.Manager
-	// Host is for clients of the host cluster in the name of this process. It has no
-	// rate limit.
+	// Host is for clients of the host cluster in the name of this process. It has no rate limit.
 	Host *rest.Config
 	// Namespace is the namespace of this process's objects in the host.
 	Namespace string
-	// Target is for clients of the cluster that revisions are rolled out to, in the
-	// name of the engine.
+	// Target is for clients of the default target cluster, in the name of the engine.
 	Target *rest.Config
 	// TargetName is the name of the default target in the right to use it, empty for the host.
 	TargetName string
@@ -66,40 +64,40 @@ type Term struct {
 	// Account returns a configuration for clients of the host in the name of a user's
 	// ServiceAccount. Penstock needs the right to request its tokens.
 	Account func(namespace, name string) *rest.Config
-	// Skew is by how much the clock of this machine is ahead of the host's.
+	// Skew returns by how much this machine's clock is ahead of the host's.
 	Skew func() time.Duration
 	// Redactor removes confidential values from messages, events and logs.
 	Redactor *redact.Redactor
-	// Liveness takes checks by which a loop reports that it hangs.
+	// Liveness registers checks that fail when a loop hangs.
 	Liveness *Liveness
-	// Metrics takes metrics of the term. They are not served after the term.
+	// Metrics registers metrics of the term. They are not served after the term.
 	Metrics prometheus.Registerer
 	// Records are the part of the store that is not behind our API.
 	database.Records
 }
 
-// Profiles are identities under which the plans of profiles are executed that users define.
+// Profiles manages the identities that execute the plans of user-defined profiles.
 type Profiles interface {
 	// Grant gives the identity of a profile exactly the given rights.
 	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
 	// Withdraw removes the identity of a profile. Granted lists the profiles with identities.
 	Withdraw(ctx context.Context, name string) error
 	Granted(ctx context.Context) ([]string, error)
-	// Account is the ServiceAccount of a profile, as namespace/name, and ConfigFor is for
-	// its clients.
+	// Account returns the ServiceAccount of a profile as namespace/name. ConfigFor returns the
+	// configuration for its clients.
 	Account(name string) string
 	ConfigFor(name string) *rest.Config
 }
 
-// runTerm is one term: a manager cannot be started twice, so it makes a new one. It returns when ctx has ended and everything has stopped, or
-// with the error that ended it before.
+// runTerm runs one term with a new manager, because a manager cannot be started twice. It returns
+// when ctx has ended and everything has stopped, or with the error that ended the term before.
 func (l *Leadership) runTerm(ctx context.Context) error {
 	defer l.Term.Liveness.reset()
 	term := l.Term
 	term.Metrics = l.Metrics.begin()
 	defer l.Metrics.end()
-	// Parts of controller-runtime use its global logger, whatever the manager's
-	// is. Only the first call counts.
+	// Parts of controller-runtime use its global logger instead of the manager's. Only the first
+	// call has an effect.
 	ctrllog.SetLogger(klog.Background())
 	mgr, err := manager.New(l.Loopback, manager.Options{
 		Scheme:   l.Scheme,
@@ -114,7 +112,7 @@ func (l *Leadership) runTerm(ctx context.Context) error {
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(termGrace),
-		// The names of the last term's controllers would be taken.
+		// Otherwise the names of the last term's controllers would be rejected as duplicates.
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
@@ -132,8 +130,8 @@ func (l *Leadership) runTerm(ctx context.Context) error {
 	return nil
 }
 
-// newInformer takes revisions, of which there may be thousands, from this process
-// and everything else from the server it is given.
+// newInformer reads revisions, of which there may be thousands, from this process. It reads other
+// kinds from the given server.
 func (l *Leadership) newInformer(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	if _, ok := example.(*v1alpha1.ClusterExtensionRevision); ok {
 		from = l.Revisions

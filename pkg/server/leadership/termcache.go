@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Revisions reads the revisions of this process. Lists and watches omit the objects of phases; Read
-// and ReadAll return whole revisions.
+// Revisions reads the revisions within this process. Lists and watches omit the objects of phases;
+// Read and ReadAll return whole revisions.
 type Revisions interface {
 	toolscache.ListerWatcher
 	// Read reads a revision by name. ReadAll reads the revisions that a selector matches. The
@@ -25,10 +25,10 @@ type Revisions interface {
 	ReadAll(ctx context.Context, selector labels.Selector, into *v1alpha1.ClusterExtensionRevisionList) error
 }
 
-// newTermCache makes the cache of a term that ends when its context does. Until all of
-// the cache is there, a manager's Start waits, without a look at its context but for
-// spinning on it (controller-runtime v0.25, pkg/manager/runnable_group.go, Start). So a
-// term that ended while etcd did not answer would never end.
+// newTermCache returns the constructor of a cache that ends with the context of its term. A
+// manager's Start waits until the whole cache has synced. It spins when its context ends, and keeps
+// waiting (controller-runtime v0.25, pkg/manager/runnable_group.go, Start). So without this cache,
+// a term that ended while etcd did not answer would never end.
 func newTermCache(term context.Context, revisions Revisions) ctrlcache.NewCacheFunc {
 	return func(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
 		inner, err := ctrlcache.New(config, options)
@@ -39,9 +39,9 @@ func newTermCache(term context.Context, revisions Revisions) ctrlcache.NewCacheF
 	}
 }
 
-// termCache reports to its manager, which asks first, that it has synced even after the
-// term has ended. The manager then sees the end of the term itself. Later callers, such as
-// the sources of controllers, get the true answer.
+// termCache reports to its manager, which asks first, that it has synced even after the term has
+// ended. The manager then sees the end of the term itself. Later callers, such as the sources of
+// controllers, get the true answer.
 type termCache struct {
 	ctrlcache.Cache
 	revisions Revisions

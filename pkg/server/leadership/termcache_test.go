@@ -22,8 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestTermEndsBeforeItsCacheIsThere: etcd does not answer while a term begins, and the
-// term ends for that.
+// TestTermEndsBeforeItsCacheIsThere: etcd does not answer while a term begins. The term then ends.
 func TestTermEndsBeforeItsCacheIsThere(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -58,7 +57,7 @@ func TestTermEndsBeforeItsCacheIsThere(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it does not end")
 	}
-	// Nobody else is told what is not so.
+	// Later callers get the true answer.
 	done, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if mgr.GetCache().WaitForCacheSync(done) {
@@ -66,7 +65,7 @@ func TestTermEndsBeforeItsCacheIsThere(t *testing.T) {
 	}
 }
 
-// whole are revisions that are read within the process.
+// whole reads revisions within the process.
 type whole struct{ Revisions }
 
 func (whole) Read(_ context.Context, name string, into *v1alpha1.ClusterExtensionRevision) error {
@@ -79,7 +78,7 @@ func (whole) ReadAll(_ context.Context, selector labels.Selector, into *v1alpha1
 	return nil
 }
 
-// informed is the cache of informers; it says that it was read.
+// informed is the cache of informers. It reports that it was read.
 type informed struct{ ctrlcache.Cache }
 
 var errInformed = errors.New("read from an informer")

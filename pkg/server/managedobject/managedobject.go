@@ -12,18 +12,18 @@ import (
 // FieldManager is the field manager of this process's own objects in the host.
 const FieldManager = "penstock"
 
-// Object is one object that this process keeps in the host as it should be.
+// Object is an object in the host that this process keeps up to date.
 type Object struct {
 	Resource schema.GroupVersionResource
-	// Namespace is empty for objects of the cluster.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
-	// Apply writes it by server-side apply and returns the stored object.
+	// Apply writes the object by server-side apply and returns the stored object.
 	Apply func(ctx context.Context) (metav1.Object, error)
-	// HasCABundle is true for objects with the bundle that verifies our certificate.
+	// HasCABundle is true for objects that contain the CA bundle of Penstock's certificate.
 	HasCABundle bool
 }
 
-// String names it for messages: resource.group namespace/name.
+// String returns resource.group namespace/name, for messages.
 func (o Object) String() string {
 	name := o.Name
 	if o.Namespace != "" {

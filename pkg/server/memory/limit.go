@@ -10,7 +10,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Role is the relation of a process to the other one of the same container.
+// Role is the relation of a process to the other process of the same container.
 type Role int
 
 const (
@@ -26,16 +26,17 @@ const (
 	// goPercent is the share of the container's memory limit for memory that Go counts. The kernel
 	// also counts its own memory for the processes, and pages of files in use.
 	goPercent = 85
-	// storePercent is the share of the embedded etcd in that. With 5,000 revisions etcd has a fifth
-	// of both processes' heap and stacks.
+	// storePercent is the embedded etcd's share of that memory. With 5,000 revisions, etcd has a
+	// fifth of both processes' heap and stacks.
 	storePercent = 20
 )
 
 // Limit sets the memory limit of the Go runtime for this process, and returns it in bytes;
-// math.MaxInt64 means no limit. Near its limit Go collects garbage more often.
+// math.MaxInt64 means no limit. Near its limit, Go collects garbage more often.
 //
-// The limits of both processes together are GOMEMLIMIT, or else a part of the container's memory:
-// the least memory.max of the control group and its parents. GOMEMLIMIT=off means no limit.
+// GOMEMLIMIT is the limit of both processes together. Without it, the limit is a part of the
+// container's memory: the least memory.max of the control group and its parents. GOMEMLIMIT=off
+// means no limit.
 func Limit(role Role) (int64, error) {
 	total, err := available(os.Getenv("GOMEMLIMIT"), debug.SetMemoryLimit(-1), memlimit.FromCgroup)
 	if err != nil {
@@ -46,15 +47,15 @@ func Limit(role Role) (int64, error) {
 	return part, nil
 }
 
-// bodiesPart is which part of the limit of this process request bodies may have.
+// bodiesPart is the divisor for the part of this process's limit that request bodies may use.
 const bodiesPart = 3
 
 // ForBodies returns the memory for all concurrent request bodies, in bytes: the given amount, but
 // at most a third of the limit of this process.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 
-// available returns the memory, as Go counts it, that all processes of the container may have. The
-// limit that the environment sets has been parsed by the Go runtime.
+// available returns the memory, as Go counts it, of all processes of the container together. set is
+// the limit that the Go runtime has parsed from the environment.
 func available(environment string, set int64, container memlimit.Provider) (int64, error) {
 	if environment != "" {
 		return set, nil
@@ -66,12 +67,12 @@ func available(environment string, set int64, container memlimit.Provider) (int6
 	case err != nil:
 		return 0, fmt.Errorf("reading the memory limit of this container: %w", err)
 	case bytes > math.MaxInt64/2:
-		return math.MaxInt64, nil // version 1 has a large number for none
+		return math.MaxInt64, nil // cgroup version 1 has a large number instead of no limit
 	}
 	return int64(bytes) / 100 * goPercent, nil
 }
 
-// of is the part of a process in what all may have.
+// of returns the part of a process in the total.
 func (r Role) of(total int64) int64 {
 	if total == math.MaxInt64 {
 		return total

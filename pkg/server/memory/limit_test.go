@@ -39,7 +39,7 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-// Both processes together never have more than there is.
+// TestRoles: the limits of both processes together never exceed the memory.
 func TestRoles(t *testing.T) {
 	for _, total := range []int64{1, 99, 64 << 20, 96 << 20, 1 << 40} {
 		if server, store := BesideStore.of(total), Store.of(total); server+store != total || server < store {
@@ -56,7 +56,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Bodies have less where there is less.
+// TestForBodies: the memory for bodies shrinks with the limit.
 func TestForBodies(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })

@@ -15,9 +15,9 @@ const (
 	// quietBytes bounds the allocations in an interval that counts as idle. Watches, leases and
 	// probes allocate less.
 	quietBytes = 8 << 20
-	// leastSpare is the least gain of a collection, in bytes, also as a part of the memory in use:
-	// a collection looks at all of that. A server that does nothing makes so much garbage in 20 s,
-	// and collects it in some 30 ms.
+	// leastSpare is the least gain of a collection, in bytes. leastSparePart is the divisor
+	// for the least gain as a part of the used memory, because a collection scans all of that. An
+	// idle server makes leastSpare of garbage in 20 s, and collects it in about 30 ms.
 	leastSpare     = 6 << 20
 	leastSparePart = 8
 )
@@ -28,23 +28,23 @@ type usage struct {
 	Allocated uint64
 	// Live is the memory that the last collection found in use.
 	Live uint64
-	// Held is the memory of objects, garbage included, and the free memory that was not returned to
-	// the system.
+	// Held is the memory of objects, including garbage, and the free memory that was not returned
+	// to the system.
 	Held uint64
 }
 
-// Spare gives back memory that this process has and does not use.
+// Spare returns unused memory of this process to the system.
 type Spare struct {
 	read func() usage
-	// heap collects and gives back all that is free.
+	// heap collects garbage and returns all free memory.
 	heap func()
 }
 
 // New returns the Spare of this process.
 func New() *Spare { return &Spare{read: readUse, heap: freeHeap} }
 
-// freeHeap collects twice: what pools hold, and what is held for a cleanup only, the
-// first collection merely finds.
+// freeHeap collects twice. The first collection only finds the contents of pools and objects with a
+// cleanup; the second frees them.
 func freeHeap() {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -53,7 +53,7 @@ func freeHeap() {
 // GiveBack returns memory to the system after a burst of work, until ctx ends.
 //
 // Go collects garbage when the heap has grown by a percentage. An idle process may never reach
-// that, and would keep the memory of its start or of a large list for hours.
+// that. It would keep the memory of its start, or of a large list, for hours.
 func (s *Spare) GiveBack(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -72,7 +72,7 @@ func (s *Spare) GiveBack(ctx context.Context) {
 	}
 }
 
-// readUse asks the Go runtime and the kernel.
+// readUse reads the memory use from the Go runtime and the kernel.
 func readUse() usage {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"},

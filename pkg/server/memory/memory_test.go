@@ -47,7 +47,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestReadMemory: readUse counts garbage, and no longer after a collection.
+// TestReadMemory: readUse counts garbage, and does not count it after a collection.
 func TestReadMemory(t *testing.T) {
 	const size = 64 << 20
 	before := readUse()

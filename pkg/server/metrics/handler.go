@@ -1,5 +1,5 @@
-// Package metrics serves the metrics of the process: those of the generic API server, the
-// controllers of the term, the embedded etcd, and the replica.
+// Package metrics serves the metrics of the process: of the generic API server, the controllers of
+// the term, the embedded etcd, and the replica.
 package metrics
 
 import (
@@ -18,17 +18,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 )
 
-// Handler serves the metrics of the generic API server, of the controllers, and of the given
-// registries of one server and its embedded etcd.
+// Handler serves the metrics of the generic API server, and of the given registries of one server
+// and its embedded etcd.
 func Handler(own ...prometheus.Gatherer) http.Handler {
-	// The stock route registers the API server's metrics when it is installed;
-	// only that is wanted here.
+	// Installing the stock route registers the API server's metrics. The route itself is not used.
 	routes.DefaultMetrics{}.Install(mux.NewPathRecorderMux("unused"))
 	gatherer := append(FirstWins(own), legacyregistry.DefaultGatherer, ctrlmetrics.Registry, notEtcd{prometheus.DefaultGatherer})
 	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// notEtcd leaves out the metrics of the library of etcd. etcd runs in another process, and these
+// notEtcd removes the metrics of etcd's library. etcd runs in another process, so here these
 // metrics would show a database of 0 bytes.
 type notEtcd struct{ prometheus.Gatherer }
 

@@ -10,8 +10,8 @@ import (
 
 // Process are the metrics that each replica exposes, whether or not it leads.
 type Process struct {
-	// Leading reports whether controllers run here, Full whether the store takes no writes, and
-	// Degraded whether the store must not be served. All are required.
+	// Leading reports whether controllers run here. Full reports whether the store takes no writes.
+	// Degraded reports whether the store must not be served. All are required.
 	Leading, Full, Degraded func() bool
 	// Unreadable returns the number of unreadable records of the store, by kind. It is required.
 	Unreadable func() map[string]int
@@ -21,9 +21,8 @@ type Process struct {
 	// Refusals returns the number of creates that exceeded a share of the store, by share. It is
 	// required.
 	Refusals func() map[string]int
-	// Expiries are the times when certificates end, by name; zero times are left
-	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
-	// required.
+	// Expiries returns when certificates expire, by name; zero times are left out. Skew returns by
+	// how many seconds our clock is ahead of the host's. Both are required.
 	Expiries func() map[string]time.Time
 	Skew     func() float64
 }

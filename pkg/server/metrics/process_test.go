@@ -28,7 +28,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// process exposes something for each metric.
+// process has a value for each metric.
 func process(leading func() bool) Process {
 	return Process{
 		Leading: leading, Degraded: func() bool { return !leading() }, Full: func() bool { return false },
@@ -62,7 +62,7 @@ func TestCatalogue(t *testing.T) {
 		got[family.GetName()] = fmt.Sprintf("%s %v %s", strings.ToLower(family.GetType().String()), labels, family.GetHelp())
 	}
 	for _, m := range catalogue.Catalogue() {
-		if m.EveryReplica && !strings.HasPrefix(m.Name, "penstock_catalog_") { // package controller/catalog has those
+		if m.EveryReplica && !strings.HasPrefix(m.Name, "penstock_catalog_") { // package controller/catalog registers these
 			want[m.Name] = fmt.Sprintf("%s %v %s", m.Type, m.Labels, m.Help)
 		}
 	}
@@ -71,7 +71,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// series are the samples of a registry, as in an expression.
+// series returns the samples of a registry as text.
 func series(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()

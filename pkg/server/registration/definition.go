@@ -23,19 +23,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// definitions is the resource of CustomResourceDefinitions.
+// definitions returns the resource of CustomResourceDefinitions.
 func definitions() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
 
-// Definitions are the CustomResourceDefinitions that we bring.
+// Definitions returns the CustomResourceDefinitions that Penstock installs.
 func Definitions() []definition.Definition {
 	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition(), maintenancewindow.Definition(), metriccheck.Definition(), extensionset.Definition()}
 }
 
-// applyDefinitions makes the host have the kinds that people declare things with. A
-// definition that somebody else installed is used as it is. Without the right to, there are
-// none, and everything else goes on.
+// applyDefinitions installs the CustomResourceDefinitions of user-facing kinds. It uses a
+// definition of another owner unchanged. Without the right to install them, it logs that and
+// continues.
 func (r *Registration) applyDefinitions(ctx context.Context) error {
 	for _, d := range Definitions() {
 		_, err := r.keepDefinition(ctx, d)
@@ -50,7 +50,7 @@ func (r *Registration) applyDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// keepDefinition makes a definition when it is gone, and restores it when it is ours.
+// keepDefinition creates a missing definition, and restores Penstock's own definition.
 func (r *Registration) keepDefinition(ctx context.Context, d definition.Definition) (metav1.Object, error) {
 	client := r.options.Dynamic.Resource(definitions())
 	found, err := client.Get(ctx, d.Name, metav1.GetOptions{})
@@ -64,7 +64,7 @@ func (r *Registration) keepDefinition(ctx context.Context, d definition.Definiti
 	if err != nil {
 		return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", d.Name, err)
 	}
-	// Made by somebody else meanwhile, it is theirs.
+	// Create fails if another user has created the definition meanwhile. That user then owns it.
 	if found == nil {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(content); err != nil {
@@ -87,8 +87,8 @@ func (r *Registration) keepDefinition(ctx context.Context, d definition.Definiti
 	return applied, nil
 }
 
-// definitions removes the definitions that we installed and of which there is no object:
-// with them would go what people declared.
+// definitions removes the definitions that Penstock installed and that have no objects. Deleting a
+// definition would delete its objects.
 func (u *unregistration) definitions(ctx context.Context) error {
 	for _, d := range Definitions() {
 		if err := u.definition(ctx, d); err != nil {

@@ -15,10 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// ensureFreezePolicy makes the host refuse a freeze in another name than that of
-// the user who makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
-// are names that clients give themselves. So authors give their name, and the host,
-// which knows it, refuses another one.
+// ensureFreezePolicy makes the host verify the author of a freeze. A ConfigMap does not record its
+// author: clients choose their names in managedFields themselves. So users write their names, and
+// the host, which knows the user, refuses another name.
 func (r *Registration) ensureFreezePolicy(ctx context.Context) error {
 	for _, object := range r.freezeObjects() {
 		_, err := object.Apply(ctx)
@@ -33,7 +32,7 @@ func (r *Registration) ensureFreezePolicy(ctx context.Context) error {
 	return nil
 }
 
-// freezeObjects are that policy and its binding.
+// freezeObjects returns the policy and its binding.
 func (r *Registration) freezeObjects() []managedobject.Object {
 	options := managedobject.ApplyOptions()
 	policies, name := r.options.Core.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
@@ -53,15 +52,16 @@ func (r *Registration) freezeObjects() []managedobject.Object {
 	}
 }
 
-// FreezeBinding puts FreezePolicy in force.
+// FreezeBinding returns the binding that puts FreezePolicy into force.
 func FreezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
 	return admissionapply.ValidatingAdmissionPolicyBinding(olmv1alpha1.FreezeConfigMap).WithSpec(
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
 }
 
-// FreezePolicy ensures that the recorded author of a freeze is the user who wrote it. It covers the
-// data of one ConfigMap in the namespace: a user who only adds a label does not become the author.
-// It sets the defaults of matchConstraints for the reason given at serviceaccounts.LimitPolicy.
+// FreezePolicy returns the policy that the recorded author of a freeze is the user who wrote it. It
+// covers only the data of one ConfigMap in the namespace: a user who adds a label does not become
+// the author. It sets the defaults of matchConstraints for the reason given at
+// serviceaccounts.LimitPolicy.
 func FreezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	configMaps := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE").WithScope(admissionv1.AllScopes)

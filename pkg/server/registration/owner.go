@@ -10,17 +10,16 @@ import (
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// ServerRole is the ClusterRole of this process in artifacts/deploy and in the chart. Where it
-// exists, it owns the APIServices and the webhook configurations, so that the garbage collector
-// of the host deletes them with it. Otherwise kubectl delete -k and helm uninstall would leave
-// them, and the deletion of every namespace would wait for a server that is gone.
+// ServerRole is the ClusterRole of this process in artifacts/deploy and in the chart. If it exists,
+// it owns the APIServices and the webhook configurations. So the garbage collector of the host
+// deletes them with it. Otherwise kubectl delete -k and helm uninstall would leave them. Then the
+// deletion of every namespace would wait for a server that does not exist any more.
 //
-// The Namespace cannot be the owner: its own deletion waits for the discovery of every
-// APIService.
+// The Namespace cannot be the owner: its own deletion waits for the discovery of every APIService.
 const ServerRole = "penstock-server"
 
-// owner returns references to ServerRole, none in a host that does not have it. Once it was
-// there, its absence is an error: an object without an owner would outlive Penstock.
+// owner returns references to ServerRole, or none if the host does not have it. If ServerRole
+// existed before, its absence is an error: an object without an owner would outlive Penstock.
 func (r *Registration) owner(ctx context.Context) ([]*metaapply.OwnerReferenceApplyConfiguration, error) {
 	role, err := r.options.Core.RbacV1().ClusterRoles().Get(ctx, ServerRole, metav1.GetOptions{})
 	switch {

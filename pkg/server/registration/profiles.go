@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// profiles removes the identities of profiles that users define, first their rights. It
-// comes after the identity of the engine is gone: a process that still runs writes them in
-// its name.
+// profiles removes the identities of user-defined profiles, beginning with their rights. Remove the
+// identity of the engine first: a process that still runs would write the profiles' identities
+// again in its name.
 func (u *unregistration) profiles(ctx context.Context) error {
 	roles, accounts := u.core.RbacV1(), u.core.CoreV1().ServiceAccounts(u.namespace)
 	for _, kind := range []struct {
-		// what is the kind, and namespace begins the names of its objects as they are told.
+		// what is the kind. namespace is the prefix of names in messages.
 		what, namespace string
 		list            func(context.Context, metav1.ListOptions) (runtime.Object, error)
 		remove          func(context.Context, string, metav1.DeleteOptions) error
@@ -45,7 +45,7 @@ func (u *unregistration) profiles(ctx context.Context) error {
 	return nil
 }
 
-// listing is the method List of a client, whatever list it returns.
+// listing adapts the List method of a typed client.
 func listing[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return list(ctx, options)

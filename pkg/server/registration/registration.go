@@ -1,5 +1,5 @@
-// Package registration makes the host send requests for our API to this process. It maintains the
-// objects that this needs, and removes them when a user unregisters.
+// Package registration makes the host send requests for Penstock's API to this process. It
+// maintains the objects that this needs, and removes them when a user unregisters.
 package registration
 
 import (
@@ -34,17 +34,16 @@ import (
 )
 
 const (
-	// ServiceName is the Service behind which kube-apiserver finds us.
+	// ServiceName is the name of the Service through which kube-apiserver reaches Penstock.
 	ServiceName = "penstock"
 	// ServiceAccount is the ServiceAccount of this process in a Pod.
 	ServiceAccount = "penstock"
-	// registeredAnnotation changes with every registration: a change of an
-	// APIService makes the aggregator look at once whether we answer, where it
-	// might otherwise wait for half a minute.
+	// registeredAnnotation changes with every registration. A change of an APIService makes the
+	// aggregator check its availability at once. Otherwise the check might take half a minute.
 	registeredAnnotation = "penstock.dev/registered-at"
 
-	// Lower than what the host gives to the groups and versions of CRDs
-	// (1000/100): where a group has both, clients prefer the CRDs' version.
+	// These priorities are lower than the host's priorities for CRDs (1000/100). If a group has
+	// both, clients prefer the CRDs' version.
 	groupPriorityMinimum = 900
 	versionPriority      = 90
 
@@ -53,42 +52,42 @@ const (
 	registerRetry = 15 * time.Second
 )
 
-// Options describe the registration, and the address of this process.
+// Options holds the settings of a Registration.
 type Options struct {
 	Core       kubernetes.Interface
 	Aggregator aggregator.Interface
 	Dynamic    dynamic.Interface
-	// Accounts are the identities of Jobs, which are registered, too.
+	// Accounts are the identities of jobs, which are registered, too.
 	Accounts *serviceaccounts.Accounts
 	Jobs     []serviceaccounts.Job
-	// Namespace of the Service.
+	// Namespace is the namespace of the Service.
 	Namespace string
-	// Host and Port are the address at which kube-apiserver reaches this process.
+	// Host and Port are the address of this process for kube-apiserver.
 	Host string
 	Port int
 	// ExternalService is true if Penstock does not create the Service. Port is then the port of
 	// that Service.
 	ExternalService bool
-	// Trust verifies our certificate, for the name of the Service.
+	// Trust provides the CA bundle for the certificate, which is for the name of the Service.
 	Trust    *Trust
 	Versions []schema.GroupVersion
-	// Webhooks for kinds of the host.
+	// Webhooks are for kinds of the host.
 	Webhooks []webhook.Webhook
 }
 
-// Registration makes the host send requests for our groups to this process. The end of the process
-// does not remove it, because a restart or a second replica still needs the API; see Unregister.
+// Registration makes the host send requests for our groups to this process. The registration stays
+// when the process ends, because a restart or a second replica still needs the API; see Unregister.
 type Registration struct {
 	options Options
 	now     func() time.Time
-	// owned is true once ServerRole was found.
+	// owned is true after ServerRole was found.
 	owned atomic.Bool
 }
 
 // New returns a registration. It sends no request.
 func New(options Options) *Registration { return &Registration{options: options, now: time.Now} }
 
-// EnsureNamespace makes the namespace where everything of this process lives.
+// EnsureNamespace creates the namespace of this process's objects.
 func EnsureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	_, err := client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
@@ -99,9 +98,9 @@ func EnsureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// register writes the identities of jobs, the roles of users, Service and APIServices, waits until the
-// host has found the latter available, and writes the webhooks. It can be repeated:
-// what is as it should be is not changed, but for the time of registration.
+// register writes the identities of jobs, the roles of users, the Service and the APIServices. Then
+// it waits until the host reports the APIServices as available, and writes the webhooks. It can be
+// repeated: correct objects are not changed, except for the time of registration.
 func (r *Registration) register(ctx context.Context) error {
 	leaving, err := whyLeaving(ctx, r.options.Core, r.options.Namespace)
 	switch {
@@ -137,24 +136,24 @@ func (r *Registration) register(ctx context.Context) error {
 			return err
 		}
 	}
-	// Last: the host reaches us.
+	// The webhooks come last, when the host reaches this process.
 	return r.applyWebhooks(ctx)
 }
 
 // DefaultNamespace is the namespace of Penstock's objects in the host.
 const DefaultNamespace = "penstock-system"
 
-// Versions are the group versions that are served and registered.
+// Versions returns the group versions that are served and registered.
 func Versions() []schema.GroupVersion {
 	return []schema.GroupVersion{olmv1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion, catalogv1alpha1.SchemeGroupVersion}
 }
 
-// APIServiceName is the name of the APIService of a group version.
+// APIServiceName returns the name of the APIService of a group version.
 func APIServiceName(version schema.GroupVersion) string {
 	return version.Version + "." + version.Group
 }
 
-// Objects returns the objects to write, for a Keeper.
+// Objects returns the objects that a Keeper maintains.
 func (r *Registration) Objects() []managedobject.Object {
 	objects := r.options.Accounts.Limits()
 	for _, j := range r.options.Jobs {
@@ -188,7 +187,7 @@ func (r *Registration) Objects() []managedobject.Object {
 	})
 }
 
-// stamp is the time of a registration.
+// stamp returns the time of a registration.
 func (r *Registration) stamp() string { return r.now().UTC().Format(time.RFC3339Nano) }
 
 func (r *Registration) applyService(ctx context.Context) (*corev1.Service, error) {
@@ -204,8 +203,8 @@ func (r *Registration) applyService(ctx context.Context) (*corev1.Service, error
 	return applied, nil
 }
 
-// keepService makes the Service when it is gone. One that is there may lead to
-// another replica, which registered later.
+// keepService creates a missing Service. It leaves an existing Service unchanged, because it may
+// point to another replica that registered later.
 func (r *Registration) keepService(ctx context.Context) (metav1.Object, error) {
 	found, err := r.options.Core.CoreV1().Services(r.options.Namespace).Get(ctx, ServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -239,8 +238,8 @@ func (r *Registration) applyAPIService(ctx context.Context, version schema.Group
 	return applied, nil
 }
 
-// keepAPIService restores an APIService. The port may be that of another replica,
-// which registered later; it stays.
+// keepAPIService restores an APIService. It keeps the port, which may belong to another replica
+// that registered later.
 func (r *Registration) keepAPIService(ctx context.Context, version schema.GroupVersion) (metav1.Object, error) {
 	found, err := r.options.Aggregator.ApiregistrationV1().APIServices().Get(ctx, APIServiceName(version), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -260,8 +259,8 @@ func (r *Registration) keepAPIService(ctx context.Context, version schema.GroupV
 	return r.applyAPIService(ctx, version, port, stamp)
 }
 
-// waitAvailable watches an APIService until the host says that it reaches us. Its
-// error has what the host says instead.
+// waitAvailable watches an APIService until the host reports it as available. Its error contains
+// the host's message.
 func (r *Registration) waitAvailable(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
@@ -286,7 +285,7 @@ func (r *Registration) waitAvailable(ctx context.Context, name string) error {
 	return nil
 }
 
-// Run registers, and retries until it succeeds: the obstacle may be removed while Penstock runs.
+// Run registers, and retries until it succeeds: a user may remove the obstacle while Penstock runs.
 func (r *Registration) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for {

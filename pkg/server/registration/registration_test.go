@@ -24,8 +24,8 @@ func configMap(version string, entries ...metav1.ManagedFieldsEntry) *corev1.Con
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", ResourceVersion: version, ManagedFields: entries}}
 }
 
-// TestUntouched: nothing is written while our entry in managedFields is unchanged, whatever other
-// managers write.
+// TestUntouched: nothing is written while our entry in managedFields is unchanged. Other managers'
+// writes do not matter.
 func TestUntouched(t *testing.T) {
 	const ours, other = `{"f:data":{}}`, `{"f:metadata":{}}`
 	mine := applied(managedobject.FieldManager, metav1.ManagedFieldsOperationApply, ours)
@@ -61,7 +61,7 @@ func TestRestore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		namespace *corev1.Namespace
-		// leaving is a part of why nothing is restored, empty when it is.
+		// leaving is a part of the reason why nothing is restored; empty if the object is restored.
 		leaving string
 	}{
 		"stays":        {"nobody removes us", &corev1.Namespace{}, ""},
@@ -130,8 +130,8 @@ func TestOnlyOurs(t *testing.T) {
 	}
 }
 
-// TestUserRoles: each role of the registration can be read and has a name. It is aggregated into a
-// role of Kubernetes, or has rules of its own.
+// TestUserRoles: each role of the registration can be parsed and has a name. It is aggregated into
+// a role of Kubernetes, or has its own rules.
 func TestUserRoles(t *testing.T) {
 	roles, err := userRoles()
 	if err != nil || len(roles) == 0 {
@@ -150,8 +150,8 @@ func TestAPIServiceName(t *testing.T) {
 	}
 }
 
-// TestFreezePolicy: the policy is about the ConfigMap of the freeze in our namespace, and
-// the binding puts it in force.
+// TestFreezePolicy: the policy is about the ConfigMap of the freeze in our namespace, and the
+// binding puts it into force.
 func TestFreezePolicy(t *testing.T) {
 	policy, binding := FreezePolicy("ns"), FreezeBinding()
 	if *binding.Spec.PolicyName != *policy.Name || len(binding.Spec.ValidationActions) != 1 || binding.Spec.ValidationActions[0] != admissionv1.Deny {
@@ -163,15 +163,15 @@ func TestFreezePolicy(t *testing.T) {
 	}
 }
 
-// TestExpiry: a certificate that cannot be read has no end.
+// TestExpiry: a certificate that cannot be read has no expiry.
 func TestExpiry(t *testing.T) {
 	if got := Expiry([]byte("no certificate")); !got.IsZero() {
 		t.Error(got)
 	}
 }
 
-// TestAdopt: a leaf of a new authority is shown only when every kube-apiserver had time to
-// learn of its bundle.
+// TestAdopt: a leaf of a new authority is served only after every kube-apiserver had time to read
+// the new bundle.
 func TestAdopt(t *testing.T) {
 	now := time.Unix(1000, 0)
 	trust := &Trust{since: now}

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// unregisteredAnnotation on the namespace says when somebody took the registration
-// back on purpose. No process restores it, or registers anew, while it is there.
+// unregisteredAnnotation on the namespace holds the time when a user removed the registration.
+// While it exists, no process registers or restores the registration.
 const unregisteredAnnotation = "penstock.dev/unregistered-at"
 
 const (
@@ -33,7 +33,7 @@ const (
 	settle = 10 * time.Second
 )
 
-// Keeper restores objects that another user changed or deleted. It watches each object by name, and
+// Keeper restores objects that another user changed or deleted. It watches each object by name. It
 // compares our entry in managedFields with the entry after our last apply. While they are equal, no
 // value of ours has changed, and Keeper sends no request.
 type Keeper struct {
@@ -51,15 +51,15 @@ type Keeper struct {
 
 // writtenObject is an object after our last apply.
 type writtenObject struct {
-	// entry is ours in managedFields, version the resourceVersion.
+	// entry is our entry in managedFields. version is the resourceVersion.
 	entry, version string
 }
 
-// Keys of the queue besides those of objects.
+// These keys of the queue are not names of objects.
 const (
-	// distributeKey gives the present bundle to all objects that have one.
+	// distributeKey writes the present bundle to all objects that have a bundle.
 	distributeKey = "distribute"
-	// adoptKey makes our leaf one of the present authority.
+	// adoptKey signs our leaf with the present authority.
 	adoptKey = "adopt"
 )
 
@@ -74,8 +74,8 @@ func NewKeeper(client kubernetes.Interface, metadatas metadata.Interface, namesp
 	}
 }
 
-// Enqueue implements dynamiccertificates.Listener: there is something else to be
-// trusted.
+// Enqueue implements dynamiccertificates.Listener. It is called when the trusted certificates have
+// changed.
 func (k *Keeper) Enqueue() { k.queue.Add(distributeKey) }
 
 // Run keeps the objects until ctx ends.
@@ -90,7 +90,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		watching.Go(func() { k.watch(ctx, p) })
 	}
-	// Changes before the watch began.
+	// The bundle may have changed before the watch began.
 	k.queue.Add(distributeKey)
 	for {
 		key, shutdown := k.queue.Get()
@@ -120,7 +120,7 @@ func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {
 	watching.Run(ctx)
 }
 
-// untouched is true when nobody changed a value of ours since we wrote it.
+// untouched is true if nobody has changed a value of ours since our last write.
 func (k *Keeper) untouched(p managedobject.Object, object metav1.Object) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -152,8 +152,7 @@ func (k *Keeper) do(ctx context.Context, key string) error {
 	return k.restore(ctx, k.objects[i])
 }
 
-// distribute brings the bundle to all who verify us, and has the leaf follow when
-// they know it.
+// distribute writes the bundle to all objects that have one, and then schedules a new leaf.
 func (k *Keeper) distribute(ctx context.Context) error {
 	authority := k.trust.Authority()
 	for _, p := range k.objects {
@@ -181,7 +180,7 @@ func (k *Keeper) restore(ctx context.Context, p managedobject.Object) error {
 		return nil
 	}
 	if p.HasCABundle {
-		// Another replica may know of a bundle that we have not heard of yet.
+		// Another replica may have written a newer bundle.
 		if err := k.trust.refresh(ctx); err != nil {
 			return err
 		}
@@ -204,7 +203,7 @@ func (k *Keeper) noteWritten(ctx context.Context, p managedobject.Object, object
 	k.written[p.String()] = now
 }
 
-// whyLeaving says why nothing of ours belongs into the host any more, or nothing.
+// whyLeaving returns the reason why our objects do not belong into the host any more, or "".
 func whyLeaving(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 	found, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {

@@ -23,7 +23,7 @@ type Trust struct {
 	file   *dynamiccertificates.DynamicFileCAContent
 
 	mu sync.Mutex
-	// known is an authority that all who verify us have been told of, since when.
+	// known is the last distributed authority, since the time of its distribution.
 	known *certificates.Authority
 	since time.Time
 }
@@ -59,7 +59,7 @@ func NewFileTrust(bundle string) (*Trust, error) {
 // Leaf returns the serving certificate, nil if the certificate comes from a file.
 func (t *Trust) Leaf() *certificates.Leaf { return t.leaf }
 
-// Bundle returns the CA bundle for our certificate as PEM; empty if none is known.
+// Bundle returns the CA bundle for our certificate as PEM; empty if it is unknown.
 func (t *Trust) Bundle() []byte {
 	switch {
 	case t.shared != nil:
@@ -107,8 +107,8 @@ func (t *Trust) Authority() *certificates.Authority {
 	return t.shared.Authority()
 }
 
-// distributed notes that all who verify us have been told of an authority. It is
-// true when our leaf is to follow.
+// distributed records that the bundle of an authority was distributed. It returns true if the leaf
+// must follow.
 func (t *Trust) distributed(authority *certificates.Authority, now time.Time) bool {
 	if authority == nil || t.leaf.SignedBy(authority) {
 		return false
@@ -119,8 +119,8 @@ func (t *Trust) distributed(authority *certificates.Authority, now time.Time) bo
 	return true
 }
 
-// adopt makes the leaf one of the authority that is known, if it has been so for
-// long enough; otherwise it returns how long is left.
+// adopt signs the leaf with the distributed authority after the settling time. Before that, it
+// returns the remaining time.
 func (t *Trust) adopt(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,8 +131,7 @@ func (t *Trust) adopt(now time.Time) time.Duration {
 	return 0
 }
 
-// Expiry returns when the first certificate in a PEM ends, and zero when it cannot be
-// read.
+// Expiry returns when the first certificate in a PEM expires, or zero if it cannot be read.
 func Expiry(certPEM []byte) time.Time {
 	certs, err := certutil.ParseCertsPEM(certPEM)
 	if err != nil {

@@ -34,9 +34,8 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 	if err != nil {
 		return err
 	}
-	// Objects that stand in other people's way go first: webhooks that nobody
-	// answers refuse their writes, an APIService that nobody answers keeps
-	// their namespaces from being deleted.
+	// Objects that block other users are removed first. Webhooks without a server refuse users'
+	// writes. An APIService without a server blocks the deletion of namespaces.
 	return steps(ctx,
 		func(ctx context.Context) error { return u.mark(ctx, now) },
 		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service)
@@ -69,7 +68,7 @@ func newUnregistration(config *rest.Config, namespace string, versions []schema.
 	return &unregistration{core: core, aggregator: services, dynamic: objects, namespace: namespace, versions: versions, removed: removed}, nil
 }
 
-// steps runs one step after the other, until one fails.
+// steps runs the steps one after the other, until one fails.
 func steps(ctx context.Context, all ...func(context.Context) error) error {
 	for _, step := range all {
 		if err := step(ctx); err != nil {
@@ -88,7 +87,7 @@ type unregistration struct {
 	removed    func(what string)
 }
 
-// mark says in the namespace that the registration was taken back on purpose.
+// mark records in the namespace that a user removed the registration.
 func (u *unregistration) mark(ctx context.Context, now time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{unregisteredAnnotation: now.UTC().Format(time.RFC3339)},
@@ -103,7 +102,7 @@ func (u *unregistration) mark(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// webhooks removes configurations that have a webhook which leads to us.
+// webhooks removes configurations with a webhook that points to our Service.
 func (u *unregistration) webhooks(ctx context.Context) error {
 	admission := u.core.AdmissionregistrationV1()
 	validating, err := admission.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
@@ -147,8 +146,8 @@ func (u *unregistration) leadsHere(service *admissionv1.ServiceReference) bool {
 	return service != nil && service.Namespace == u.namespace && service.Name == ServiceName || webhook.IsOurs(service)
 }
 
-// apiServices removes those of our versions. One that leads elsewhere belongs to
-// somebody else.
+// apiServices removes the APIServices of these versions. An APIService that points elsewhere
+// belongs to another owner.
 func (u *unregistration) apiServices(ctx context.Context) error {
 	for _, version := range u.versions {
 		name := APIServiceName(version)
@@ -172,7 +171,7 @@ func (u *unregistration) apiServices(ctx context.Context) error {
 	return nil
 }
 
-// jobs removes their identities, first the rights, then what limits them; and the
+// jobs removes the identities of jobs: first their rights, then their limits. It also removes the
 // policy of freezes.
 func (u *unregistration) jobs(ctx context.Context) error {
 	admission, roles := u.core.AdmissionregistrationV1(), u.core.RbacV1()
@@ -207,8 +206,8 @@ func (u *unregistration) jobs(ctx context.Context) error {
 	return nil
 }
 
-// service removes the Service that registration made. One with addresses of its
-// own belongs to the user who installed Penstock.
+// service removes the Service that registration created. A Service with its own addresses belongs
+// to the user who installed Penstock.
 func (u *unregistration) service(ctx context.Context) error {
 	found, err := u.core.CoreV1().Services(u.namespace).Get(ctx, ServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && found.Spec.Type != corev1.ServiceTypeExternalName {
@@ -221,7 +220,7 @@ func (u *unregistration) service(ctx context.Context) error {
 	return u.gone("service "+u.namespace+"/"+ServiceName, err)
 }
 
-// gone tells what went; what was not there is no failure.
+// gone reports a removed object. A missing object is not an error.
 func (u *unregistration) gone(what string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -48,10 +48,10 @@ func userRoles() ([]*applyrbacv1.ClusterRoleApplyConfiguration, error) {
 	}
 }
 
-// applyUserRoles installs the roles of users when this process may. An administrator who
-// registers Penstock has these rights. Its ServiceAccount lacks them: the roles are aggregated
-// into view and edit, so that a change of them changes the rights of all users. A rule that
-// another client has changed in a role stays.
+// applyUserRoles installs the roles of users if this process has the right. An administrator who
+// registers Penstock has this right. Its ServiceAccount lacks it: the roles are aggregated into
+// view and edit, so a change of them would change the rights of all users. A rule that another
+// client has changed in a role stays.
 func (r *Registration) applyUserRoles(ctx context.Context) error {
 	roles, err := userRoles()
 	if err != nil {
@@ -81,8 +81,8 @@ func (r *Registration) applyUserRoles(ctx context.Context) error {
 	return nil
 }
 
-// userRoles removes the roles of users that registration made. Those that somebody else
-// wrote, too, belong to them.
+// userRoles removes the roles of users that registration created. A role that another client wrote
+// to stays.
 func (u *unregistration) userRoles(ctx context.Context) error {
 	roles, err := userRoles()
 	if err != nil {
@@ -104,7 +104,7 @@ func (u *unregistration) userRoles(ctx context.Context) error {
 	return nil
 }
 
-// onlyOurs is true for objects that nobody wrote but this process.
+// onlyOurs is true for objects that only this process has written.
 func onlyOurs(fields []metav1.ManagedFieldsEntry) bool {
 	for _, entry := range fields {
 		if entry.Manager != managedobject.FieldManager {

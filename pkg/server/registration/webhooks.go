@@ -16,8 +16,8 @@ import (
 // WebhookConfiguration is the name of our webhook configurations in the host.
 const WebhookConfiguration = "penstock"
 
-// applyWebhooks registers them. Without the right to, they are not asked, and
-// everything else goes on.
+// applyWebhooks registers the webhooks. Without the right to do so, it logs that and continues: the
+// host then does not call them.
 func (r *Registration) applyWebhooks(ctx context.Context) error {
 	_, err := r.writeWebhooks(ctx, r.options.Port)
 	if err == nil {
@@ -47,12 +47,12 @@ func (r *Registration) writeWebhooks(ctx context.Context, port int) (*admissionv
 	return applied, nil
 }
 
-// keepWebhooks restores the registration, where that may be done. The port may be that
-// of another replica, which registered later; it stays.
+// keepWebhooks restores the registration, if this process has the right. It keeps the port, which
+// may belong to another replica that registered later.
 func (r *Registration) keepWebhooks(ctx context.Context) (metav1.Object, error) {
 	found, err := r.options.Core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, WebhookConfiguration, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		// It was said at registration; nothing else is to wait for it.
+		// The missing right was logged at registration, and must not block other objects.
 		return &admissionv1.ValidatingWebhookConfiguration{}, nil
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -73,8 +73,8 @@ func (r *Registration) keepWebhooks(ctx context.Context) (metav1.Object, error) 
 	return applied, err
 }
 
-// writeMutatingWebhooks writes those that change objects. All of them lead through
-// kube-apiserver, so nothing depends on our port and certificate.
+// writeMutatingWebhooks writes the webhooks that change objects. They all go through
+// kube-apiserver, so they do not depend on our port and certificate.
 func (r *Registration) writeMutatingWebhooks(ctx context.Context) (*admissionv1.MutatingWebhookConfiguration, error) {
 	owner, err := r.owner(ctx)
 	if err != nil {
@@ -89,11 +89,11 @@ func (r *Registration) writeMutatingWebhooks(ctx context.Context) (*admissionv1.
 	return applied, nil
 }
 
-// keepMutatingWebhooks restores them, where that may be done.
+// keepMutatingWebhooks restores the mutating webhooks, if this process has the right.
 func (r *Registration) keepMutatingWebhooks(ctx context.Context) (metav1.Object, error) {
 	applied, err := r.writeMutatingWebhooks(ctx)
 	if apierrors.IsForbidden(err) {
-		// It was said at registration.
+		// The missing right was logged at registration.
 		return &admissionv1.MutatingWebhookConfiguration{}, nil
 	}
 	return applied, err

@@ -5,8 +5,7 @@ import rbacv1 "k8s.io/api/rbac/v1"
 // Job is work that this process does in the host under its own identity. So its rights, its
 // requests in the audit log and its priority are separate.
 type Job struct {
-	// Name of its ServiceAccount, and of the ClusterRole and the
-	// ClusterRoleBinding that give it its rights.
+	// Name is the name of its ServiceAccount, ClusterRole and ClusterRoleBinding.
 	Name string
 	// Rules are the rights of the job. A job without rules has only the rights that administrators
 	// bind to its ServiceAccount.
@@ -21,15 +20,15 @@ type Job struct {
 type Limit struct {
 	// Allows is a CEL expression that is true for allowed requests.
 	Allows string
-	// Message is for everything else.
+	// Message explains a refusal.
 	Message string
 }
 
-// whole is true for requests to objects, and not to their subresources: some of those
-// act at once, and a connection may use all that is behind it.
+// whole is true for requests to objects themselves. Some subresources act at once, and a connection
+// could be used for any purpose behind it.
 const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
 
-// Jobs returns the jobs with identities of their own.
+// Jobs returns the jobs that have their own identities.
 func Jobs() []Job { return []Job{Engine(), Reader(), Executor(), Templates()} }
 
 // Engine is the job that writes the objects of revisions. A bundle may contain any kind, so its
@@ -107,8 +106,8 @@ func Executor() Job {
 }
 
 // Templates is the job that reads the fields of image templates. It has no rights until an
-// administrator grants them, object by object, because the values become part of an image reference
-// that others see. It writes nothing, with any grant.
+// administrator grants them, object by object. The values become part of an image reference that
+// other users see. The job writes nothing, with any grant.
 func Templates() Job {
 	return Job{
 		Name:  "penstock-templates",

@@ -54,7 +54,7 @@ func (a *Accounts) Objects(j Job) []managedobject.Object {
 	}
 }
 
-// LimitsName is the name of the policy that holds jobs to their limits, and of its binding.
+// LimitsName is the name of the policy that enforces the limits of jobs, and of its binding.
 const LimitsName = "penstock-identities"
 
 // Limits returns the objects that enforce the limits of all jobs. Apply them before any job gets
@@ -77,14 +77,14 @@ func (a *Accounts) Limits() []managedobject.Object {
 	}
 }
 
-// LimitBinding puts the policy in force.
+// LimitBinding returns the binding that puts the policy into force.
 func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
 	return admissionapply.ValidatingAdmissionPolicyBinding(LimitsName).WithSpec(
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(LimitsName).WithValidationActions("Deny"))
 }
 
-// LimitPolicy returns the policy that refuses each write that exceeds the limit of a job with a
-// ServiceAccount in the namespace.
+// LimitPolicy returns the policy that refuses each write beyond the limit of a job whose
+// ServiceAccount is in the namespace.
 //
 // All jobs share one policy: its match conditions select refused writes, and each validation has
 // the message of one job. kube-apiserver converts the old and the new object to CEL values for each
@@ -93,9 +93,9 @@ func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfigu
 // cluster matches these rules, so a single policy saves conversions.
 //
 // Server-side apply treats matchConstraints as one value, so the policy sets its defaults, too.
-// Otherwise a user who applies the same manifest later, such as with `helm upgrade`, gets a
-// conflict about the API server's defaults (kubernetes-sigs/structured-merge-diff: atomic fields
-// are compared as a whole).
+// Otherwise a user who later applies the same manifest, such as with `helm upgrade`, gets a
+// conflict about the API server's defaults. (kubernetes-sigs/structured-merge-diff compares atomic
+// fields as a whole.)
 func LimitPolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	everything := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*").WithScope(admissionv1.AllScopes)

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// profilePrefix begins the names of what belongs to a definition of a profile.
+	// profilePrefix begins the names of all objects of a user-defined profile.
 	profilePrefix = "penstock-profile-"
-	// ProfileLabel names the definition on it.
+	// ProfileLabel is the label that names the profile's definition on these objects.
 	ProfileLabel = "hco.kubevirt.io/profile-definition"
 )
 
@@ -42,10 +42,10 @@ type Profiles struct {
 	self   *rbacapply.SubjectApplyConfiguration
 }
 
-// Profiles are the identities of profiles of users. It sends no request.
+// Profiles returns the identities of user-defined profiles. It sends no request.
 func (a *Accounts) Profiles() *Profiles { return &Profiles{accounts: a} }
 
-// job of a profile.
+// profileJob returns the job of a profile.
 func profileJob(name string) Job { return Job{Name: profilePrefix + name} }
 
 // ConfigFor returns a client configuration for the plans of a profile. It sends no request.
@@ -53,12 +53,12 @@ func (p *Profiles) ConfigFor(name string) *rest.Config {
 	return p.accounts.ConfigFor(profileJob(name))
 }
 
-// Account is the ServiceAccount of a profile, as namespace/name.
+// Account returns the ServiceAccount of a profile as namespace/name.
 func (p *Profiles) Account(name string) string {
 	return p.accounts.options.Namespace + "/" + profilePrefix + name
 }
 
-// prepare makes the client, and finds out who asks for tokens.
+// prepare creates the client, and finds the user that requests tokens.
 func (p *Profiles) prepare(ctx context.Context) (kubernetes.Interface, *rbacapply.SubjectApplyConfiguration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *Profiles) Grant(ctx context.Context, name string, rules []rbacv1.Policy
 				WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(job.Name)), options)
 			return err
 		},
-		// So that this process may ask for tokens of this one, and of no other.
+		// This role lets this process request tokens of this ServiceAccount, and of no other.
 		func() error {
 			_, err := client.RbacV1().Roles(namespace).Apply(ctx, rbacapply.Role(job.Name, namespace).WithLabels(labels).WithRules(token), options)
 			return err
@@ -135,14 +135,14 @@ func (p *Profiles) Grant(ctx context.Context, name string, rules []rbacv1.Policy
 		return err
 	}
 	if len(rules) > 1 {
-		job.Rules = rules[1:] // the first is about single objects
+		job.Rules = rules[1:] // the first rule is about single objects
 		p.accounts.await(ctx, job)
 	}
 	return nil
 }
 
-// awaitToken returns when the host knows that this process may ask for tokens of a profile:
-// what asks too early is refused.
+// awaitToken returns when the host lets this process request tokens of a profile. An earlier
+// request would be refused.
 func (p *Profiles) awaitToken(ctx context.Context, job Job) error {
 	ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
@@ -185,7 +185,7 @@ func OfProfile(object metav1.Object) bool {
 	return ours && name != "" && object.GetLabels()[ProfileLabel] == name
 }
 
-// Granted are the profiles that have rights, sorted.
+// Granted returns the profiles that have rights, sorted.
 func (p *Profiles) Granted(ctx context.Context) ([]string, error) {
 	client, _, err := p.prepare(ctx)
 	if err != nil {

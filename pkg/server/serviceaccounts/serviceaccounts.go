@@ -26,26 +26,26 @@ import (
 )
 
 const (
-	// tokenLifetime of a job's token. Nobody can take it back but by deleting its
-	// ServiceAccount, so it is short.
+	// tokenLifetime is the life of a job's token. It is short, because only the deletion of the
+	// ServiceAccount revokes a token.
 	tokenLifetime = time.Hour
-	// tokenTimeout bounds the request for one.
+	// tokenTimeout bounds the request for a token.
 	tokenTimeout = 5 * time.Second
-	// rightsTimeout bounds the wait for the host to know of rights that were given,
-	// and rightsPoll is how often it is asked.
+	// rightsTimeout bounds the wait until the host knows new rights. rightsPoll is the interval of
+	// checks.
 	rightsTimeout = 10 * time.Second
 	rightsPoll    = 50 * time.Millisecond
 )
 
-// Options say where the jobs are done.
+// Options holds the settings of Accounts.
 type Options struct {
-	// Client writes ServiceAccounts and their rights, and asks for tokens.
+	// Client writes ServiceAccounts and their rights, and requests tokens.
 	Client kubernetes.Interface
 	// Config is the client configuration for the host. Jobs do not use its credentials.
 	Config *rest.Config
-	// UserAgent names a part of this process in the host's audit log.
+	// UserAgent returns the user agent of a part of this process, for the host's audit log.
 	UserAgent func(part string) string
-	// Namespace of the ServiceAccounts.
+	// Namespace is the namespace of the ServiceAccounts.
 	Namespace string
 	// Create is true if this process creates the objects that jobs need (see Ensure). Otherwise an
 	// administrator has created them.
@@ -58,8 +58,8 @@ type Accounts struct {
 	options Options
 	now     func() time.Time
 
-	// ready is closed when the jobs have what they need, as far as this process is
-	// to see to it.
+	// ready is closed after Ensure, when the jobs have their identities. If an administrator
+	// creates these, it is closed at once.
 	ready   chan struct{}
 	ensured sync.Once
 }
@@ -81,7 +81,7 @@ func (a *Accounts) Wait(ctx context.Context) {
 	}
 }
 
-// User is the user and groups that the host sees when a job asks.
+// User returns the user and groups of a job's requests.
 func (a *Accounts) User(j Job) user.Info {
 	return &user.DefaultInfo{
 		Name:   serviceaccount.MakeUsername(a.options.Namespace, j.Name),
@@ -89,7 +89,7 @@ func (a *Accounts) User(j Job) user.Info {
 	}
 }
 
-// Remedy says which objects to create so that a job has its identity.
+// Remedy returns which objects to create so that a job has its identity.
 func (a *Accounts) Remedy(j Job) string {
 	return fmt.Sprintf("start penstock with --register, or create ServiceAccount %[1]s/%[2]s, ClusterRole %[2]s and ClusterRoleBinding %[2]s as in docs/reference/identities.md",
 		a.options.Namespace, j.Name)
@@ -97,7 +97,7 @@ func (a *Accounts) Remedy(j Job) string {
 
 // ConfigFor returns a client configuration for a job. The user agent shows the job in the host's
 // audit log. ConfigFor sends no request. Without a token, each request with the configuration fails
-// with a ServiceUnavailable error that says what to do.
+// with a ServiceUnavailable error that explains the remedy.
 func (a *Accounts) ConfigFor(j Job) *rest.Config {
 	return a.configBy(j.Name, func(ctx context.Context) (credential, error) { return a.token(ctx, j) })
 }
@@ -126,7 +126,7 @@ func (a *Accounts) configBy(part string, fetch func(context.Context) (credential
 	return config
 }
 
-// token asks for one.
+// token requests a token of a job.
 func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
 	made, err := a.ask(ctx, a.options.Namespace, j.Name)
 	switch {
@@ -139,7 +139,7 @@ func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
 	return made, err
 }
 
-// ask asks the host for a token.
+// ask requests a token of a ServiceAccount.
 func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -153,10 +153,10 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 }
 
 // Ensure creates or repairs the objects that jobs need, and returns when the host knows them. It
-// logs each right that an administrator must add; only the job that needs it does not work. Other
-// errors may be temporary: call Ensure again.
+// logs each right that an administrator must add; only the job that needs the right does not work.
+// Other errors may be temporary: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
-	// Policies come before the rights that they limit: without its policy, no job gets rights.
+	// Policies come before the rights that they limit: without its policy, a job gets no rights.
 	unlimited := a.apply(ctx, a.Limits())
 	for _, j := range jobs {
 		err := unlimited
@@ -176,9 +176,8 @@ func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// await returns when the host knows of the rights of a job, which it learns from a
-// watch. A job that begins too early would be refused, and come back later each
-// time.
+// await returns when the host knows the rights of a job, which it learns from a watch. A job that
+// begins earlier would be refused, and its retries would become ever rarer.
 func (a *Accounts) await(ctx context.Context, j Job) {
 	if len(j.Rules) == 0 {
 		return
@@ -202,7 +201,7 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	klog.FromContext(ctx).Error(err, "It is not known whether the host already grants the rights of a job", "job", j.Name)
 }
 
-// apply writes objects. Correct objects are not changed.
+// apply writes objects. Correct objects stay unchanged.
 func (a *Accounts) apply(ctx context.Context, objects []managedobject.Object) error {
 	for _, object := range objects {
 		_, err := object.Apply(ctx)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// renewAt is the part of its life after which a token is renewed, and
-	// renewAgain how long to wait after that failed while it is still good.
+	// renewAt is the part of a token's life after which it is renewed. renewAgain is the pause
+	// after a failed renewal while the token is still valid.
 	renewAt    = 0.8
 	renewAgain = 10 * time.Second
 )
@@ -21,8 +21,7 @@ type credential struct {
 	expires time.Time
 }
 
-// tokens keeps a token, and renews it when it is used. Nobody renews one that is
-// not used.
+// tokens holds a token, and renews it when it is used. An unused token is not renewed.
 type tokens struct {
 	fetch func(context.Context) (credential, error)
 	now   func() time.Time
@@ -33,8 +32,7 @@ type tokens struct {
 	renew time.Time
 }
 
-// get returns a token that is good. A caller during a request for a token
-// waits for it.
+// get returns a valid token. Concurrent callers wait for the same request.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +53,8 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return t.current.value, nil
 }
 
-// forget drops a token that the server did not take: its ServiceAccount was made
-// anew, or the keys were changed.
+// forget drops a token that the server refused: its ServiceAccount was created again, or the
+// signing keys changed.
 func (t *tokens) forget(value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +73,8 @@ type bearer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a request, and once more with a new token when the first one was
-// not taken.
+// RoundTrip sends a request. If the server refuses the token, it sends the request once more with a
+// new token.
 func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, value, err := b.send(request)
 	if err != nil || response.StatusCode != http.StatusUnauthorized || request.Body != nil && request.GetBody == nil {
@@ -89,7 +87,7 @@ func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 	}
-	// The connection can be used again when the answer was read.
+	// The connection can be reused after the answer was read.
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
 	response, _, err = b.send(again)
@@ -99,7 +97,7 @@ func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 func (b *bearer) send(request *http.Request) (*http.Response, string, error) {
 	value, err := b.tokens.get(request.Context())
 	if err != nil {
-		// A transport has to close the body also when it sends nothing.
+		// RoundTrip must close the body even if it sends nothing.
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
@@ -111,5 +109,5 @@ func (b *bearer) send(request *http.Request) (*http.Response, string, error) {
 	return response, value, err
 }
 
-// WrappedRoundTripper lets client-go see through, to close idle connections.
+// WrappedRoundTripper lets client-go find the inner transport, to close idle connections.
 func (b *bearer) WrappedRoundTripper() http.RoundTripper { return b.next }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mint gives tokens that are good for an hour, numbered.
+// mint issues numbered tokens that are valid for an hour.
 type mint struct {
 	now    time.Time
 	given  int
@@ -100,7 +100,7 @@ func TestTokenNotTaken(t *testing.T) {
 	}
 }
 
-// TestNoToken: without one nothing is sent, and the caller learns why.
+// TestNoToken: without a token nothing is sent, and the caller gets the reason.
 func TestNoToken(t *testing.T) {
 	sent := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { sent++ }))

@@ -1,4 +1,4 @@
-// Package snapshots takes copies of the embedded store at intervals, and removes old ones.
+// Package snapshots saves copies of the embedded store at intervals, and removes old copies.
 package snapshots
 
 import (
@@ -29,7 +29,7 @@ const (
 	DefaultKeep     = 24
 	// retry is the pause after a failure, unless the interval is shorter.
 	retry = time.Minute
-	// timeout bounds one. A disk that takes longer is no place for it.
+	// timeout bounds one snapshot. A disk that takes longer is unsuitable.
 	timeout = 10 * time.Minute
 )
 
@@ -39,14 +39,13 @@ type Snapshots struct {
 	dir      string
 	interval time.Duration
 	keep     int
-	// save writes the store as it is now to a file that is complete when it
-	// appears.
+	// save writes the present store to a file, which appears only when it is complete.
 	save    func(ctx context.Context, path string) error
 	metrics *gauges
 }
 
-// Run takes snapshots until ctx ends. The first is due an interval after the
-// newest that is there, of this run or another.
+// Run takes snapshots until ctx ends. The first is due an interval after the newest existing
+// snapshot.
 func (s *Snapshots) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("snapshots")
 	wait, err := s.due(time.Now())
@@ -90,7 +89,7 @@ func (s *Snapshots) due(now time.Time) (time.Duration, error) {
 	return max(0, newest.Add(s.interval).Sub(now)), nil
 }
 
-// take saves a snapshot, and removes those that are too many.
+// take saves a snapshot, and removes surplus snapshots.
 func (s *Snapshots) take(ctx context.Context, now time.Time) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -109,7 +108,7 @@ func (s *Snapshots) take(ctx context.Context, now time.Time) (string, error) {
 	return path, errors.Join(errs...)
 }
 
-// list returns the names of the snapshots, the oldest first.
+// list returns the names of the snapshots, oldest first.
 func (s *Snapshots) list() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -125,8 +124,7 @@ func (s *Snapshots) list() ([]string, error) {
 	return names, nil
 }
 
-// takenAt returns when the snapshot of a name was taken, or false for a file
-// that is none.
+// takenAt returns the time of a snapshot from its name, or false if the file is not a snapshot.
 func takenAt(name string) (time.Time, bool) {
 	text, ok := strings.CutPrefix(name, prefix)
 	if !ok {
@@ -139,13 +137,13 @@ func takenAt(name string) (time.Time, bool) {
 	return taken, err == nil
 }
 
-// gauges tell how old the newest snapshot is.
+// gauges expose the age of the newest snapshot.
 type gauges struct {
 	newest, interval metrics.GaugeMetric
 	failures         metrics.CounterMetric
 }
 
-// newGauges registers the metrics. One registry can have them once.
+// newGauges registers the metrics. Call it once per registry.
 func newGauges(registry metrics.KubeRegistry, interval time.Duration) *gauges {
 	newest := metrics.NewGauge(&metrics.GaugeOpts{
 		Name:           "penstock_snapshot_timestamp_seconds",
@@ -172,22 +170,21 @@ func (m *gauges) taken(at time.Time) { m.newest.Set(float64(at.Unix())) }
 
 func (m *gauges) failed() { m.failures.Inc() }
 
-// Options say where snapshots go, and how many.
+// Options holds the settings of Snapshots.
 type Options struct {
-	// Dir is created when absent. Every Interval a snapshot is put there, and the newest
-	// Keep stay.
+	// Dir is created if absent. It gets a snapshot every Interval, and the newest Keep stay.
 	Dir      string
 	Interval time.Duration
 	Keep     int
 	// Save writes a consistent copy of the store to a file, which appears only when it is complete.
 	Save func(ctx context.Context, path string) error
-	// Metrics takes the metrics; one registry can have them once.
+	// Metrics registers the metrics. Use a registry only once.
 	Metrics metrics.KubeRegistry
 }
 
 // New returns a Snapshots, and creates its directory.
 func New(o Options) (*Snapshots, error) {
-	// They hold the Secrets of all revisions.
+	// Snapshots contain the Secrets of all revisions.
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory for snapshots: %w", err)
 	}

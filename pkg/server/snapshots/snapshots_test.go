@@ -16,7 +16,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// snapshotDir is a directory with a fake store that is saved to it.
+// snapshotDir is a directory for snapshots of a fake store.
 type snapshotDir struct {
 	t     *testing.T
 	dir   string
@@ -28,7 +28,7 @@ type snapshotDir struct {
 func newSnapshotDir(t *testing.T) *snapshotDir {
 	s := &snapshotDir{t: t, dir: t.TempDir()}
 	s.gauge = newGauges(metrics.NewKubeRegistry(), time.Hour)
-	// Somebody else's.
+	// These files belong to another program.
 	for _, name := range []string{"penstock-latest.db", "notes.txt", "penstock-20000101T000000Z.db.part"} {
 		s.file(name)
 	}
@@ -42,7 +42,7 @@ func (s *snapshotDir) file(name string) {
 	}
 }
 
-// start takes snapshots from now on.
+// start starts Run.
 func (s *snapshotDir) start(ctx context.Context) {
 	taker := &Snapshots{dir: s.dir, interval: time.Hour, keep: 3, metrics: s.gauge, save: func(_ context.Context, path string) error {
 		s.saved.Add(1)
@@ -55,7 +55,7 @@ func (s *snapshotDir) start(ctx context.Context) {
 	synctest.Wait()
 }
 
-// after some time, how many snapshots were tried, and what there is.
+// after waits, and checks the number of attempts and the files.
 func (s *snapshotDir) after(wait time.Duration, saved int, names ...string) {
 	s.t.Helper()
 	time.Sleep(wait)
@@ -87,8 +87,8 @@ func (s *snapshotDir) newest() time.Time {
 	return time.Unix(int64(value), 0).UTC()
 }
 
-// TestSnapshots are taken at intervals, and the newest are kept. The clock begins
-// at midnight, 2000-01-01.
+// TestSnapshots: snapshots are taken at intervals, and the newest are kept. The clock begins at
+// midnight, 2000-01-01.
 func TestSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSnapshotDir(t)
@@ -103,8 +103,8 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// TestSnapshotsGoOn where the run before ended: a process that restarts every
-// minute does not replace a day of snapshots by an hour's.
+// TestSnapshotsGoOn: a new run continues the interval of the previous run. So a process that
+// restarts every minute does not replace a day of snapshots with an hour's.
 func TestSnapshotsGoOn(t *testing.T) {
 	cases := map[string]struct {
 		reason string

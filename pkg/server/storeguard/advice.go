@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// advice says what to do about a store that is not the one that the host knows.
+// advice returns what to do about a store that the host does not know.
 func (g *Guard) advice(token string, acceptable bool) string {
 	const choice = "bring the right store back, or, to go on with this one and give up what it lacks, restart penstock"
 	switch {
@@ -22,7 +22,7 @@ func (g *Guard) advice(token string, acceptable bool) string {
 	}
 }
 
-// unhelpful says that nothing can be accepted here, to somebody who tried.
+// unhelpful returns a note for a user who set --accept-identity where no value helps.
 func (g *Guard) unhelpful() string {
 	if g.accept == "" {
 		return ""
@@ -44,9 +44,8 @@ func DegradedMessage(reason, advice string) string {
 	return fmt.Sprintf("Penstock serves nothing from its store, and changes nothing in the cluster: %s. What to do: %s", reason, advice)
 }
 
-// decisionToken names one decision: to serve this store in spite of this
-// witness. Once it was taken there is another witness, so a flag that was
-// forgotten does not accept the next loss as well.
+// decisionToken names one decision: to serve this store despite this witness. The decision changes
+// the witness. So a forgotten flag does not accept the next loss as well.
 func decisionToken(state identity.State, observed identity.Observed, mark *identity.Mark) string {
 	seen := identity.Mark{}
 	if mark != nil {
@@ -56,7 +55,7 @@ func decisionToken(state identity.State, observed identity.Observed, mark *ident
 	return hex.EncodeToString(sum[:6])
 }
 
-// howToMend says what an unreadable witness should say.
+// howToMend returns how to repair an unreadable witness.
 func (g *Guard) howToMend(ctx context.Context) string {
 	const remove = "or delete it, if you are certain that this is the store of this cluster: Penstock then creates it again"
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)

@@ -16,8 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ClosedStorage makes endpoints that are all there for discovery, over storage
-// that is closed.
+// ClosedStorage provides all endpoints, for discovery, over storage that is closed.
 type ClosedStorage struct {
 	open   generic.RESTOptionsGetter
 	reason string
@@ -40,13 +39,13 @@ func (c ClosedStorage) GetRESTOptions(resource schema.GroupResource, example run
 		storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 		return closed{reason: c.reason}, func() {}, nil
 	}
-	// Nobody asks it how many records there are.
+	// Nothing reads the number of records.
 	found.CountMetricPollPeriod = 0
 	return found, nil
 }
 
-// closed is storage that says why it is closed. No request comes so far (see
-// WithDegraded); it is here so that none could be answered with "not found".
+// closed is storage that returns the reason why it is closed. No request should reach it (see
+// WithDegraded). If one does, the answer must not be "not found".
 type closed struct{ reason string }
 
 var _ storage.Interface = closed{}
@@ -89,8 +88,8 @@ func (c closed) GuaranteedUpdate(context.Context, string, runtime.Object, bool, 
 // Stats implements storage.Interface.
 func (c closed) Stats(context.Context) (storage.Stats, error) { return storage.Stats{}, c.err() }
 
-// ReadinessCheck implements storage.Interface. That the store is not served is
-// for the check of its identity to say.
+// ReadinessCheck implements storage.Interface. The check of the store's identity reports that the
+// store is closed.
 func (c closed) ReadinessCheck() error { return nil }
 
 // RequestWatchProgress implements storage.Interface.

@@ -34,8 +34,8 @@ func WithDegraded(next http.Handler, reason string, groups sets.Set[string], cod
 // addresses. Otherwise the Service has no endpoints, and discovery fails.
 const CheckName = "store-identity"
 
-// Check returns the health check of the store. It fails with reason if that is set, and else with
-// the error of down, which says why the store does not run.
+// Check returns the health check of the store. It fails with reason if reason is set. Otherwise it
+// fails with the error of down, the reason why the store does not run.
 func Check(reason string, down func() error) healthz.HealthChecker {
 	return healthz.NamedCheck(CheckName, func(*http.Request) error {
 		if reason != "" {

@@ -24,10 +24,10 @@ func (e *DownError) Error() string { return "the embedded etcd does not run: " +
 // Unwrap returns the reason.
 func (e *DownError) Unwrap() error { return e.Reason }
 
-// healing ends an advice where nobody has to do more.
+// healing ends an advice that needs no further action.
 const healing = "Penstock notices it within seconds and continues by itself"
 
-// downAdvice is the advice for this case.
+// downAdvice is the advice for an etcd that does not run.
 const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"
 
 // WithDown answers requests for resources of the groups with 503 while down returns a *DownError.
@@ -36,7 +36,7 @@ func WithDown(next http.Handler, down func() error, groups sets.Set[string], cod
 	return filters.WithRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error { return Refusal(down) })
 }
 
-// Refusal is that answer, nil while down returns no *DownError.
+// Refusal returns that answer, or nil while down returns no *DownError.
 func Refusal(down func() error) error {
 	var stopped *DownError
 	if errors.As(down(), &stopped) {

@@ -1,5 +1,5 @@
-// Package storeguard checks that the store of this process is the one that the host knows. A wrong
-// store stays closed: discovery continues, and every resource answers 503 with the reason.
+// Package storeguard checks that the host knows the store of this process. A wrong store stays
+// closed: discovery continues, and every resource answers 503 with the reason.
 package storeguard
 
 import (
@@ -20,33 +20,34 @@ import (
 )
 
 const (
-	// decideTimeout bounds one try to find out what the store is. An etcd that
-	// does not answer would otherwise keep this process from serving discovery,
-	// and with it every namespace in the cluster from being deleted.
+	// decideTimeout bounds one attempt to identify the store. Otherwise an etcd that does not
+	// answer would keep this process from serving discovery. Then no namespace in the cluster could
+	// be deleted.
 	decideTimeout = 10 * time.Second
 	// hostRetry is the pause before the next request to a busy host.
 	hostRetry = time.Second
 )
 
-// Decision is the meaning of the store's identity for this run.
+// Decision is the result of the check of the store's identity, for this run.
 type Decision struct {
-	// Degraded says why nothing is served and how to repair it, or is empty.
+	// Degraded is the reason why nothing is served, and how to repair it; empty if the store is
+	// served.
 	Degraded string
-	// Again decides once more. It is set while the identity of the store is undecided, and nil
+	// Again repeats the decision. It is set while the identity of the store is undecided, and nil
 	// otherwise. It returns nil when there is a decision.
 	Again func(ctx context.Context) error
-	// Identity of the store; zero when degraded.
+	// Identity is the identity of the store; zero when degraded.
 	Identity identity.Identity
-	// Raised is true if this run gave the store its format: an earlier Penstock may serve it still.
+	// Raised is true if this run gave the store its format: an earlier Penstock may still serve it.
 	Raised bool
 	// Keeper raises the mark while the store is served; nil when degraded.
 	Keeper *MarkKeeper
 }
 
-// Options of a Guard.
+// Options holds the dependencies of a Guard.
 type Options struct {
 	Store *identity.Store
-	// ConfigMaps of the namespace with the witness, and its name for messages.
+	// ConfigMaps is the client for the witness. Namespace is its namespace, for messages.
 	ConfigMaps typedcorev1.ConfigMapInterface
 	Namespace  string
 	// Forget makes every chain forget its objects in the cluster, and returns the number of chains
@@ -54,8 +55,7 @@ type Options struct {
 	Forget func(context.Context) (int, error)
 	// Down returns a *DownError while the store does not run, and nil while it runs; optional.
 	Down func() error
-	// Accept is the value of --accept-identity: the decision that a person has made,
-	// or empty.
+	// Accept is the value of --accept-identity, the user's decision; may be empty.
 	Accept string
 }
 
@@ -111,7 +111,7 @@ func (g *Guard) try(ctx context.Context) (Decision, error) {
 	return g.decide(ctx)
 }
 
-// undecided is the decision while err keeps us from knowing what the store is.
+// undecided returns the decision while err prevents the check of the store.
 func (g *Guard) undecided(ctx context.Context, err error) Decision {
 	advice := "solve that"
 	var stopped *DownError
@@ -128,8 +128,8 @@ func (g *Guard) undecided(ctx context.Context, err error) Decision {
 	return Decision{Degraded: DegradedMessage(err.Error(), advice+"; "+healing), Again: again}
 }
 
-// passing reports whether an error may go away by itself: the host was not reached, was busy or
-// broken, or somebody came in between.
+// passing reports whether an error may be temporary: the host was unreachable, busy or broken, or
+// another writer interfered.
 func passing(err error) bool {
 	var unreachable *url.Error
 	var status apierrors.APIStatus
@@ -148,26 +148,25 @@ func passing(err error) bool {
 type Guard struct {
 	store   *identity.Store
 	witness *witness
-	// forget makes every chain forget what it has in the cluster.
+	// forget makes every chain forget its objects in the cluster.
 	forget func(context.Context) (int, error)
-	// accept is the decision that a person has made, see decisionToken, or empty.
+	// accept is the user's decision, see decisionToken, or empty.
 	accept string
 	now    func() time.Time
-	// timeout of one try to decide.
+	// timeout bounds one attempt.
 	timeout time.Duration
-	// down says why the store does not run, nil while it does; it may be left out.
+	// down returns the reason why the store does not run, nil while it runs; optional.
 	down func() error
-	// raised is true if it raised the format of the store, in whichever try.
+	// raised is true if any attempt raised the format of the store.
 	raised bool
 }
 
-// decide returns what the comparison means.
+// decide compares the store with its witness.
 //
 //  1. Read the witness and the store.
-//  2. Judge: a store that may be served is given an identity and a witness where
-//     it has none yet.
-//  3. One that cannot be served is accepted when a person has decided so.
-//  4. Otherwise it is degraded.
+//  2. Judge: a store that may be served gets a missing identity and a missing witness.
+//  3. Accept a refused store if the user has decided so.
+//  4. Otherwise be degraded.
 func (g *Guard) decide(ctx context.Context) (Decision, error) {
 	mark, err := g.witness.read(ctx)
 	if err != nil {
@@ -202,8 +201,8 @@ func (g *Guard) decide(ctx context.Context) (Decision, error) {
 	return Decision{Degraded: DegradedMessage(verdict.Reason, g.advice(token, acceptable))}, nil
 }
 
-// serve gives store and witness what they lack. The store's identity comes
-// first: a witness of a store that does not exist would look like a loss.
+// serve adds the missing identity or witness. The store's identity comes first: a witness of a
+// store that does not exist would look like a loss.
 func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	present, err := g.identify(ctx, observed)
 	if err != nil {
@@ -217,13 +216,14 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 		if mark, err = g.witness.create(ctx, first); err != nil {
 			return Decision{}, err
 		}
-		// Another replica may have been faster; it is then judged anew.
+		// Another replica may have been faster. The store is then judged again.
 		if mark.StoreID != present.ID {
 			return Decision{}, fmt.Errorf("writing the witness of store %s: %w", present.ID, errChanged)
 		}
 	}
 	if mark.Format < present.Format {
-		// So that an earlier Penstock says why it refuses, also when it finds no store.
+		// With this format in the witness, an earlier Penstock explains its refusal even without a
+		// store.
 		raised := *mark
 		raised.Format = present.Format
 		if err := g.witness.replace(ctx, *mark, raised); err != nil {
@@ -234,10 +234,9 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
-// takeOver has the witness name a store that it did not know. Inventories of
-// such a store may be of another time or cluster, so it forgets them first,
-// and nothing is deleted for them. Objects of the revisions that exist are
-// recognised by their marks, as after an import.
+// takeOver makes the witness name a store that it did not know. Inventories of such a store may be
+// from another time or cluster. So takeOver forgets them first, and nothing is deleted because of
+// them. Objects of existing revisions are recognised by their marks, as after an import.
 func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	forgotten, err := g.forget(ctx)
 	if err != nil {
@@ -263,7 +262,7 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
-// newMark returns the mark to record of the store as it is now.
+// newMark returns the mark for the present store.
 func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
 	highWater, err := g.store.HighWater(ctx)
 	if err != nil {
@@ -272,7 +271,7 @@ func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identit
 	return identity.Mark{StoreID: present.ID, HighWater: highWater, Format: present.Format, Epoch: present.Epoch}, nil
 }
 
-// raise gives a store of an earlier format the present one.
+// raise upgrades a store of an earlier format to the present format.
 func (g *Guard) raise(ctx context.Context, present identity.Identity) (identity.Identity, error) {
 	if present.Format == identity.Format {
 		return present, nil
@@ -286,8 +285,7 @@ func (g *Guard) raise(ctx context.Context, present identity.Identity) (identity.
 	return raised, nil
 }
 
-// identify returns the store's identity in the present format, and gives it one when it
-// has none.
+// identify returns the store's identity in the present format, and creates a missing identity.
 func (g *Guard) identify(ctx context.Context, observed identity.Observed) (identity.Identity, error) {
 	if observed.Found {
 		present, found, err := g.store.Read(ctx)

@@ -66,7 +66,7 @@ func (w *storeAndHost) mark() *identity.Mark {
 	return mark
 }
 
-// witnessed replaces what the host remembers.
+// witnessed changes the host's record.
 func (w *storeAndHost) witnessed(change func(*identity.Mark)) {
 	w.t.Helper()
 	next := *w.mark()
@@ -90,7 +90,7 @@ func (w *storeAndHost) put(key, value string) {
 	}
 }
 
-// token finds what a refusal says about how to accept the store.
+// token returns the value of --accept-identity in a refusal.
 func token(t *testing.T, refusal string) string {
 	t.Helper()
 	_, found, ok := strings.Cut(refusal, "--accept-identity=")
@@ -116,8 +116,8 @@ func TestFirstStartAndRestart(t *testing.T) {
 	}
 }
 
-// A crash between the two writes of a first start leaves a store without a
-// witness, which is completed.
+// TestCrashBeforeWitness: a crash between the two writes of a first start leaves a store without a
+// witness. The next start adds the witness.
 func TestCrashBeforeWitness(t *testing.T) {
 	w := newStoreAndHost(t, storetest.Client(t))
 	w.host.PrependReactor("create", "configmaps", failing("create"))
@@ -142,9 +142,9 @@ func TestLostStores(t *testing.T) {
 		reason string
 		damage func(w *storeAndHost)
 		says   string
-		// final refusals cannot be overruled.
+		// final marks refusals that cannot be overruled.
 		final bool
-		// renewed: the accepted store has a new identity.
+		// renewed means that the accepted store has a new identity.
 		renewed bool
 	}{
 		"Empty": {
@@ -283,7 +283,7 @@ func TestLostStores(t *testing.T) {
 			if after := w.decide(""); after.Degraded != "" {
 				t.Errorf("%s: refused again without the flag: %s", tc.reason, after.Degraded)
 			}
-			// A flag that was left in place must not accept the next loss.
+			// A forgotten flag must not accept the next loss.
 			w.emptyStore()
 			if again := w.decide(decision); again.Degraded == "" {
 				t.Errorf("%s: a decision was good for a second loss", tc.reason)
@@ -292,7 +292,7 @@ func TestLostStores(t *testing.T) {
 	}
 }
 
-// An answer that is missing is no answer.
+// TestUnreadableWitness: a witness that cannot be read is not treated as a missing witness.
 func TestUnreadableWitness(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -424,7 +424,7 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 	}
 	settled := w.mark().HighWater
 	w.host.ClearActions()
-	w.put("/compact_rev_key", "1") // what the API server's compactor does
+	w.put("/compact_rev_key", "1") // as the API server's compactor writes it
 	if err := raise(ctx, keeper); err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 		t.Errorf("the mark is at %d after a write, and was at %d", got, settled)
 	}
 
-	// Somebody else became this cluster's store: their mark is not ours to raise.
+	// Another store has become this cluster's store: its mark must not be raised.
 	w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
 	w.put(w.prefix+"/chains/argocd/head", "y")
 	before := *w.mark()
@@ -451,7 +451,7 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 	}
 }
 
-// raise is a look at the store and what follows from it.
+// raise reads the store, and raises the mark if needed.
 func raise(ctx context.Context, keeper *MarkKeeper) error {
 	highWater, err := keeper.store.HighWater(ctx)
 	if err != nil {
@@ -460,8 +460,8 @@ func raise(ctx context.Context, keeper *MarkKeeper) error {
 	return keeper.raise(ctx, highWater)
 }
 
-// TestEarlierFormat: a store of an earlier format is served, and has the present one from
-// then on, so that an earlier Penstock refuses it.
+// TestEarlierFormat: a store of an earlier format is served. It then gets the present format, so
+// that an earlier Penstock refuses it.
 func TestEarlierFormat(t *testing.T) {
 	w := newStoreAndHost(t, storetest.Client(t))
 	earlier, err := identity.New(rand.Reader, time.Now())
@@ -477,7 +477,7 @@ func TestEarlierFormat(t *testing.T) {
 	}
 	want := earlier
 	want.Format = identity.Format
-	// A replica of the earlier one raises the mark in between: the first try fails.
+	// A replica of the earlier version raises the mark in between, so the first attempt fails.
 	fails := 1
 	w.host.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		fails--

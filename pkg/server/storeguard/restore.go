@@ -12,12 +12,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// restoreTimeout bounds what is done with the store after the files are there.
+// restoreTimeout bounds the work on the store after the files exist.
 const restoreTimeout = time.Minute
 
 // Restored describes a restored store.
 type Restored struct {
-	// StoreID of the store.
+	// StoreID identifies the store.
 	StoreID string
 	// Revisions is the number of ClusterExtensionRevisions in the store.
 	Revisions int64
@@ -34,7 +34,7 @@ func Restore(ctx context.Context, snapshot string, config etcd.Config, prefix st
 		if err != nil {
 			return err
 		}
-		// The connection is gone either way.
+		// An error does not matter: the connection is closed either way.
 		defer func() { _ = client.Close() }()
 		restored, err = beginEpoch(ctx, client, prefix)
 		return err
@@ -42,7 +42,7 @@ func Restore(ctx context.Context, snapshot string, config etcd.Config, prefix st
 	return restored, err
 }
 
-// beginEpoch notes in a store that it was restored.
+// beginEpoch records in a store that it was restored.
 func beginEpoch(ctx context.Context, client *clientv3.Client, prefix string) (Restored, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()

@@ -20,39 +20,37 @@ const (
 	// WitnessName is the ConfigMap in which the host records our store.
 	WitnessName = "penstock-store"
 
-	// lookInterval is the interval at which etcd is asked for its revision. This costs the host
-	// nothing.
+	// lookInterval is the interval of checks of etcd's revision. The checks send no requests to the
+	// host.
 	lookInterval = time.Second
-	// The mark is raised when nothing was written for markQuiet, so that the
-	// host is left alone as soon as nothing happens, and every markInterval
-	// while writes go on.
+	// The mark is raised when nothing was written for markQuiet, and every markInterval while
+	// writes continue. So an idle Penstock sends the host no requests.
 	markQuiet    = 2 * time.Second
 	markInterval = time.Minute
-	// lastMarkTimeout bounds what the mark may cost at a stop.
+	// lastMarkTimeout bounds the last raise of the mark at a stop.
 	lastMarkTimeout = time.Second
 )
 
-// errUnreadable says that there is a witness, and that it cannot be understood.
+// errUnreadable reports a witness that cannot be parsed.
 var errUnreadable = errors.New("the witness of the store cannot be read")
 
-// errChanged says that somebody else changed witness or store meanwhile.
+// errChanged reports that another writer changed the witness or the store meanwhile.
 var errChanged = errors.New("it was changed by somebody else meanwhile")
 
-// witness is the host's memory of the store.
+// witness is the host's record of the store.
 type witness struct {
 	configMaps typedcorev1.ConfigMapInterface
 	namespace  string
 }
 
-// read returns the mark, nil when there is none. A witness that cannot be
-// understood is an error: taking it for a missing one would let an empty store
-// pass.
+// read returns the mark, nil without a witness. A witness that cannot be parsed is an error: if it
+// counted as missing, an empty store would be accepted.
 func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
 	mark, _, err := w.look(ctx)
 	return mark, err
 }
 
-// look is read, with the object that has the mark.
+// look returns the mark, and the object that contains it.
 func (w *witness) look(ctx context.Context) (*identity.Mark, *corev1.ConfigMap, error) {
 	found, err := w.configMaps.Get(ctx, WitnessName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -68,8 +66,7 @@ func (w *witness) look(ctx context.Context) (*identity.Mark, *corev1.ConfigMap, 
 	return &mark, found, nil
 }
 
-// create writes a first mark, unless there is one, and returns the one that is
-// there.
+// create writes a first mark, and returns it. If a mark exists, it returns the existing mark.
 func (w *witness) create(ctx context.Context, mark identity.Mark) (*identity.Mark, error) {
 	_, err := w.configMaps.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: WitnessName},
@@ -90,7 +87,7 @@ func (w *witness) create(ctx context.Context, mark identity.Mark) (*identity.Mar
 	return &mark, nil
 }
 
-// replace writes a mark in place of one that was read.
+// replace writes a mark in place of the mark that was read.
 func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
 	found, err := w.configMaps.Get(ctx, WitnessName, metav1.GetOptions{})
 	if err != nil {
@@ -103,11 +100,11 @@ func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
 	return err
 }
 
-// swap writes a mark into the object as it was read, and returns it as it is then.
+// swap writes a mark into the object as it was read, and returns the stored object.
 func (w *witness) swap(ctx context.Context, found *corev1.ConfigMap, next identity.Mark) (*corev1.ConfigMap, error) {
 	changed := found.DeepCopy()
 	changed.Data = next.Encode()
-	// The resourceVersion that was read makes this a compare-and-swap.
+	// The resourceVersion makes this a compare-and-swap.
 	written, err := w.configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: managedobject.FieldManager})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		err = errors.Join(errChanged, err)
@@ -123,8 +120,8 @@ type MarkKeeper struct {
 	store   *identity.Store
 	witness *witness
 	mark    identity.Mark
-	// written is the witness as this process wrote it last, nil when it has not. An
-	// unchanged witness need not be read before it is written again.
+	// written is the witness after this process's last write, or nil. An unchanged witness need not
+	// be read before the next write.
 	written *corev1.ConfigMap
 }
 
@@ -132,8 +129,8 @@ func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) 
 	return &MarkKeeper{store: store, witness: witness, mark: mark}
 }
 
-// Run raises the mark until ctx ends, and a last time then: a copy of the store
-// that was made a moment before is to be recognised as older.
+// Run raises the mark until ctx ends, and once more then: a copy of the store from a moment before
+// must count as older.
 func (k *MarkKeeper) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("identity")
 	ticker := time.NewTicker(lookInterval)
@@ -170,21 +167,21 @@ func (k *MarkKeeper) raiseLast(ctx context.Context) error {
 	return k.raise(ctx, highWater)
 }
 
-// pace decides when the mark is raised.
+// pace decides when to raise the mark.
 type pace struct {
-	// raised is the mark, at when it was raised or tried last.
+	// raised is the last raised mark. at is the time of the last attempt.
 	raised int64
 	at     time.Time
 	// seen is the last seen revision of the store. since is the time at which it last changed.
 	seen  int64
 	since time.Time
-	// failing is true after a failure, complained when it was told.
+	// failing is true after a failure. complained is the time of its last log line.
 	failing    bool
 	complained time.Time
 }
 
-// due is true when the store has come further than the mark and rests, or has not
-// rested for long. After a failure it is due again after markInterval.
+// due is true when the store is ahead of the mark and either rests, or has not rested for long.
+// After a failure, it is due again after markInterval.
 func (p *pace) due(highWater int64, now time.Time) bool {
 	if highWater != p.seen {
 		p.seen, p.since = highWater, now
@@ -194,7 +191,7 @@ func (p *pace) due(highWater int64, now time.Time) bool {
 	return highWater > p.raised && (rests || long)
 }
 
-// done notes an attempt.
+// done records an attempt.
 func (p *pace) done(highWater int64, now time.Time, ok bool) {
 	p.at, p.failing = now, !ok
 	if ok {
@@ -202,7 +199,7 @@ func (p *pace) done(highWater int64, now time.Time, ok bool) {
 	}
 }
 
-// complain is true when a failure should be told, once every markInterval.
+// complain is true when a failure should be logged, once every markInterval.
 func (p *pace) complain(now time.Time) bool {
 	if now.Sub(p.complained) < markInterval {
 		return false
@@ -211,14 +208,13 @@ func (p *pace) complain(now time.Time) bool {
 	return true
 }
 
-// raise writes a higher mark, if the store has come further than the witness
-// knows.
+// raise writes a higher mark, if the store is ahead of the witness.
 func (k *MarkKeeper) raise(ctx context.Context, highWater int64) error {
 	next, higher := k.mark.Raised(highWater)
 	if !higher {
 		return nil
 	}
-	// Without a resourceVersion a write would compare nothing.
+	// A write without a resourceVersion would not detect changes.
 	if k.written != nil && k.written.ResourceVersion != "" {
 		written, err := k.witness.swap(ctx, k.written, next)
 		if err == nil {
@@ -233,7 +229,7 @@ func (k *MarkKeeper) raise(ctx context.Context, highWater int64) error {
 	return k.raiseRead(ctx, highWater)
 }
 
-// raiseRead is raise for a witness that somebody else may have changed.
+// raiseRead reads the witness first, because another writer may have changed it.
 func (k *MarkKeeper) raiseRead(ctx context.Context, highWater int64) error {
 	present, found, err := k.witness.look(ctx)
 	if err != nil {

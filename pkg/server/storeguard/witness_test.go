@@ -58,7 +58,7 @@ func TestMarkCosts(t *testing.T) {
 	if got := raise(9); got != "update get create get update" {
 		t.Errorf("after it was deleted: %q", got)
 	}
-	// Another store claims to be this cluster's: what was written is not there any more.
+	// Another store claims to be this cluster's: the witness does not exist any more.
 	if err := configMaps.Delete(t.Context(), WitnessName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestMarkCosts(t *testing.T) {
 	}
 }
 
-// compareAndSwap has a fake of the host refuse writes of what was changed meanwhile, as a host does.
+// compareAndSwap makes the fake host refuse writes of changed objects, as a real host does.
 func compareAndSwap(host *fake.Clientset) {
 	version := 0
 	host.PrependReactor("*", "configmaps", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		write, is := action.(kubetesting.CreateAction) // an update is one, too
+		write, is := action.(kubetesting.CreateAction) // an update action also implements this interface
 		if !is {
 			return false, nil, nil
 		}

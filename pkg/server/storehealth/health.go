@@ -1,6 +1,6 @@
-// Package storehealth knows the state of the etcd behind the API: whether it answers, takes writes,
-// and has room on its volume. It frees room where it can. It answers requests at once, with the
-// reason, when etcd cannot serve them. It knows nothing of the stored records.
+// Package storehealth monitors the etcd behind the API: whether it answers, takes writes, and has
+// space on its volume. It frees space where it can. While etcd cannot serve requests, it answers
+// them at once with the reason. It does not read the stored records.
 package storehealth
 
 import (
@@ -29,7 +29,7 @@ const (
 	spaceLook = 2 * time.Second
 	// spaceAgain is the pause after a status request without an answer.
 	spaceAgain = time.Second
-	// spaceTimeout bounds one question, spaceReclaim the making of room.
+	// spaceTimeout bounds one status request, spaceReclaim one reclamation.
 	spaceTimeout = 2 * time.Second
 	spaceReclaim = 5 * time.Minute
 	// spaceRetry is the shortest pause between two reclamations while etcd takes no writes.
@@ -60,7 +60,7 @@ type Health struct {
 	// ours is true for the embedded etcd.
 	ours bool
 	full atomic.Bool
-	// space is that of the volume of ours, nil for an etcd elsewhere.
+	// space measures the volume of the embedded etcd; nil for an external etcd.
 	space *space
 	// quota is the database size at which the embedded etcd refuses additions; 0 for an
 	// external etcd.
@@ -71,11 +71,11 @@ type Health struct {
 	scarce atomic.Bool
 	// answer is the answer to writes while etcd is full.
 	answer func() *apierrors.StatusError
-	// down says why ours does not run, nil for an etcd elsewhere.
+	// down returns the reason why the embedded etcd does not run; nil for an external etcd.
 	down func() error
-	// reach has the answers of an external etcd to the same questions.
+	// reach records whether an external etcd answers the same requests.
 	reach reach
-	// woken has an element when somebody was refused a write.
+	// woken has an element after a write was refused.
 	woken chan struct{}
 }
 
@@ -88,16 +88,16 @@ type Options struct {
 	Down func() error
 	// Volume is the volume of the embedded etcd, nil for an external etcd.
 	Volume Volume
-	// Quota is the size of the embedded etcd's database, in bytes, at which nothing is added any
-	// more. etcd itself runs with the quota Reserved(Quota). It is 0 for an external etcd.
+	// Quota is the database size, in bytes, at which the embedded etcd takes no more additions.
+	// etcd itself runs with the quota Reserved(Quota). It is 0 for an external etcd.
 	Quota int64
-	// Full answers a write that etcd has no room for.
+	// Full returns the answer to a write that etcd has no space for.
 	Full func() *apierrors.StatusError
 }
 
 const (
-	// reservePart is which part of its quota the embedded etcd has besides, for deletions,
-	// and reserveLeast how many bytes at least: more than is written between two looks.
+	// reservePart is the divisor for the reserve above the quota, which is for deletions.
+	// reserveLeast is its least size in bytes: more than is written between two checks.
 	reservePart  = 16
 	reserveLeast = 32 << 20
 )
@@ -115,10 +115,10 @@ func New(o Options) *Health {
 	return h
 }
 
-// Unreachable is true while etcd does not answer: one elsewhere, or ours, which has ended.
+// Unreachable is true while an external etcd does not answer, or the embedded etcd does not run.
 func (h *Health) Unreachable() bool { return h.reach.unreachable() || h.ours && h.down() != nil }
 
-// CutOff is true while an etcd elsewhere does not answer this replica.
+// CutOff is true while an external etcd does not answer this replica.
 func (h *Health) CutOff() bool { return h.reach.unreachable() }
 
 // Full is true while etcd takes no writes.
@@ -131,7 +131,7 @@ func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 // of the quota is free, and false without a known quota.
 func (h *Health) Room() (free int64, scarce bool) { return h.free.Load(), h.scarce.Load() }
 
-// noteRoom notes what Room says.
+// noteRoom stores the values of Room.
 func (h *Health) noteRoom(status *pb.StatusResponse) {
 	quota := cmp.Or(h.quota, status.DbSizeQuota)
 	h.free.Store(max(0, quota-status.DbSizeInUse))
@@ -142,7 +142,7 @@ func (h *Health) noteRoom(status *pb.StatusResponse) {
 // free. ok is false if they are unknown.
 func (h *Health) Volume() (free, reserve uint64, ok bool) { return h.space.sizes() }
 
-// refused notes that a write was refused for want of space.
+// refused records that a write was refused for lack of space.
 func (h *Health) refused() {
 	h.full.Store(true)
 	select {
@@ -187,7 +187,7 @@ func (h *Health) run(ctx context.Context) {
 		if err == nil && h.space.setOverQuota(h.spent(status)) {
 			log.Info("The store has reached its quota, or is below it again", "adds", !h.spent(status), "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", h.quota)
 		}
-		// Nothing was written since the last look: nobody waits for anything.
+		// Nothing was written since the last check, so no request waits.
 		if err == nil && h.ours && status.Header.Revision == revision && worthTidying(status) && time.Since(tidied) > tidyAgain {
 			tidied = time.Now()
 			h.tidy(ctx, status)
@@ -195,7 +195,7 @@ func (h *Health) run(ctx context.Context) {
 		if err == nil {
 			revision = status.Header.Revision
 		}
-		// Without an answer nothing is known, and nothing new is said.
+		// Without an answer the state is unknown, and nothing is logged.
 		if err == nil && h.full.Swap(isFull(status)) != isFull(status) {
 			message := "The store takes writes again"
 			if isFull(status) {
@@ -216,7 +216,7 @@ func (h *Health) run(ctx context.Context) {
 	}
 }
 
-// look asks any member that is connected.
+// look requests the status of any connected member.
 func (h *Health) look(ctx context.Context) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceTimeout)
 	defer cancel()
@@ -229,26 +229,26 @@ func (h *Health) look(ctx context.Context) (*pb.StatusResponse, error) {
 
 // Status asks a connected member for its status.
 func Status(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, error) {
-	// The client's own way would make a connection for each question.
+	// The client's own method would open a connection for each request.
 	return pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 }
 
-// isFull reports whether any member has raised the alarm: then none takes writes.
+// isFull reports whether any member has raised the alarm: then no member takes writes.
 func isFull(status *pb.StatusResponse) bool {
 	return slices.ContainsFunc(status.Errors, func(text string) bool {
-		// Alarms are among the errors, as text.
+		// The status contains alarms as text, among the errors.
 		return strings.Contains(text, pb.AlarmType_NOSPACE.String())
 	})
 }
 
-// reclaim makes room, and lifts the alarm when there is enough. It returns how things
-// are afterwards.
+// reclaim frees space, and disarms the alarm when there is enough. It returns the status
+// afterwards.
 //
-//  1. Forget the history of records. A client that watches or lists in pages from an earlier
-//     version has to begin anew.
-//  2. Give the space back to the file, whose size is what the quota counts, if that is
-//     enough.
-//  3. Lift the alarm.
+//  1. Compact the history of records. A client that watches or lists in pages from an earlier
+//     version has to start over.
+//  2. Return the free pages to the file system if that is enough: the quota counts the file's
+//     size.
+//  3. Disarm the alarm.
 func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
 	defer cancel()
@@ -281,7 +281,7 @@ func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.St
 	return h.look(ctx)
 }
 
-// spent reports whether our database is as large as its quota.
+// spent reports whether the embedded etcd's database has reached its quota.
 func (h *Health) spent(status *pb.StatusResponse) bool {
 	return h.quota > 0 && status.DbSize >= h.quota
 }
@@ -294,13 +294,13 @@ func retryOf(full bool) time.Duration {
 	return spentRetry
 }
 
-// worthTidying reports whether a defragmentation gives much back, and takes little time.
+// worthTidying reports whether a defragmentation frees much space in little time.
 func worthTidying(status *pb.StatusResponse) bool {
 	free := status.DbSize - status.DbSizeInUse
 	return free >= max(tidyLeast, status.DbSize/2) && status.DbSizeInUse <= tidyMost
 }
 
-// tidy gives free pages back to the file.
+// tidy defragments: it returns free pages to the file system.
 func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
 	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
 	defer cancel()
@@ -312,25 +312,24 @@ func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
 	log.Info("Gave free pages of the store back", "before", before.DbSize, "inUse", before.DbSizeInUse, "took", time.Since(begin).Round(time.Millisecond))
 }
 
-// worthReclaiming reports whether giving free pages back is enough for what is to be reached: a
-// tenth of the quota free, or, while etcd has the alarm, so much of the reserve that deletions go
-// on. They make more room then.
+// worthReclaiming reports whether a defragmentation would free enough: a tenth of the quota, or,
+// during an alarm, so much of the reserve that deletions work. Deletions then free more space.
 func (h *Health) worthReclaiming(status *pb.StatusResponse) bool {
 	return status.DbSizeInUse < h.quota/10*9 || isFull(status) && status.DbSizeInUse < h.deletable(status)
 }
 
-// roomy reports whether it is worth while to take writes again: a tenth is free, or, of ours, there
-// is room for deletions.
+// roomy reports whether writes should be admitted again: a tenth is free, or the embedded etcd has
+// space for deletions.
 func (h *Health) roomy(status *pb.StatusResponse) bool {
 	return status.DbSize < status.DbSizeQuota/10*9 || h.quota > 0 && status.DbSize < h.deletable(status)
 }
 
-// deletable is the size in bytes up to which deletions go on: half of the reserve is free.
+// deletable returns the size in bytes up to which deletions work: half of the reserve is free.
 func (h *Health) deletable(status *pb.StatusResponse) int64 {
 	return h.quota + (status.DbSizeQuota-h.quota)/2
 }
 
-// Check is for /readyz.
+// Check returns the check for /readyz.
 func (h *Health) Check() healthz.HealthChecker {
 	return healthz.NamedCheck(CheckName, func(*http.Request) error {
 		if h.full.Load() {

@@ -21,20 +21,19 @@ const (
 	unreachableAfter = 2
 	// reachLook is the interval of checks while a request waits for etcd.
 	reachLook = 200 * time.Millisecond
-	// retrySeconds is the value of Retry-After for requests that this failed: another replica may
-	// reach etcd.
+	// retrySeconds is the value of Retry-After for refused requests: another replica may reach
+	// etcd.
 	retrySeconds = 1
 )
 
-// reach knows whether an etcd elsewhere answers this replica. An embedded one always
-// does: when it is slow, so is everything here.
+// reach records whether an external etcd answers this replica. An embedded etcd always counts as
+// reachable: when it is slow, so is this whole machine.
 type reach struct {
 	missed int
 	gone   atomic.Bool
 }
 
-// answered notes an answer of etcd, or that there was none, and tells whether that
-// changed anything.
+// answered records whether etcd answered, and reports whether that changed anything.
 func (r *reach) answered(err error) (changed bool) {
 	if err == nil {
 		r.missed = 0
@@ -65,7 +64,7 @@ func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[s
 			next.ServeHTTP(w, r)
 			return
 		}
-		// Over HTTP/2 this is a GOAWAY: what is under way on the connection is finished.
+		// Over HTTP/2 this sends a GOAWAY. Pending requests on the connection are finished.
 		w.Header().Set("Connection", "close")
 		refusing.ServeHTTP(w, r)
 	})

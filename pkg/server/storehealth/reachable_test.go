@@ -21,7 +21,7 @@ func TestAnswered(t *testing.T) {
 		err                  error
 		changed, unreachable bool
 	}{
-		{errors.New("cut"), false, false}, // one answer may be late
+		{errors.New("cut"), false, false}, // a single missing answer may be a delay
 		{errors.New("cut"), true, true},
 		{errors.New("cut"), false, true},
 		{nil, true, false},

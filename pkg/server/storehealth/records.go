@@ -15,7 +15,7 @@ import (
 // checks: only the extension of the record is affected.
 const RecordsCheckName = "store-records"
 
-// recordsPatience bounds how long etcd is asked whether such records are still there.
+// recordsPatience bounds the check whether such records still exist.
 const recordsPatience = 2 * time.Second
 
 // RecordsCheck is that readiness check.

@@ -31,8 +31,8 @@ const volumeLook = 2 * time.Second
 // write-ahead log and in the database.
 const bytesPerByte = 2
 
-// space knows whether there is room on the volume of the embedded etcd. A nil one, of an
-// etcd elsewhere, always has room.
+// space knows whether there is room on the volume of the embedded etcd. A nil space, of an external
+// etcd, always has room.
 type space struct {
 	volume Volume
 	// over is true while the database is as large as its quota.
@@ -42,7 +42,7 @@ type space struct {
 // overQuota reports whether the database is as large as its quota.
 func (s *space) overQuota() bool { return s != nil && s.over.Load() }
 
-// setOverQuota says so, and tells whether that is new.
+// setOverQuota stores the value, and reports whether it changed to true.
 func (s *space) setOverQuota(over bool) bool { return s != nil && s.over.Swap(over) != over }
 
 // Volume measures the volume of a directory. *volume.Volume implements it.
@@ -54,9 +54,9 @@ type Volume interface {
 
 var _ Volume = &volume.Volume{}
 
-// refuse returns why something of a number of bytes cannot be added to the store, or nil.
-// Asked where nobody knows how much room there is, it admits: what etcd does not get it
-// refuses, and what ends it ends nothing else.
+// refuse returns the reason why some bytes cannot be added to the store, or nil. If the free space
+// is unknown, it admits them: etcd refuses what it cannot store, and an etcd that ends is
+// restarted.
 func (s *space) refuse(bytes int64) *apierrors.StatusError {
 	if s == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *space) refuse(bytes int64) *apierrors.StatusError {
 	}
 }
 
-// tooLittle is the answer to what cannot be added.
+// tooLittle is the answer to an addition without enough space.
 func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,
@@ -91,7 +91,7 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 	}}
 }
 
-// noQuota is the answer to what cannot be added to a database as large as its quota.
+// noQuota is the answer to an addition to a database that has reached its quota.
 func noQuota() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,
@@ -102,7 +102,7 @@ func noQuota() *apierrors.StatusError {
 	}}
 }
 
-// quantity is a number of bytes for people.
+// quantity formats a number of bytes for people.
 func quantity(bytes uint64) string {
 	const mib = 1 << 20
 	return resource.NewQuantity(int64(bytes/mib*mib), resource.BinarySI).String()
@@ -117,7 +117,7 @@ func (s *space) sizes() (free, reserve uint64, ok bool) {
 	return usage.Free, usage.Reserve(), err == nil
 }
 
-// low reports whether writes are refused for want of room on the volume.
+// low reports whether writes are refused for lack of space on the volume.
 func (s *space) low() bool { return !s.overQuota() && s.refuse(0) != nil }
 
 // run keeps the ballast until ctx ends.
@@ -150,10 +150,10 @@ func (s *space) run(ctx context.Context) {
 	}
 }
 
-// guarded is an update that is refused while there is too little room, unless it leads
-// to there being more: of what is being deleted, or is archived by it, and the answer of a
-// person that lets objects of an archived revision go. Penstock's own writes, of status and
-// finalizers, are small, and deletions need them.
+// guarded refuses an update while there is too little space, unless the update helps to free space.
+// Such updates are: updates of deleted objects, the archiving of a revision, and a user's answer
+// that lets objects of an archived revision be deleted. Penstock's own writes, of status and
+// finalizers, pass: they are small, and deletions need them.
 func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.UpdateFunc {
 	if s == nil {
 		return update
@@ -182,7 +182,7 @@ func goes(object runtime.Object) bool {
 	return err == nil && accessor.GetDeletionTimestamp() != nil
 }
 
-// longestAnswer bounds, in bytes, the answer of a person that is stored without room.
+// longestAnswer bounds, in bytes, a user's answer that is stored without space.
 const longestAnswer = 4096
 
 // state is the state of an object before an update.
@@ -192,7 +192,7 @@ type state struct {
 	annotations map[string]string
 }
 
-// stateOf reads the state of an object, and keeps nothing of the object.
+// stateOf reads the state of an object, and keeps no reference to the object.
 func stateOf(object runtime.Object) state {
 	accessor, err := meta.Accessor(object)
 	if err != nil || !archived(object) {
@@ -201,8 +201,8 @@ func stateOf(object runtime.Object) state {
 	return state{archived: true, generation: accessor.GetGeneration(), annotations: maps.Clone(accessor.GetAnnotations())}
 }
 
-// answeredBy reports whether all that an update does to an archived revision is to answer what its
-// status asks before objects go.
+// answeredBy reports whether an update of an archived revision only answers the question in its
+// status about deleting objects.
 func (s state) answeredBy(object runtime.Object) bool {
 	accessor, err := meta.Accessor(object)
 	if err != nil || !s.archived || accessor.GetGeneration() != s.generation {
@@ -219,7 +219,7 @@ func (s state) answeredBy(object runtime.Object) bool {
 	return answered && maps.Equal(now, s.annotations)
 }
 
-// archived reports whether an object is a revision that is given up.
+// archived reports whether an object is an archived revision.
 func archived(object runtime.Object) bool {
 	revision, ok := object.(*olm.ClusterExtensionRevision)
 	return ok && revision.Spec.LifecycleState == olm.LifecycleStateArchived

@@ -22,7 +22,7 @@ import (
 
 const testMiB = 1 << 20
 
-// roomOf is a volume of 1000 MiB, of which so many are free.
+// roomOf returns the space of a volume of 1000 MiB with mib MiB free.
 func roomOf(mib uint64) *space {
 	return &space{volume: usages{volume.Usage{Free: mib * testMiB, Size: 1000 * testMiB}}}
 }

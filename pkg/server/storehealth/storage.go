@@ -31,7 +31,7 @@ func WithRoom(next http.Handler, health *Health, groups sets.Set[string], codecs
 		if health.Full() {
 			return health.answer()
 		}
-		// Other writes may be a deletion, or lead to one (see space.guarded).
+		// Other writes may be deletions, or lead to them (see space.guarded).
 		if info.Verb == "create" {
 			if refused := health.space.refuse(r.ContentLength); refused != nil {
 				return refused
@@ -41,7 +41,7 @@ func WithRoom(next http.Handler, health *Health, groups sets.Set[string], codecs
 	})
 }
 
-// Refusal is the answer to any write for which there is no etcd or no room, nil while there is.
+// Refusal returns the answer to any write while etcd does not run or is full; otherwise nil.
 func (h *Health) Refusal() error {
 	switch {
 	case h.CutOff():
@@ -79,7 +79,7 @@ func (l limitedStorage) GetRESTOptions(resource schema.GroupResource, example ru
 	return found, nil
 }
 
-// limited is storage of which writes can fail for want of space.
+// limited is storage whose writes can fail for lack of space.
 type limited struct {
 	storage.Interface
 	health *Health
@@ -113,14 +113,14 @@ func (l limited) GuaranteedUpdate(ctx context.Context, key string, out runtime.O
 	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, l.health.space.guarded(ctx, update), cached))
 }
 
-// Bodies keeps manifests, as a *pack.Store does.
+// Bodies stores manifests, as a *pack.Store does.
 type Bodies interface {
 	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
-// LimitedBodies are manifests that are stored while there is room. They are stored before
-// the revision is, also when a patch creates it.
+// LimitedBodies returns bodies that are stored only while there is space. They are stored before
+// their revision, also when a patch creates it.
 func (h *Health) LimitedBodies(bodies Bodies) Bodies { return limitedBodies{bodies, h.space} }
 
 type limitedBodies struct {

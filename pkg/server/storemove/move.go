@@ -26,7 +26,7 @@ type Move struct {
 	Namespace string
 	// DataDir is the data directory of the ended process.
 	DataDir string
-	// Report is called with each step that is done.
+	// Report is called after each step.
 	Report func(what string)
 }
 
@@ -65,7 +65,7 @@ func (m Move) Begin(ctx context.Context) error {
 		return err
 	}
 	snapshot := filepath.Join(m.DataDir, "moving.db")
-	// It has the Secrets of all revisions; after a crash it is overwritten.
+	// The snapshot contains the Secrets of all revisions. After a crash the next run overwrites it.
 	defer func() { _ = os.Remove(snapshot) }()
 	if err := stopped.Save(ctx, snapshot); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (m Move) Begin(ctx context.Context) error {
 	return storeguard.ReplaceMark(ctx, configMaps, m.Namespace, *mark, next)
 }
 
-// begun reports whether an earlier Begin has come to its end. A store that must not be moved is an
-// error.
+// begun reports whether an earlier Begin was completed. It returns an error for a store that must
+// not be moved.
 func (m Move) begun(ctx context.Context, carried secrets, observed identity.Observed, mark *identity.Mark) (bool, error) {
 	if mark == nil {
 		return false, fmt.Errorf("the cluster does not know this store: namespace %s has no ConfigMap %s; is this the cluster that penstock serve was registered in?", m.Namespace, storeguard.WitnessName)
@@ -109,8 +109,8 @@ func (m Move) begun(ctx context.Context, carried secrets, observed identity.Obse
 	return true, nil
 }
 
-// notInstalled: an installation that runs has a store of its own, or none, and looks for another
-// only when it starts.
+// notInstalled returns an error if an installation runs: it looks for a moved store only when it
+// starts.
 func (m Move) notInstalled(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(m.Namespace).Get(ctx, registration.ServiceName, metav1.GetOptions{})
 	switch {
@@ -124,7 +124,7 @@ func (m Move) notInstalled(ctx context.Context, client kubernetes.Interface) err
 	return fmt.Errorf("deployment %s/%s runs already: kubectl delete deployment %s --namespace %s, then run the command again, which installs it again", m.Namespace, found.Name, found.Name, m.Namespace)
 }
 
-// End removes the Secrets, after the installation has begun to serve the store.
+// End removes the Secrets. Call it after the installation has begun to serve the store.
 func (m Move) End(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(m.Config)
 	if err != nil {
@@ -145,8 +145,8 @@ func (m Move) End(ctx context.Context) error {
 	return carried.remove(ctx)
 }
 
-// Arrive restores the store that the witness expects into a data directory, when Secrets have it.
-// The directory has a store that is empty. Stop ends the process that has it open.
+// Arrive restores the store that the witness expects into a data directory, if Secrets contain it.
+// The store in the directory must be empty. stop ends the process that has the store open.
 func Arrive(ctx context.Context, config *rest.Config, namespace, dataDir string, stop func()) (arrived bool, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -162,7 +162,7 @@ func Arrive(ctx context.Context, config *rest.Config, namespace, dataDir string,
 		return false, err
 	}
 	snapshot := filepath.Join(dataDir, "moved.db")
-	// It has the Secrets of all revisions; after a crash it is overwritten.
+	// The snapshot contains the Secrets of all revisions. After a crash the next run overwrites it.
 	defer func() { _ = os.Remove(snapshot) }()
 	if err := carried.take(ctx, found, snapshot); err != nil {
 		return false, err

@@ -25,12 +25,12 @@ import (
 )
 
 const (
-	// secretPrefix is before the number of a part, from 0, in the name of its Secret.
+	// secretPrefix begins the names of the Secrets. The number of the part follows, from 0.
 	secretPrefix = "penstock-moved-store-"
 	partKey      = "part"
 	// partBytes is the size of a part: a Secret holds 1 MiB.
 	partBytes = 1 << 20
-	// maxParts bounds what one move puts into the cluster's own store.
+	// maxParts bounds the data that one move puts into the cluster's own store.
 	maxParts = 64
 
 	storeAnnotation  = "penstock.dev/moved-store"
@@ -39,18 +39,19 @@ const (
 	digestAnnotation = "penstock.dev/moved-digest"
 )
 
-// parcel is a compressed snapshot in Secrets, each of which has all of this in its annotations.
+// parcel is a compressed snapshot in Secrets. The annotations of each Secret contain all of its
+// fields.
 type parcel struct {
 	// StoreID identifies the store. Epoch is the epoch that begins with the restore of the
 	// snapshot.
 	StoreID string
 	Epoch   int
 	Parts   int
-	// Digest of the compressed snapshot.
+	// Digest is the digest of the compressed snapshot.
 	Digest string
 }
 
-// secrets are those of Penstock's namespace.
+// secrets reads and writes the Secrets in Penstock's namespace.
 type secrets struct {
 	api       typedcorev1.SecretInterface
 	partBytes int
@@ -73,19 +74,19 @@ func parcelOf(secret *corev1.Secret) (parcel, error) {
 	return parcel{StoreID: annotations[storeAnnotation], Epoch: epoch, Parts: parts, Digest: annotations[digestAnnotation]}, nil
 }
 
-// isExpected reports whether the witness expects this parcel. It vouches for the content: the
-// Secrets alone could be anybody's who may write some.
+// isExpected reports whether the witness expects this parcel. The witness vouches for the content:
+// any user who may write Secrets could have written the parcel.
 func (p parcel) isExpected(mark *identity.Mark) bool {
 	return mark.Moved != "" && p.StoreID == mark.StoreID && p.Epoch == mark.Epoch && p.Digest == mark.Moved
 }
 
 func secretName(part int) string { return secretPrefix + strconv.Itoa(part) }
 
-// put compresses a file into Secrets, and replaces those of an earlier move. The first part is
-// written last.
+// put compresses a file into Secrets, and replaces the Secrets of an earlier move. It writes the
+// first part last.
 func (s secrets) put(ctx context.Context, path, storeID string, epoch int) (parcel, error) {
 	packed := path + ".zst"
-	// It stays after a crash, and is overwritten then.
+	// A crash leaves this file. The next run overwrites it.
 	defer func() { _ = os.Remove(packed) }()
 	size, digest, err := compress(path, packed)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s secrets) put(ctx context.Context, path, storeID string, epoch int) (parc
 	return made, nil
 }
 
-// compress returns the size and the digest of what it writes.
+// compress compresses a file, and returns the size and the digest of the result.
 func compress(from, to string) (int64, string, error) {
 	source, err := os.Open(from)
 	if err != nil {
@@ -149,7 +150,7 @@ func compress(from, to string) (int64, string, error) {
 	return info.Size(), hex.EncodeToString(sum.Sum(nil)), file.Close()
 }
 
-// find returns the parcel that the Secrets have, false when there is none.
+// find returns the parcel in the Secrets, or false without a parcel.
 func (s secrets) find(ctx context.Context) (parcel, bool, error) {
 	first, err := s.api.Get(ctx, secretName(0), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -162,10 +163,10 @@ func (s secrets) find(ctx context.Context) (parcel, bool, error) {
 	return found, err == nil, err
 }
 
-// take writes the snapshot of a parcel into a file.
+// take writes the snapshot of a parcel to a file.
 func (s secrets) take(ctx context.Context, p parcel, path string) error {
 	packed := path + ".zst"
-	// It stays after a crash, and is overwritten then.
+	// A crash leaves this file. The next run overwrites it.
 	defer func() { _ = os.Remove(packed) }()
 	if err := s.join(ctx, p, packed); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (s secrets) take(ctx context.Context, p parcel, path string) error {
 	return file.Close()
 }
 
-// join writes the parts into a file, one after the other.
+// join writes the parts to a file, one after the other.
 func (s secrets) join(ctx context.Context, p parcel, path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -220,8 +221,8 @@ func (s secrets) join(ctx context.Context, p parcel, path string) error {
 	return file.Close()
 }
 
-// remove deletes the Secrets of all moves, the first part last: by it an interrupted removal is
-// found, and can be run again.
+// remove deletes the Secrets of all moves. It deletes the first part last, so that an interrupted
+// removal can be found and repeated.
 func (s secrets) remove(ctx context.Context) error {
 	for part := maxParts - 1; part >= 0; part-- {
 		err := s.api.Delete(ctx, secretName(part), metav1.DeleteOptions{})

@@ -35,7 +35,7 @@ func TestParcel(t *testing.T) {
 			s := secrets{api: fake.NewClientset().CoreV1().Secrets("penstock-system"), partBytes: 1000}
 			dir := t.TempDir()
 			from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-			// An earlier move left more parts.
+			// The earlier move left more parts.
 			for _, bytes := range [][]byte{append(content, content...), content} {
 				if err := os.WriteFile(from, bytes, 0o600); err != nil {
 					t.Fatal(err)
@@ -79,7 +79,7 @@ func deletes(part int) func(*testing.T, secrets) {
 	}
 }
 
-// edits changes a part that is not the first.
+// edits changes a part other than the first.
 func edits(edit func(data, annotations map[string]string)) func(*testing.T, secrets) {
 	return func(t *testing.T, s secrets) {
 		found, err := s.api.Get(t.Context(), secretName(4), metav1.GetOptions{})
@@ -110,7 +110,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestExpected: the witness vouches for the content, and not only for the store that Secrets name.
+// TestExpected: the witness vouches for the content, and not only for the store that the Secrets
+// name.
 func TestExpected(t *testing.T) {
 	mark := identity.Mark{StoreID: "store", Epoch: 3, Moved: "digest"}
 	raised, _ := mark.Raised(1)

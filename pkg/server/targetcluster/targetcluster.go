@@ -1,5 +1,5 @@
-// Package targetcluster is the connection to the cluster into which revisions are rolled out, if it
-// is not the host.
+// Package targetcluster is the connection to the default target cluster of revisions, if it is not
+// the host.
 package targetcluster
 
 import (
@@ -27,37 +27,36 @@ const (
 	lookInterval = 2 * time.Second
 	retryFirst   = time.Second
 	retryMax     = 10 * time.Second
-	// tryTimeout bounds one try.
+	// tryTimeout bounds one attempt.
 	tryTimeout = 10 * time.Second
 )
 
-// Cluster is the target of revisions when it is not the host (--target-kubeconfig).
-// Penstock sends it no other request before it has identified the cluster as the one that
-// the store knows and that this Penstock has claimed. Until then every request fails with
-// the reason, as for an unreachable cluster.
+// Cluster is the target of revisions when it is not the host (--target-kubeconfig). Penstock first
+// identifies the cluster. It must be the cluster that the store knows, and this Penstock must have
+// claimed it. Until then every other request fails with the reason, as for an unreachable cluster.
 type Cluster struct {
-	// file has the kubeconfig.
+	// file is the path of the kubeconfig.
 	file string
-	// accepted names a cluster that a person decided for, see --confirm-target-change.
+	// accepted names the cluster that the user confirmed, see --confirm-target-change.
 	accepted  string
 	visitor   target.Visitor
 	userAgent func(part string) string
-	// checkTarget records which cluster the inventories are about.
+	// checkTarget records the cluster of the inventories.
 	checkTarget func(ctx context.Context, cluster string, forget bool) error
 	link        *kubeconfig.Link
 	// interval is the interval at which the file is read.
 	interval time.Duration
 }
 
-// Options of a Cluster.
+// Options holds the settings of a Cluster.
 type Options struct {
-	// File has the kubeconfig.
+	// File is the path of the kubeconfig.
 	File string
-	// Accept names a cluster that a person decided for, see --confirm-target-change.
+	// Accept names the cluster that the user confirmed, see --confirm-target-change.
 	Accept      string
 	Visitor     target.Visitor
 	Inventories *chain.Inventories
-	// UserAgent names a part of this process in the cluster's audit log.
+	// UserAgent returns the user agent of a part of this process, for the cluster's audit log.
 	UserAgent func(part string) string
 }
 
@@ -72,7 +71,7 @@ func New(o Options) (*Cluster, error) {
 	return t, err
 }
 
-// Config is for clients of the target cluster.
+// Config returns a configuration for clients of the target cluster.
 func (t *Cluster) Config(component string) *rest.Config {
 	config := t.link.Config()
 	config.UserAgent = t.userAgent(component)
@@ -128,7 +127,7 @@ func (t *Cluster) Run(ctx context.Context) {
 	}
 }
 
-// stays says what becomes of the kubeconfig before.
+// stays returns the state of the previous kubeconfig, for the log.
 func stays(inUse bool) string {
 	if inUse {
 		return "stays in use"
@@ -136,17 +135,17 @@ func stays(inUse bool) string {
 	return "none is in use: nothing is rolled out"
 }
 
-// misled is true when the kubeconfig leads to a cluster that is not the one that is
-// meant: then nothing is done in either. While it is only not known where it leads,
-// the way in use stays: what is wrong with it, the cluster says by itself.
+// misled is true if the kubeconfig points to the wrong cluster: then nothing is done in either
+// cluster. While the cluster is unknown, the previous connection stays in use; the cluster itself
+// reports its problems.
 func misled(err error) bool {
 	var elsewhere *chain.OtherTargetError
 	var claimed *target.ClaimedError
 	return errors.As(err, &elsewhere) || errors.As(err, &claimed)
 }
 
-// lead goes to a cluster once it is found to be the one that is meant: what is known
-// to have been rolled out is there.
+// lead connects to a cluster after its identity was checked: it must be the cluster that contains
+// the rolled out objects.
 func (t *Cluster) lead(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
@@ -188,8 +187,8 @@ func (t *Cluster) Name() string {
 	return v1alpha1.DefaultTarget
 }
 
-// CheckHost returns an error if chains have objects in another cluster, so that a missing flag does
-// not create the objects again in the host. accept is the value of Options.Accept.
+// CheckHost returns an error if chains have objects in another cluster. So a missing flag does not
+// create the objects again in the host. accept is the value of Options.Accept.
 func CheckHost(ctx context.Context, inventories *chain.Inventories, accept string) error {
 	err := inventories.CheckTarget(ctx, "", accept == acceptHost)
 	var elsewhere *chain.OtherTargetError

@@ -15,8 +15,9 @@ func usageOf(dir string) (Usage, error) {
 	return Usage{Free: stat.Bavail * size, Size: stat.Blocks * size, Files: stat.Files, FreeFiles: stat.Ffree}, nil
 }
 
-// allocate gives a file all of its blocks; errors.ErrUnsupported is that its file system
-// does not. That of etcd makes a file without blocks then, and after each interruption.
+// allocate allocates all blocks of a file. It returns errors.ErrUnsupported if the file system
+// cannot do that. etcd's own function then leaves a file without blocks, also after each
+// interruption.
 func allocate(file *os.File, size int64) error {
 	for {
 		err := syscall.Fallocate(int(file.Fd()), 0, 0, size)

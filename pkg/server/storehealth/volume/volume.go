@@ -14,15 +14,14 @@ import (
 const (
 	mib = 1 << 20
 
-	// The reserve is what etcd needs to go on without growing: the next file of its
-	// write-ahead log (16 MiB), the records of deletions, and pages of the database
-	// until those that were freed are used again.
+	// The reserve lets etcd continue without growth: the next file of its write-ahead log (16 MiB),
+	// the records of deletions, and database pages until freed pages are reused.
 	leastReserve, maxReserve, reservePart = 48 * mib, 256 * mib, 20
-	// The ballast is given back when even that is used, by etcd or by others.
+	// The ballast is removed when even the reserve is used, by etcd or by another process.
 	leastBallast, maxBallast, ballastPart = 16 * mib, 64 * mib, 40
 )
 
-// Usage of a volume.
+// Usage is the usage of a volume.
 type Usage struct {
 	// Free is the space that this process may use, and Size the total space, in bytes.
 	Free, Size uint64
@@ -35,7 +34,7 @@ type Usage struct {
 // files for a new log segment, for snapshots, and for a defragmentation.
 const LeastFiles = 16
 
-// LacksFiles reports whether the volume is short of inodes, which bytes that are free do not show.
+// LacksFiles reports whether the volume is short of inodes, which the free bytes do not show.
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
 // Reserve returns the bytes that must stay free; with fewer, nothing is added to the store.
@@ -47,18 +46,18 @@ func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallas
 // Volume is the volume of a directory.
 type Volume struct {
 	dir string
-	// usage asks the system.
+	// usage reads the usage from the system.
 	usage func(dir string) (Usage, error)
 }
 
-// Of returns the volume of a directory. It need not be there yet.
+// Of returns the volume of a directory. The directory need not exist yet.
 func Of(dir string) *Volume { return &Volume{dir: dir, usage: usageOf} }
 
-// Dir is the directory.
+// Dir returns the directory.
 func (v *Volume) Dir() string { return v.dir }
 
-// Look asks how much room there is. errors.ErrUnsupported is that the system does not
-// say.
+// Look returns the usage of the volume. It returns errors.ErrUnsupported if the system does not
+// report it.
 func (v *Volume) Look() (Usage, error) {
 	usage, err := v.usage(v.dir)
 	if err != nil {
@@ -71,9 +70,9 @@ func (v *Volume) Look() (Usage, error) {
 type Step string
 
 const (
-	// Kept is nothing.
+	// Kept means that the ballast did not change.
 	Kept Step = ""
-	// Released is that the ballast was removed.
+	// Released means that the ballast was removed.
 	Released Step = "Released"
 	// Restored means that the ballast was created.
 	Restored Step = "Restored"
@@ -87,7 +86,7 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 	there := err == nil
 	unfinished := path + ".new"
 	if !there {
-		// A process that was killed may have left it.
+		// A killed process may have left this file.
 		if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Kept, fmt.Errorf("removing an unfinished ballast: %w", err)
 		}
@@ -108,8 +107,8 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 	}
 }
 
-// makeWhole makes a file that has all of its blocks. One that is smaller would pass for
-// the whole, so that it has its name when it is finished.
+// makeWhole creates a file with all of its blocks. The file gets its name only when it is finished,
+// so that a smaller file is never taken for the ballast.
 func makeWhole(path, unfinished string, size int64) error {
 	file, err := os.OpenFile(unfinished, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
@@ -128,12 +127,12 @@ func makeWhole(path, unfinished string, size int64) error {
 	return nil
 }
 
-// fill writes a file of a size, for file systems that allocate nothing ahead: there a
-// file would be large and take no room. The written bytes cannot be compressed.
+// fill writes a file of a size, for file systems that cannot allocate ahead. A sparse file would be
+// large and take no space. The bytes are random, so that they cannot be compressed.
 func fill(file *os.File, size int64) error {
 	if _, err := io.CopyN(file, rand.Reader, size); err != nil {
 		return err
 	}
-	// Only now some know that there is no room.
+	// Some file systems report a lack of space only here.
 	return file.Sync()
 }

@@ -62,8 +62,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBallastIsWhole: the leftovers of a process that was killed while it made the ballast are
-// removed, whether there is room for a ballast or not.
+// TestBallastIsWhole: a process was killed while it created the ballast. Its leftovers are removed,
+// with or without space for a ballast.
 func TestBallastIsWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free uint64
@@ -88,7 +88,7 @@ func TestBallastIsWhole(t *testing.T) {
 	}
 }
 
-// TestFill: if blocks cannot be allocated, zeros are written.
+// TestFill: if blocks cannot be allocated, bytes are written.
 func TestFill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ballast")
 	const size = 5*mib + 1
