@@ -7,9 +7,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationProfileDefinition is a profile of your own: what it needs of the cluster,
-// its options, and the objects that it wants, in CEL. A ConfigurationPlan with its name in
-// spec.profile is computed from it, and reviewed, approved and executed as any other.
+// ConfigurationProfileDefinition is a user-defined profile: its requirements, its options, and the
+// desired objects, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it,
+// and is reviewed, approved and executed like every plan.
 type ConfigurationProfileDefinition struct {
 	metav1.TypeMeta
 	// Metadata is the standard object metadata. The name is a DNS label.
@@ -31,88 +31,86 @@ type ConfigurationProfileDefinitionList struct {
 	Items []ConfigurationProfileDefinition
 }
 
-// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the
-// functions that Kubernetes has. They name: facts, what the cluster has of each
-// requirement; options, with defaults; variables; and in items live, the target as it is,
-// or null.
+// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions of
+// Kubernetes. They can use four variables: facts, the state of each requirement in the cluster;
+// options, with defaults; variables; and, in items, live, the target in its current state, or null
+// if it does not exist.
 type ConfigurationProfileDefinitionSpec struct {
-	// Description says in one sentence what the profile is for.
+	// Description is the purpose of the profile, in one sentence.
 	Description string
-	// Requirements are the CustomResourceDefinitions that the profile looks at, and what
-	// it does with their objects. The profile can have no other.
+	// Requirements are the CustomResourceDefinitions that the profile uses, and its access to their
+	// objects. The profile cannot use other kinds.
 	Requirements []DefinitionRequirement
-	// Prerequisites are further conditions on the cluster. While one is false, plans wait in
-	// PrerequisiteFailed, and show its message.
+	// Prerequisites are further conditions on the cluster. While one of them is false, plans wait
+	// in PrerequisiteFailed and show its message.
 	Prerequisites []DefinitionCheck
-	// Options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type
-	// object, as CustomResourceDefinitions have it, with defaults and descriptions.
-	// Without it there are no options.
+	// Options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object
+	// with defaults and descriptions, as in CustomResourceDefinitions. Without it, the profile has
+	// no options.
 	Options *JSONObject
-	// Validations are expressions over several options that must be true.
+	// Validations are expressions about the options that must be true.
 	Validations []DefinitionCheck
-	// Variables are expressions with names, such as variables.pools. They may name
-	// variables before them.
+	// Variables are named expressions, used as variables.NAME. They may use earlier variables.
 	Variables []DefinitionVariable
-	// Items are the targets as they should be, in the order in which they are
-	// configured.
+	// Items are the targets in their desired state, in the order of execution.
 	Items []DefinitionItem
 }
 
-// DefinitionAccess is a profile's use of the objects of a requirement.
+// DefinitionAccess is a profile's access to the objects of a requirement.
 type DefinitionAccess string
 
 const (
-	// AccessSchema looks at the definition only.
+	// AccessSchema reads only the CustomResourceDefinition.
 	AccessSchema DefinitionAccess = "Schema"
-	// AccessRead reads objects: get, list and watch.
+	// AccessRead also reads objects: get, list and watch.
 	AccessRead DefinitionAccess = "Read"
-	// AccessWrite reads and configures objects: create, patch and delete besides.
+	// AccessWrite also configures objects: create, patch and delete.
 	AccessWrite DefinitionAccess = "Write"
 )
 
-// DefinitionRequirement is a CustomResourceDefinition that a profile looks at.
+// DefinitionRequirement is a CustomResourceDefinition that a profile uses.
 type DefinitionRequirement struct {
-	// Name under which expressions find it: facts.NAME. A CEL identifier.
+	// Name of the requirement in expressions: facts.NAME. It must be a CEL identifier.
 	Name string
 	// Definition is the name of the CustomResourceDefinition, such as
 	// kubeletconfigs.machineconfiguration.openshift.io.
 	Definition string
-	// Kind that it defines, such as KubeletConfig.
+	// Kind that the CustomResourceDefinition defines, such as KubeletConfig.
 	Kind string
-	// Access is the profile's use of the objects: Schema, Read or Write. Its ServiceAccount gets
-	// the verbs for that, and the user who writes the definition must have them in the whole
-	// cluster. Default: Schema.
+	// Access is the profile's access to the objects: Schema, Read or Write. The ServiceAccount of
+	// the profile gets the verbs for it. Users who write the definition must have these verbs in
+	// the whole cluster. Default: Schema.
 	Access DefinitionAccess
-	// Install says what to install where the definition is missing.
+	// Install names the component to install if the CustomResourceDefinition is missing.
 	Install string
-	// Optional tells that the profile does without it.
+	// Optional is true if the profile works without the CustomResourceDefinition. Default: false.
 	Optional bool
-	// Fields of the schema that expressions ask for: facts.NAME.fields[PATH].
+	// Fields of the schema that expressions check: facts.NAME.fields[PATH].
 	Fields []DefinitionField
 }
 
 // DefinitionField is a field of a schema.
 type DefinitionField struct {
-	// Path such as spec.profiles[]; "[]" stands for the items of a list.
+	// Path such as spec.profiles[]; "[]" means the items of a list.
 	Path string
-	// Optional tells that the profile does without it. Plans wait in PrerequisiteFailed
-	// for any other.
+	// Optional is true if the profile works without the field. While a field that is not optional
+	// is missing, plans wait in PrerequisiteFailed. Default: false.
 	Optional bool
 }
 
 // DefinitionCheck is an expression that must be true.
 type DefinitionCheck struct {
-	// Expression is of type bool.
+	// Expression must return a bool.
 	Expression string
-	// Message says in words what is missing.
+	// Message explains to a person what is missing.
 	Message string
 }
 
-// DefinitionVariable is an expression with a name.
+// DefinitionVariable is a named expression.
 type DefinitionVariable struct {
-	// Name is a CEL identifier.
+	// Name of the variable. It must be a CEL identifier.
 	Name string
-	// Expression makes the value.
+	// Expression that returns the value.
 	Expression string
 }
 
@@ -120,25 +118,27 @@ type DefinitionVariable struct {
 type DefinitionItem struct {
 	// Name of the item.
 	Name string
-	// When is an expression of type bool; without it the item is always there.
+	// When is an expression that returns a bool. The plan has the item if it is true. Default:
+	// true.
 	When string
-	// Target is the object that is configured.
+	// Target is the object to configure.
 	Target DefinitionTarget
-	// Object is an expression that makes the object, with every field that matters and no
-	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
-	// which follow from target; where it has them they must be those.
+	// Object is an expression that returns the object, with only the fields to configure. It may
+	// leave out apiVersion, kind, metadata.name and metadata.namespace, which follow from target.
+	// If it has them, they must match target.
 	Object string
 	// BlastRadius has the nodes that the item affects.
 	BlastRadius *DefinitionBlastRadius
-	// Impact is an expression that makes None, Low, Medium or High. It may name blast,
-	// with pools, nodes, waves and reboot.
+	// Impact is an expression that returns None, Low, Medium or High. It may use blast, with pools,
+	// nodes, waves and reboot.
 	Impact string
-	// Reason is an expression that says why, as text. It may name blast.
+	// Reason is an expression that returns the reason of the impact, as text. It may use blast.
 	Reason string
-	// Notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// All readers of plans see them.
+	// Notes is an expression that returns a list of texts for reviewers. It may use blast. All users
+	// who can read plans see them.
 	Notes string
-	// Waits are conditions on the target before the next item begins, besides those of its kind.
+	// Waits are conditions that the target must meet before the next item begins. The built-in
+	// conditions of its kind still apply.
 	Waits []DefinitionWait
 }
 
@@ -146,56 +146,57 @@ type DefinitionItem struct {
 type DefinitionTarget struct {
 	// Requirement is the name of a requirement with access Write.
 	Requirement string
-	// Namespace of the object, empty for none.
+	// Namespace of the object; empty for cluster-scoped objects.
 	Namespace string
 	// Name of the object.
 	Name string
 }
 
-// DefinitionBlastRadius says which nodes an item reaches.
+// DefinitionBlastRadius names the nodes that an item affects.
 type DefinitionBlastRadius struct {
-	// Pools is an expression that makes a list of MachineConfigPools, as facts have them.
+	// Pools is an expression that returns a list of MachineConfigPools from facts.
 	Pools string
-	// Reboot is an expression of type bool: whether their nodes reboot. Default: "false".
+	// Reboot is an expression that returns a bool: true if the nodes of the pools reboot. Default:
+	// "false".
 	Reboot string
 }
 
-// DefinitionWait is one condition on the target.
+// DefinitionWait is a condition that a plan waits for.
 type DefinitionWait struct {
-	// Expression is of type bool. Live is the target as it is by then, facts are those of
-	// that time. While it cannot be evaluated, as on a status that is not there yet, it is
-	// waited for.
+	// Expression must return a bool. It uses the current state of live and of facts. While it
+	// cannot be evaluated, for instance because the target has no status yet, the plan waits.
 	Expression string
-	// Message says in words what is waited for.
+	// Message describes what the plan waits for.
 	Message string
-	// MessageExpression makes a message that says more, such as how many nodes are ready.
+	// MessageExpression is an expression that returns a more detailed message, such as the number
+	// of ready nodes.
 	MessageExpression string
 }
 
 // ConfigurationProfileDefinitionStatus has the server's findings about a definition.
 type ConfigurationProfileDefinitionStatus struct {
-	// ObservedGeneration is the generation of spec that status speaks of.
+	// ObservedGeneration is the generation of spec that status describes.
 	ObservedGeneration int64
-	// Digest of spec: a plan names the one that it was computed from.
+	// Digest of spec. A plan names the digest that it was computed from.
 	Digest string
-	// ServiceAccount under which plans of the profile are executed.
+	// ServiceAccount that executes plans of the profile.
 	ServiceAccount string
-	// Conditions sum the definition up.
+	// Conditions summarize the definition.
 	Conditions []metav1.Condition
 }
 
-// PlanDefinition is the definition that a plan was computed from. An edit of it changes
-// nothing of the plan.
+// PlanDefinition is the definition that a plan was computed from. Later changes of the definition
+// do not change the plan.
 type PlanDefinition struct {
-	// Digest of its spec.
+	// Digest of the definition's spec.
 	Digest string
-	// Manifest names where it is stored as it was.
+	// Manifest is the name of the stored copy of the definition.
 	Manifest string
-	// Requirements are the kinds that it declares, and its use of their objects.
+	// Requirements are the kinds that the definition declares, and its access to their objects.
 	Requirements []DeclaredAccess
 }
 
-// DeclaredAccess is a definition's use of one kind.
+// DeclaredAccess is a definition's access to one kind.
 type DeclaredAccess struct {
 	// Definition is the name of the CustomResourceDefinition.
 	Definition string
@@ -205,34 +206,34 @@ type DeclaredAccess struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ProfileEvaluation says what a plan of a profile of your own would do now: POST it, with
-// options, to the subresource evaluate of the definition. Nothing is stored, and nothing is
-// written. You see the targets that you may get and patch yourself.
+// ProfileEvaluation returns the effect that a plan of a user-defined profile would have now. POST
+// it, with options, to the subresource evaluate of the definition. The server stores nothing and
+// writes nothing. The answer shows the targets that you can get and patch.
 type ProfileEvaluation struct {
 	metav1.TypeMeta
-	// Metadata may be left out.
+	// Metadata is optional.
 	metav1.ObjectMeta
-	// Spec is the question.
+	// Spec is the request.
 	Spec ProfileEvaluationSpec
 	// Status is the answer.
 	Status ProfileEvaluationStatus
 }
 
-// ProfileEvaluationSpec is the question.
+// ProfileEvaluationSpec is the request.
 type ProfileEvaluationSpec struct {
-	// Options as spec.options.values of a plan has them.
+	// Options in the form of spec.options.values of a plan.
 	Options *JSONObject
 }
 
-// ProfileEvaluationStatus has the effect that a plan would have now.
+// ProfileEvaluationStatus is the effect that a plan would have now.
 type ProfileEvaluationStatus struct {
 	// Digest of the definition.
 	Digest string
-	// Options with defaults.
+	// Options of the request, with defaults filled in.
 	Options *JSONObject
-	// Missing says what the cluster lacks.
+	// Missing names what the cluster lacks.
 	Missing string
-	// ImpactSeverity is the highest of the items.
+	// ImpactSeverity is the highest severity of the items.
 	ImpactSeverity ImpactSeverity
 	// Items are the effects of a plan, one for each target.
 	Items []EvaluatedItem
@@ -242,32 +243,32 @@ type ProfileEvaluationStatus struct {
 type EvaluatedItem struct {
 	// Name of the item.
 	Name string
-	// TargetRef is the object that is configured.
+	// TargetRef is the object to configure.
 	TargetRef TargetRef
-	// ImpactSeverity is the disturbance by the action.
+	// ImpactSeverity is the disturbance that the item causes.
 	ImpactSeverity ImpactSeverity
-	// ImpactReason says why.
+	// ImpactReason is the reason of impactSeverity, for a person.
 	ImpactReason string
 	// BlastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadius
 	// Notes are remarks for reviewers.
 	Notes []string
-	// Waits say in words what is waited for after it.
+	// Waits are the messages of the conditions that the plan waits for after the item.
 	Waits []string
-	// Object as it should be. It is there if you may get the target.
+	// Object in its desired state. It is set if you can get the target.
 	Object *JSONObject
-	// Diff of the target as it is and as it would be, redacted.
+	// Diff between the current and the desired state of the target, redacted.
 	Diff string
-	// Message says why there is no diff.
+	// Message is the reason why there is no diff.
 	Message string
 }
 
-// JSONObject is any JSON object, kept as it was sent.
+// JSONObject is any JSON object, kept as the client sent it.
 type JSONObject struct {
 	// Raw is the object in JSON.
 	Raw []byte
 }
 
-// IsOwn tells whether a profile is one of those that users define: their names are those of
-// objects, DNS labels, and the names of others have capitals.
+// IsOwn reports whether a profile is user-defined. Names of user-defined profiles are DNS labels.
+// Names of built-in profiles have capitals.
 func IsOwn(name ProfileName) bool { return len(validation.IsDNS1123Label(string(name))) == 0 }

@@ -7,8 +7,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanManifestList holds the desired state of a plan's items, in their order, as
-// its subresource manifests returns them. Its kind is List.
+// PlanManifestList has the desired state of a plan's items, in their order. The subresource
+// manifests of a plan returns it. Its kind is List.
 type PlanManifestList struct {
 	metav1.TypeMeta
 	// ListMeta is the standard list metadata; it is empty.
@@ -19,22 +19,22 @@ type PlanManifestList struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanApprovalRequest approves a plan: POST it to the subresource approve. The
-// answer is the same, with status.
+// PlanApprovalRequest approves a plan. POST it to the subresource approve. The server returns it
+// with status.
 type PlanApprovalRequest struct {
 	metav1.TypeMeta
-	// ObjectMeta may be left out.
+	// ObjectMeta is optional.
 	metav1.ObjectMeta
-	// Spec names the plan that is approved.
+	// Spec names the plan to approve.
 	Spec PlanApprovalRequestSpec
-	// Status is the approval as it was recorded.
+	// Status is the recorded approval.
 	Status *PlanApproval
 }
 
-// PlanApprovalRequestSpec names the plan that is approved.
+// PlanApprovalRequestSpec names the plan to approve.
 type PlanApprovalRequestSpec struct {
-	// PlanHash is status.planHash of the plan that was read. When the plan has
-	// another one by now, nothing is approved: 409 Conflict.
+	// PlanHash is status.planHash of the reviewed plan. If the plan has another hash by then, the
+	// server approves nothing and returns 409 Conflict.
 	PlanHash string
 	// Comment is the reason of the approval, at most 1024 bytes.
 	Comment string
@@ -42,29 +42,29 @@ type PlanApprovalRequestSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRetryRequest has a plan computed anew: POST it to the subresource retry. An
-// approval that was used is not one of what is computed then.
+// PlanRetryRequest makes Penstock compute a plan again. POST it to the subresource retry. An
+// approval that was used does not apply to the new plan.
 type PlanRetryRequest struct {
 	metav1.TypeMeta
-	// ObjectMeta may be left out.
+	// ObjectMeta is optional.
 	metav1.ObjectMeta
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRollbackRequest asks for a plan that restores the targets as they were
-// before a run: POST it to the subresource rollback. It is reviewed and
-// approved as any other; nothing is undone silently.
+// PlanRollbackRequest makes Penstock compute a plan that restores the state of the targets before a
+// run. POST it to the subresource rollback. The plan needs a review and an approval, like every
+// plan.
 type PlanRollbackRequest struct {
 	metav1.TypeMeta
-	// ObjectMeta may be left out.
+	// ObjectMeta is optional.
 	metav1.ObjectMeta
-	// Spec names the run to go back to; it may be left out.
+	// Spec names the run to undo. It is optional.
 	Spec PlanRollbackRequestSpec
 }
 
-// PlanRollbackRequestSpec names the run to go back to.
+// PlanRollbackRequestSpec names the run to undo.
 type PlanRollbackRequestSpec struct {
-	// Run is the execution to undo; the last one when it is left out.
+	// Run is the number of the run to undo. Default: the last run.
 	Run int64
 }

@@ -7,16 +7,16 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationPlan is a change to the configuration of components that belong to
-// others. It is computed, shown, approved and executed, in this order, and watched
-// afterwards.
+// ConfigurationPlan is a change to the configuration of components that other operators own.
+// Penstock computes the plan and shows it. Once users have approved it, Penstock executes it, and
+// then watches the targets.
 type ConfigurationPlan struct {
 	metav1.TypeMeta
 	// ObjectMeta is the standard object metadata.
 	metav1.ObjectMeta
 	// Spec is the request.
 	Spec ConfigurationPlanSpec
-	// Status has the plan and the state of its execution.
+	// Status is the computed plan and its progress.
 	Status ConfigurationPlanStatus
 }
 
@@ -35,36 +35,36 @@ type ConfigurationPlanList struct {
 type ProfileName string
 
 const (
-	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
-	// from nodes under pressure, and nodes report pressure (PSI).
+	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away from nodes under
+	// pressure. Nodes report their pressure (PSI).
 	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
-	// ProfileHighDensitySwap gives worker nodes swap, and virtual machines more memory
-	// than is requested for them.
+	// ProfileHighDensitySwap gives worker nodes swap, and gives virtual machines more memory than
+	// they request.
 	ProfileHighDensitySwap ProfileName = "HighDensitySwap"
-	// ProfileNodeHealthRemediation has nodes that stay unhealthy remediated, and their
-	// virtual machines started elsewhere.
+	// ProfileNodeHealthRemediation remediates nodes that stay unhealthy, and starts their virtual
+	// machines on other nodes.
 	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
-// Action decides about a plan.
+// Action decides whether Penstock computes, executes or ignores a plan.
 type Action string
 
 const (
-	// ActionDryRun computes the plan and waits.
+	// ActionDryRun computes the plan and waits for an approval.
 	ActionDryRun Action = "DryRun"
-	// ActionApply executes the plan. Setting it needs the verb approve.
+	// ActionApply approves and executes the plan. Setting it needs the verb approve.
 	ActionApply Action = "Apply"
-	// ActionIgnore does nothing: what was applied stays and is not watched.
+	// ActionIgnore does nothing. Applied changes stay, and Penstock does not watch them.
 	ActionIgnore Action = "Ignore"
 )
 
-// FailurePolicy decides about the rest of a plan after an item has failed.
+// FailurePolicy decides about the remaining items after an item has failed.
 type FailurePolicy string
 
 const (
-	// FailurePolicyAbort leaves the rest Pending.
+	// FailurePolicyAbort leaves the remaining items Pending.
 	FailurePolicyAbort FailurePolicy = "Abort"
-	// FailurePolicyContinue goes on with the next item.
+	// FailurePolicyContinue executes the next item.
 	FailurePolicyContinue FailurePolicy = "Continue"
 )
 
@@ -72,78 +72,79 @@ const (
 type ConflictPolicy string
 
 const (
-	// OnConflictBlock has the plan wait, which names the fields and who has them.
+	// OnConflictBlock shows the plan with the fields and their managers, and does not execute it.
 	OnConflictBlock ConflictPolicy = "Block"
-	// OnConflictTake takes the fields when the plan is executed.
+	// OnConflictTake takes the fields from their managers when the plan is executed.
 	OnConflictTake ConflictPolicy = "Take"
 )
 
-// ConfigurationPlanSpec is the request.
+// ConfigurationPlanSpec is the requested change.
 type ConfigurationPlanSpec struct {
 	// Profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
 	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
-	// ConfigurationProfileDefinition; kubectl get configprofile lists all that there are.
+	// ConfigurationProfileDefinition. kubectl get configprofile lists all profiles.
 	Profile ProfileName
-	// Action decides about the plan: DryRun computes it and waits for an approval, Apply approves
-	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
-	// spec while it is Apply, needs the verb approve. While a plan waits, the write that sets
-	// Apply says which one was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// Action decides about the plan. DryRun computes the plan and waits for an approval. Apply
+	// approves and executes it. Ignore does nothing, and Penstock does not watch the targets.
+	// Setting Apply, and any change of spec while action is Apply, needs the verb approve. While a
+	// plan waits for approval, the write that sets Apply must name the reviewed plan with
+	// approvedPlanHash or metadata.resourceVersion.
 	Action Action
-	// FailurePolicy decides about the other items after one has failed: Abort leaves the rest
-	// Pending, Continue goes on with the next.
+	// FailurePolicy decides about the remaining items after an item has failed. Abort leaves them
+	// Pending. Continue executes the next item.
 	FailurePolicy FailurePolicy
 	// OnConflict decides about fields that belong to other field managers and would get other
-	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// values. Block shows the plan with the owners of the fields, and does not execute it. Take
 	// takes the fields.
 	OnConflict ConflictPolicy
-	// Options of the profile. Only the member of the plan's own profile may be set.
+	// Options of the profile. Only the options of the plan's profile can be set.
 	Options *PlanOptions
 	// WaitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
-	// limit. The time that a pool is paused does not count.
+	// limit. The time for which a pool is paused does not count.
 	WaitTimeout *metav1.Duration
-	// ApprovedPlanHash is the only plan that may be executed, as status.planHash
-	// names it. Any other waits in ReviewRequired.
+	// ApprovedPlanHash is the status.planHash of the only plan that Penstock may execute. A plan
+	// with another hash waits in ReviewRequired.
 	ApprovedPlanHash string
-	// ExpiresAfter bounds the time between the computation and the approval of a plan. After it
-	// the plan expires, and is computed again. Default: 24h.
+	// ExpiresAfter bounds the time between the computation and the approval of a plan. After that
+	// time the plan expires, and Penstock computes it again. Default: 24h.
 	ExpiresAfter *metav1.Duration
-	// Window bounds the execution: no item begins outside the window, and an item that has begun
-	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
-	// begins at once.
+	// Window bounds the execution. No item begins outside the window. An item that has begun is not
+	// interrupted. Without a window, an approved plan begins at once. The window is part of the
+	// approved plan.
 	Window *PlanWindow
-	// Expires is until when the plan may be executed: no item begins at or after that
-	// time, and the plan has to be approved again, with a later time. It is part of the
-	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	// Expires is the end of the approval. No item begins at or after that time. The plan then needs
+	// a later time and another approval. Without it, an approval lasts until it is used or
+	// withdrawn. It is part of the approved plan.
 	Expires *metav1.Time
-	// Approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1, a
-	// user who created the plan, or changed more of spec than action and approvedPlanHash, is
-	// none of them. It can be raised, and not lowered.
+	// Approvals is the number of users who must approve the plan, 1 to 5. Default: 1. Above 1, a
+	// user cannot approve the plan if that user created it, or changed more of spec than action and
+	// approvedPlanHash. The number can be raised, but not lowered.
 	Approvals int32
-	// Requires are other profiles that have to be in effect: an item of this plan begins
-	// only while a plan of each of them is Completed. At most 8. It is part of the plan
-	// that is approved. A plan that restores the state before a run goes without it.
+	// Requires lists other profiles that must be in effect, at most 8. An item of this plan begins
+	// only while each of these profiles has a Completed plan. A plan that restores the state before
+	// a run ignores the list. It is part of the approved plan.
 	Requires []ProfileName
-	// RestoreRun makes the plan restore what the targets had before that run, where
-	// the run set it, instead of what the profile says. The subresource rollback
-	// sets it.
+	// RestoreRun is the number of a run. The plan then restores the fields that this run set, to
+	// their values before the run, and does not apply the profile. The subresource rollback sets
+	// it. Penstock clears it when it computes the plan again after the restore, and when options
+	// change or action is Ignore.
 	RestoreRun int64
 }
 
-// PlanWindow is a recurring time.
+// PlanWindow is a recurring period.
 type PlanWindow struct {
-	// Schedule has the times at which the window opens, in the format of cron: minute, hour, day
-	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
-	// @weekly, @daily or @hourly.
+	// Schedule is the start of the window in cron format: minute, hour, day of the month, month and
+	// day of the week, such as "0 22 * * Sat". The forms @yearly, @monthly, @weekly, @daily and
+	// @hourly are also valid.
 	Schedule string
-	// TimeZone is the time zone of the schedule: a name of the IANA database, such as
-	// Europe/Berlin. Default: UTC.
+	// TimeZone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.
 	TimeZone string
-	// Duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
-	// touch or overlap are one window.
+	// Duration for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap
+	// are one window.
 	Duration metav1.Duration
 }
 
-// PlanOptions are the options of the profiles, one member for each.
+// PlanOptions are the options of the profiles, one field for each built-in profile.
 type PlanOptions struct {
 	// LoadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	LoadAwareRebalancing *LoadAwareRebalancingOptions
@@ -151,31 +152,32 @@ type PlanOptions struct {
 	HighDensitySwap *HighDensitySwapOptions
 	// NodeHealthRemediation are the options of the profile NodeHealthRemediation.
 	NodeHealthRemediation *NodeHealthRemediationOptions
-	// Values are the options of a profile of your own, as its definition describes them:
-	// kubectl get configprofile NAME -o yaml.
+	// Values are the options of a user-defined profile. Its definition describes them: kubectl get
+	// configprofile NAME -o yaml.
 	Values *JSONObject
 }
 
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptions struct {
-	// Remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
-	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
-	// SelfNode. Default: Automatic.
+	// Remediator is the operator that remediates a node. SelfNode makes the node reboot itself.
+	// FenceAgents power-cycles the node. Automatic means FenceAgents if a template for it exists,
+	// and otherwise SelfNode. Default: Automatic.
 	Remediator Remediator
-	// Template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
-	// use. Without it there has to be one, or the one that Self Node Remediation made.
+	// Template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without
+	// it, Penstock uses the only existing template, or the template that Self Node Remediation
+	// created.
 	Template *TemplateReference
-	// NodeSelector selects the worker nodes that are checked, by their labels. Control
-	// planes are never among them. Without it all worker nodes are.
+	// NodeSelector selects the worker nodes to check, by their labels. It never selects control
+	// plane nodes. Without it, all worker nodes are checked.
 	NodeSelector map[string]string
-	// MinHealthy is the number of these nodes that must be healthy before any of them is
-	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
+	// MinHealthy is the number of these nodes that must be healthy before a node is remediated. It
+	// is a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	MinHealthy *intstr.IntOrString
-	// UnhealthyConditions are the conditions of a node, any of which makes it unhealthy
-	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
+	// UnhealthyConditions are conditions of a node. A node is unhealthy if one of them lasts for
+	// its duration. At most 10. Default: Ready is False or Unknown for 5m.
 	UnhealthyConditions []UnhealthyCondition
-	// IncludeControlPlane has control planes checked and remediated, too, one at a time.
-	// Default: false.
+	// IncludeControlPlane also checks and remediates control plane nodes, one at a time. Default:
+	// false.
 	IncludeControlPlane *bool
 }
 
@@ -183,10 +185,9 @@ type NodeHealthRemediationOptions struct {
 type Remediator string
 
 const (
-	// RemediatorAutomatic is FenceAgents where there is a template for it, and SelfNode
-	// elsewhere.
+	// RemediatorAutomatic means FenceAgents if a template for it exists, and otherwise SelfNode.
 	RemediatorAutomatic Remediator = "Automatic"
-	// RemediatorSelfNode has nodes reboot themselves.
+	// RemediatorSelfNode makes nodes reboot themselves.
 	RemediatorSelfNode Remediator = "SelfNode"
 	// RemediatorFenceAgents power-cycles nodes.
 	RemediatorFenceAgents Remediator = "FenceAgents"
@@ -200,34 +201,34 @@ type TemplateReference struct {
 	Name string
 }
 
-// UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.
+// UnhealthyCondition is a condition of a node that makes it unhealthy if it lasts.
 type UnhealthyCondition struct {
 	// Type of the condition, such as Ready.
 	Type string
 	// Status of the condition: True, False or Unknown.
 	Status metav1.ConditionStatus
-	// Duration is the least duration of the condition, 1s to 24h, such as 5m.
+	// Duration that the condition must last, 1s to 24h, such as 5m.
 	Duration metav1.Duration
 }
 
 // HighDensitySwapOptions are the options of the profile HighDensitySwap.
 type HighDensitySwapOptions struct {
-	// EnableSwap gives worker nodes swap, which reboots them. Default: true.
+	// EnableSwap gives worker nodes swap. This reboots them. Default: true.
 	EnableSwap *bool
-	// SwapSource is the place of the swap of worker nodes: an existing Partition, or a File that
-	// is created. Default: Partition.
+	// SwapSource is the place of the swap of worker nodes: Partition is an existing partition, File
+	// is a file that Penstock creates. Default: Partition.
 	SwapSource SwapSource
-	// PartitionLabel is the label of the partition (of its entry in the partition table).
-	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
+	// PartitionLabel is the label of the partition in the partition table. The partition must be
+	// formatted as swap; otherwise it is not used. Default: CNV_SWAP.
 	PartitionLabel string
 	// FileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
-	// File. A node where it would leave less than a fifth of the file system free goes without
-	// swap.
+	// File. A node gets no swap if the file would leave less than 20 percent of the file system
+	// free.
 	FileSizeMiB *int32
 	// MemoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
-	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
+	// 100 to 300. A value above 120 needs enableSwap. Default: 150, and 100 without swap.
 	MemoryToRequestRatio *int32
-	// EnableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
+	// EnableKSM makes nodes merge identical memory pages of virtual machines. Default: true.
 	EnableKSM *bool
 }
 
@@ -235,31 +236,31 @@ type HighDensitySwapOptions struct {
 type SwapSource string
 
 const (
-	// SwapSourcePartition is a partition that is there.
+	// SwapSourcePartition is an existing partition.
 	SwapSourcePartition SwapSource = "Partition"
-	// SwapSourceFile is a file that is made.
+	// SwapSourceFile is a file that Penstock creates.
 	SwapSourceFile SwapSource = "File"
 )
 
 // LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
 type LoadAwareRebalancingOptions struct {
-	// EnablePSIMetrics makes worker nodes report pressure (kernel argument psi=1),
-	// which reboots those that do not yet. Default: true.
+	// EnablePSIMetrics makes worker nodes report pressure (kernel argument psi=1). Nodes without
+	// this argument reboot. Default: true.
 	EnablePSIMetrics *bool
-	// DeschedulingIntervalSeconds is the time between runs of the descheduler, 60
-	// to 86400. Default: 60.
+	// DeschedulingIntervalSeconds is the time between runs of the descheduler, in seconds, 60 to
+	// 86400. Default: 60.
 	DeschedulingIntervalSeconds *int32
-	// Mode of the descheduler: Automatic evicts, Predictive only says what it would
-	// evict. Default: Automatic.
+	// Mode of the descheduler. Automatic evicts Pods. Predictive only reports the Pods that it
+	// would evict. Default: Automatic.
 	Mode DeschedulerMode
-	// DeviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// DeviationThresholds is the allowed deviation of a node from the mean: Low, Medium, High,
 	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	DeviationThresholds DeviationThresholds
-	// EvictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
-	// Without it what HyperConverged allows for live migrations counts.
+	// EvictionLimitTotal bounds concurrent evictions in the cluster, 1 to 1000. Default: the limit
+	// for live migrations in HyperConverged.
 	EvictionLimitTotal *int32
-	// EvictionLimitNode bounds evictions from a node at a time, 1 to 100. Without
-	// it what HyperConverged allows for live migrations counts.
+	// EvictionLimitNode bounds concurrent evictions from a node, 1 to 100. Default: the limit for
+	// live migrations in HyperConverged.
 	EvictionLimitNode *int32
 }
 
@@ -267,133 +268,132 @@ type LoadAwareRebalancingOptions struct {
 type DeschedulerMode string
 
 const (
-	// DeschedulerAutomatic evicts.
+	// DeschedulerAutomatic evicts Pods.
 	DeschedulerAutomatic DeschedulerMode = "Automatic"
-	// DeschedulerPredictive only says what it would evict.
+	// DeschedulerPredictive only reports the Pods that it would evict.
 	DeschedulerPredictive DeschedulerMode = "Predictive"
 )
 
-// DeviationThresholds is the allowed distance of a node from the mean.
+// DeviationThresholds is the allowed deviation of a node from the mean.
 type DeviationThresholds string
 
 const (
-	// DeviationLow is 10 percent on both sides.
+	// DeviationLow allows 10 percent below and above the mean.
 	DeviationLow DeviationThresholds = "Low"
-	// DeviationMedium is 20 percent on both sides.
+	// DeviationMedium allows 20 percent below and above the mean.
 	DeviationMedium DeviationThresholds = "Medium"
-	// DeviationHigh is 30 percent on both sides.
+	// DeviationHigh allows 30 percent below and above the mean.
 	DeviationHigh DeviationThresholds = "High"
-	// DeviationAsymmetricLow is 0 percent below and 10 above.
+	// DeviationAsymmetricLow allows 0 percent below and 10 percent above the mean.
 	DeviationAsymmetricLow DeviationThresholds = "AsymmetricLow"
-	// DeviationAsymmetricMedium is 0 percent below and 20 above.
+	// DeviationAsymmetricMedium allows 0 percent below and 20 percent above the mean.
 	DeviationAsymmetricMedium DeviationThresholds = "AsymmetricMedium"
-	// DeviationAsymmetricHigh is 0 percent below and 30 above.
+	// DeviationAsymmetricHigh allows 0 percent below and 30 percent above the mean.
 	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
 )
 
-// Phase is the phase of a plan.
+// Phase is the state of a plan.
 type Phase string
 
 const (
-	// PhasePending is a plan that nobody has looked at yet.
+	// PhasePending means that Penstock has not begun to compute the plan.
 	PhasePending Phase = "Pending"
-	// PhaseDrafting is a plan that is being computed.
+	// PhaseDrafting means that Penstock computes the plan.
 	PhaseDrafting Phase = "Drafting"
-	// PhasePrerequisiteFailed is a plan that lacks something in the cluster.
+	// PhasePrerequisiteFailed means that the cluster lacks something that the profile needs.
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
-	// PhaseReviewRequired is a computed plan that waits for its approval.
+	// PhaseReviewRequired means that the computed plan waits for an approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
-	// PhaseScheduled is an approved plan that waits for its window, or for what it
-	// requires.
+	// PhaseScheduled means that the approved plan waits for its window, or for a required profile.
 	PhaseScheduled Phase = "Scheduled"
-	// PhaseInProgress is a plan that is being executed.
+	// PhaseInProgress means that Penstock executes the plan.
 	PhaseInProgress Phase = "InProgress"
-	// PhaseCompleted is a plan that is in effect.
+	// PhaseCompleted means that the plan is in effect.
 	PhaseCompleted Phase = "Completed"
-	// PhaseCompletedWithErrors is an executed plan of which items failed.
+	// PhaseCompletedWithErrors means that the plan was executed and some items failed.
 	PhaseCompletedWithErrors Phase = "CompletedWithErrors"
-	// PhaseFailed is a plan that was not computed, or stopped in the middle.
+	// PhaseFailed means that the computation failed, or that the execution stopped before its end.
 	PhaseFailed Phase = "Failed"
-	// PhaseDrifted is a plan that was in effect until somebody changed a target.
+	// PhaseDrifted means that the plan was in effect until another writer changed a target.
 	PhaseDrifted Phase = "Drifted"
-	// PhaseExpired is a plan that waited too long for its approval.
+	// PhaseExpired means that the plan waited too long for an approval.
 	PhaseExpired Phase = "Expired"
-	// PhaseIgnored is a plan that is not looked at.
+	// PhaseIgnored means that Penstock ignores the plan.
 	PhaseIgnored Phase = "Ignored"
 )
 
-// ConfigurationPlanStatus has the plan and the state of its execution.
+// ConfigurationPlanStatus is the computed plan and its progress.
 type ConfigurationPlanStatus struct {
-	// Phase is the phase of the plan.
+	// Phase is the state of the plan.
 	Phase Phase
-	// ObservedGeneration is the generation of spec that status speaks of.
+	// ObservedGeneration is the generation of spec that status describes.
 	ObservedGeneration int64
-	// PlanHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, over the impact, and over spec.window, spec.expires
-	// and spec.approvals.
+	// PlanHash identifies the plan. It covers the desired state of all items, the targets as
+	// Penstock found them, the impact, and spec.window, spec.expires, spec.approvals and
+	// spec.requires.
 	PlanHash string
-	// SourceSnapshotHash is over the targets as they were found.
+	// SourceSnapshotHash covers the targets as Penstock found them.
 	SourceSnapshotHash string
-	// InputsHash is over the parts of spec that the plan was computed from.
+	// InputsHash covers the parts of spec that the plan was computed from.
 	InputsHash string
 	// OperatorVersion is the version of Penstock that computed the plan.
 	OperatorVersion string
 	// DraftedAt is the time at which the plan was computed.
 	DraftedAt *metav1.Time
-	// Manifests names where the desired state of the items is stored; it is read
-	// at the subresource manifests.
+	// Manifests is the name of the stored desired state of the items. The subresource manifests
+	// returns it.
 	Manifests string
-	// Captured names where the targets are stored as they were found.
+	// Captured is the name of the stored copy of the targets as Penstock found them.
 	Captured string
-	// ImpactSeverity is the highest of the items.
+	// ImpactSeverity is the highest severity of the items.
 	ImpactSeverity ImpactSeverity
-	// Diff has the changes of all items, bounded: fields, and the values that the plan sets and
-	// the targets do not have.
+	// Diff has the changes of all items, bounded in size: the fields, and the values that the plan
+	// sets and the targets do not have.
 	Diff string
 	// Items are the steps of the plan, in their order.
 	Items []PlanItem
 	// Approval names the approved hash and the users who approved it. The server writes it.
 	Approval *PlanApproval
-	// RequestedBy are the names of those who created the plan, or changed more of spec
-	// than action and approvedPlanHash: the first, and the newest of the others. The
-	// server writes it.
+	// RequestedBy names every user who created the plan, or changed more of spec than action and
+	// approvedPlanHash, at most 16. The server writes it. When the list is full, the server refuses
+	// such a change by another user.
 	RequestedBy []string
-	// Window is the time that is open for the plan, or opens next. It is there while the
-	// plan waits or is executed, and spec.window is set.
+	// Window is the open or next window of the plan. It is set while the plan waits or is executed,
+	// if spec.window is set.
 	Window *PlanWindowStatus
-	// Run is the number of the execution that goes on or was the last; 0 before
-	// the first.
+	// Run is the number of the current or last execution; 0 before the first execution.
 	Run int64
-	// Message says what to do next.
+	// Message describes the next step to a person.
 	Message string
-	// Conditions sum the plan up.
+	// Conditions summarize the plan.
 	Conditions []metav1.Condition
-	// Definition names the definition from which the plan of a user's profile was computed.
+	// Definition is the ConfigurationProfileDefinition that the plan was computed from. Only plans
+	// of user-defined profiles have it.
 	Definition *PlanDefinition
 }
 
-// PlanWindowStatus is a time in which items of a plan may begin.
+// PlanWindowStatus is a period in which items of a plan may begin.
 type PlanWindowStatus struct {
-	// OpensAt is the time at which it begins.
+	// OpensAt is the start of the window.
 	OpensAt metav1.Time
-	// ClosesAt is the time at which it ends. No item begins then or later. Where one window
-	// follows another without end, it is a time until which it does not end.
+	// ClosesAt is the end of the window. No item begins at or after that time. If windows follow
+	// one another without a gap, the window is open at least until this time.
 	ClosesAt metav1.Time
-	// Local is opensAt in the time zone of spec.window, for people.
+	// Local is opensAt in the time zone of spec.window, as text.
 	Local string
 }
 
-// ImpactSeverity is the disturbance by an item.
+// ImpactSeverity is the disturbance that an item causes.
 type ImpactSeverity string
 
 const (
-	// ImpactNone changes nothing.
+	// ImpactNone means that the item changes nothing.
 	ImpactNone ImpactSeverity = "None"
-	// ImpactLow changes configuration and disturbs no workload.
+	// ImpactLow means that the item changes configuration and disturbs no workload.
 	ImpactLow ImpactSeverity = "Low"
-	// ImpactMedium moves or restarts workloads.
+	// ImpactMedium means that the item moves or restarts workloads.
 	ImpactMedium ImpactSeverity = "Medium"
-	// ImpactHigh reboots nodes.
+	// ImpactHigh means that the item reboots nodes.
 	ImpactHigh ImpactSeverity = "High"
 )
 
@@ -401,55 +401,56 @@ const (
 type ItemState string
 
 const (
-	// ItemPending waits for its turn.
+	// ItemPending means that the item has not begun.
 	ItemPending ItemState = "Pending"
-	// ItemInProgress is being applied or waited for.
+	// ItemInProgress means that Penstock applies the item, or waits for its target.
 	ItemInProgress ItemState = "InProgress"
-	// ItemCompleted is applied and healthy.
+	// ItemCompleted means that the item is applied and its target is healthy.
 	ItemCompleted ItemState = "Completed"
-	// ItemFailed was refused, did not become healthy in time, or is stale.
+	// ItemFailed means that the item was refused, did not become healthy in time, or is stale.
 	ItemFailed ItemState = "Failed"
-	// ItemSkipped needs nothing to be done.
+	// ItemSkipped means that the item needs no change.
 	ItemSkipped ItemState = "Skipped"
 )
 
-// PlanItem is one step of a plan: one target as it should be.
+// PlanItem is one step of a plan: the desired state of one target.
 type PlanItem struct {
 	// Name of the item.
 	Name string
-	// TargetRef is the object that is configured.
+	// TargetRef is the object to configure.
 	TargetRef TargetRef
 	// Action is the action on the target: Create, Update, Delete or None.
 	Action ItemAction
-	// ImpactSeverity is the disturbance by the item.
+	// ImpactSeverity is the disturbance that the item causes.
 	ImpactSeverity ImpactSeverity
-	// ImpactReason says why.
+	// ImpactReason is the reason of impactSeverity, for a person.
 	ImpactReason string
 	// BlastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadius
 	// Digest of the desired state.
 	Digest string
-	// Fingerprint of the target as it was found; "absent" when there was none.
+	// Fingerprint of the target as Penstock found it; "absent" if the target did not exist.
 	Fingerprint string
-	// Diff has the change, bounded: fields, and the values that the plan sets and the target does
-	// not have. The subresource diff has the whole change.
+	// Diff has the change, bounded in size: the fields, and the values that the plan sets and the
+	// target does not have. The subresource diff returns the whole change.
 	Diff string
-	// Takes are fields of other field managers that would be taken.
+	// Takes are fields of other field managers that the item would take.
 	Takes []TakenFields
 	// Notes are remarks for reviewers.
 	Notes []string
 	// State is the progress of the item.
 	State ItemState
-	// Message says what goes on, or why it failed.
+	// Message names what the item waits for, or why it failed.
 	Message string
 	// StartedAt is the time at which the item began.
 	StartedAt *metav1.Time
-	// Applied is true when the run has written the target.
+	// Applied is true if the run has written the target.
 	Applied bool
-	// AppliedAt is the time at which the run wrote the target.
+	// AppliedAt is the time at which the run wrote the target. Older conditions of the target do
+	// not count.
 	AppliedAt *metav1.Time
-	// PausedSeconds is the time for which the objects that the item waits for were paused. It
-	// does not count for waitTimeout.
+	// PausedSeconds is the time for which the objects that the item waits for were paused, in
+	// seconds. It does not count for waitTimeout.
 	PausedSeconds int64
 	// LastTransitionTime is the time of the last change of state.
 	LastTransitionTime *metav1.Time
@@ -459,13 +460,13 @@ type PlanItem struct {
 type ItemAction string
 
 const (
-	// ItemCreate makes a target that does not exist.
+	// ItemCreate creates a target that does not exist.
 	ItemCreate ItemAction = "Create"
 	// ItemUpdate changes a target.
 	ItemUpdate ItemAction = "Update"
-	// ItemDelete removes a target that the run that is rolled back made.
+	// ItemDelete deletes a target that the run created which is rolled back.
 	ItemDelete ItemAction = "Delete"
-	// ItemNone leaves a target that is as it should be.
+	// ItemNone leaves a target that already has the desired state.
 	ItemNone ItemAction = "None"
 )
 
@@ -475,7 +476,7 @@ type TargetRef struct {
 	APIVersion string
 	// Kind of the object.
 	Kind string
-	// Namespace of the object, empty for none.
+	// Namespace of the object; empty for cluster-scoped objects.
 	Namespace string
 	// Name of the object.
 	Name string
@@ -485,76 +486,77 @@ type TargetRef struct {
 type BlastRadius struct {
 	// Pools are the MachineConfigPools whose nodes get the change.
 	Pools []string
-	// Nodes is the number of these nodes.
+	// Nodes is the number of nodes that get the change.
 	Nodes int64
-	// Reboot tells whether they reboot.
+	// Reboot is true if the nodes reboot.
 	Reboot bool
-	// Waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
+	// Waves is the number of groups of nodes that get the change one after another, by the
+	// maxUnavailable of the pools.
 	Waves int64
 }
 
-// TakenFields are fields that one field manager has and would lose.
+// TakenFields are fields that a field manager owns and would lose.
 type TakenFields struct {
-	// Manager who has them.
+	// Manager that owns the fields.
 	Manager string
-	// Fields such as ".spec.mode".
+	// Fields of the manager, such as ".spec.mode".
 	Fields []string
-	// Reclaimed fields were set by a run of the plan, and changed by their manager
-	// since.
+	// Reclaimed fields were set by a run of the plan and changed by their manager later. Taking
+	// them back does not need onConflict: Take.
 	Reclaimed bool
 }
 
-// ApprovalMode tells by which field a plan was approved.
+// ApprovalMode is the kind of an approval.
 type ApprovalMode string
 
 const (
-	// ApprovalExplicit approves a plan that was there to be read.
+	// ApprovalExplicit approves a plan that was already computed, so that the user could read it.
 	ApprovalExplicit ApprovalMode = "Explicit"
-	// ApprovalStanding approves the first plan that is computed, because Apply was
-	// set before there was one.
+	// ApprovalStanding approves the first computed plan, because a user set Apply before there was
+	// a plan.
 	ApprovalStanding ApprovalMode = "Standing"
 )
 
 // PlanApproval names the approved hash and the users who approved it. The server writes it.
 type PlanApproval struct {
-	// Username of who approved.
+	// Username of the approver.
 	Username string
-	// UID of who approved.
+	// UID of the approver.
 	UID string
-	// Groups of who approved, at the time.
+	// Groups of the approver at the time of the approval.
 	Groups []string
-	// Extra has further facts from the authenticator, such as the scopes of a token.
+	// Extra is additional information from the authenticator, such as the scopes of a token.
 	Extra map[string]ExtraValue
 	// Time of the approval.
 	Time metav1.Time
-	// PlanHash is the plan that is approved. It is empty for a standing approval
-	// until the first plan is computed.
+	// PlanHash is the hash of the approved plan. For a standing approval, it is empty until the
+	// first plan is computed.
 	PlanHash string
-	// Comment of who approved.
+	// Comment of the approver.
 	Comment string
 	// Mode is Explicit or Standing.
 	Mode ApprovalMode
-	// Run is the execution that it was used for: it counts once.
+	// Run is the execution that used the approval. An approval can be used once.
 	Run int64
-	// Others are the later approvals of the same plan, if spec.approvals asks for more than one.
+	// Others are the further approvers of the same plan, if spec.approvals is above 1.
 	Others []PlanApprover
 }
 
-// PlanApprover is somebody who approved a plan, besides the first.
+// PlanApprover is a further user who approved a plan.
 type PlanApprover struct {
-	// Username of who approved.
+	// Username of the approver.
 	Username string
-	// UID of who approved.
+	// UID of the approver.
 	UID string
-	// Groups of who approved, at the time.
+	// Groups of the approver at the time of the approval.
 	Groups []string
-	// Extra has further facts from the authenticator, such as the scopes of a token.
+	// Extra is additional information from the authenticator, such as the scopes of a token.
 	Extra map[string]ExtraValue
 	// Time of the approval.
 	Time metav1.Time
-	// Comment of who approved.
+	// Comment of the approver.
 	Comment string
 }
 
-// ExtraValue is a list of values of one extra key.
+// ExtraValue is the list of values of one extra key.
 type ExtraValue []string

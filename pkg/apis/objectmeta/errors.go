@@ -9,17 +9,15 @@ import (
 )
 
 const (
-	// maxErrors bounds the errors that an answer lists: more errors are usually one mistake, many
-	// times.
+	// maxErrors bounds the errors in an answer. More errors usually have the same cause.
 	maxErrors = 64
-	// maxErrorBytes is the length of a path, a value or an explanation in an error, in
-	// bytes.
+	// maxErrorBytes bounds a path, a value or an explanation in an error, in bytes.
 	maxErrorBytes = 1 << 10
 )
 
-// Bounded returns errors of validation as an answer may have them: not more than
-// people read, and each with no more than the beginning of what was sent. So that a
-// refusal is never much longer than what it refuses.
+// Bounded shortens validation errors for an answer: at most maxErrors errors, and only the
+// beginning of quoted content. The answer to a refused request then never is much longer than the
+// request.
 func Bounded(errs field.ErrorList) field.ErrorList {
 	var bounded field.ErrorList
 	for i, err := range errs {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 )
 
-// TestBounded: however many errors there are, and whatever they quote, an answer stays
-// short. Short answers stay as they are.
+// TestBounded: an answer stays short for many errors and for long quotes. Short answers do not
+// change.
 func TestBounded(t *testing.T) {
 	long := strings.Repeat("é", 1<<16)
 	errs := slices.Repeat(field.ErrorList{

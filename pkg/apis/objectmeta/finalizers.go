@@ -1,6 +1,6 @@
-// Package objectmeta has checks of metadata, and the metadata that the server sets on new objects,
-// for all our types. They are those of kube-apiserver's own types; the API server library does not
-// provide them.
+// Package objectmeta checks metadata of our types, and sets the metadata of new objects.
+// kube-apiserver does the same for its own types, but the API server library does not provide that
+// code.
 package objectmeta
 
 import (
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateFinalizers refuses finalizers of nobody, for a new object: nobody would
-// know who is to take them off.
+// ValidateFinalizers refuses finalizers that are not standard and have no domain, on new objects:
+// no controller could know that it must remove them.
 func ValidateFinalizers(finalizers []string, path *field.Path) field.ErrorList {
 	standard := []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
 	var errs field.ErrorList

@@ -8,30 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Limits of metadata, beyond those that Kubernetes has for every kind: labels by name
-// and value, annotations 256 KiB. In kube-apiserver the 1.5 MiB that etcd takes bound
-// the rest. Our records are compressed, so we count ourselves.
+// Limits of metadata, in addition to the limits that Kubernetes has for every kind: labels by name
+// and value, and annotations by 256 KiB. In kube-apiserver, etcd's limit of 1.5 MiB bounds the
+// rest. Our records are compressed, so that limit does not help.
 const (
-	// MaxBytes bounds metadata as a whole, in JSON.
+	// MaxBytes bounds the whole metadata, in JSON.
 	MaxBytes = 384 << 10
-	// MaxManagedFieldsBytes bounds managedFields, in JSON. Field managers share it.
+	// MaxManagedFieldsBytes bounds managedFields, in JSON. All field managers share it.
 	MaxManagedFieldsBytes = 128 << 10
-	// MaxLabels, MaxFinalizers and MaxOwners are how many of each there may be.
+	// MaxLabels, MaxFinalizers and MaxOwners bound the number of entries.
 	MaxLabels     = 256
 	MaxFinalizers = 64
 	MaxOwners     = 64
-	// The lengths of what an owner is named by, in bytes: those that names, group
-	// versions and kinds can have, and more than any uid has.
+	// Bounds of the fields of an owner reference, in bytes: the longest valid name, group version
+	// and kind, and more than the longest uid.
 	maxOwnerName       = 253
 	maxOwnerKind       = 63
 	maxOwnerAPIVersion = 253 + 1 + 63
 	maxOwnerUID        = 128
 )
 
-// ValidateSize returns what is too much in metadata, times that cannot be stored included. Every other finding about
-// it, such as of each finalizer, is looked for only when this
-// finds nothing. Old is metadata as it is stored, nil for a new object: what is beyond
-// a limit already may stay as it is, and shrink.
+// ValidateSize returns errors for metadata beyond the limits, and for times that cannot be stored.
+// Callers make more detailed checks, such as of each finalizer, only if it returns no error. old is
+// the stored metadata, and nil for a new object. Stored metadata that is already beyond a limit may
+// stay, and may shrink.
 func ValidateSize(metadata, old *metav1.ObjectMeta, path *field.Path) field.ErrorList {
 	if old == nil {
 		old = &metav1.ObjectMeta{}
@@ -39,7 +39,8 @@ func ValidateSize(metadata, old *metav1.ObjectMeta, path *field.Path) field.Erro
 	errs := validateTimes(metadata, path)
 	errs = append(errs, validateCounts(metadata, old, path)...)
 	errs = append(errs, validateOwners(metadata.OwnerReferences, old.OwnerReferences, path.Child("ownerReferences"))...)
-	// Text takes at least its own bytes: what is far too large is not encoded to find out.
+	// Text needs at least its own bytes in JSON. If these are too many already, metadata is not
+	// encoded.
 	if bytes := textBytes(metadata); len(errs) == 0 && bytes > MaxBytes && bytes > textBytes(old) {
 		errs = append(errs, tooLong(path, "", bytes, MaxBytes))
 	}
@@ -49,7 +50,7 @@ func ValidateSize(metadata, old *metav1.ObjectMeta, path *field.Path) field.Erro
 	return validateBytes(metadata, old, path)
 }
 
-// Bytes is the size of metadata as it is stored, in JSON.
+// Bytes returns the size of metadata in JSON, as it is stored.
 func Bytes(metadata *metav1.ObjectMeta) (int, error) { return bytesOf(metadata) }
 
 func validateCounts(metadata, old *metav1.ObjectMeta, path *field.Path) field.ErrorList {
@@ -70,7 +71,7 @@ func validateCounts(metadata, old *metav1.ObjectMeta, path *field.Path) field.Er
 	return errs
 }
 
-// validateOwners judges owners that are new.
+// validateOwners checks the new owners.
 func validateOwners(owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
 	known := make(map[metav1.OwnerReference]bool, len(old))
 	for _, owner := range old {
@@ -130,7 +131,7 @@ func bytesOf(value any) (int, error) {
 	return len(encoded), err
 }
 
-// textBytes is at most what metadata has in JSON.
+// textBytes returns a lower bound of the size of metadata in JSON.
 func textBytes(metadata *metav1.ObjectMeta) int {
 	bytes := len(metadata.GenerateName) + len(metadata.GetSelfLink())
 	for _, words := range []map[string]string{metadata.Labels, metadata.Annotations} {

@@ -80,8 +80,7 @@ func TestValidateSize(t *testing.T) {
 	}
 }
 
-// TestSizeIsBounded: metadata that passes has no more bytes in JSON than is promised,
-// whatever it has too much of.
+// TestSizeIsBounded: metadata that passes is not larger in JSON than the limits promise.
 func TestSizeIsBounded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := func(name string) string {

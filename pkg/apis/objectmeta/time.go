@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxYear is the last year that a time in JSON can have, and 0 the first one: others are
-// written, and cannot be read any more. With an offset a client can name others.
+// maxYear is the last year of a time in JSON, and 0 the first year. A time outside of these years
+// can be written, but not read. Clients can reach such a time with a zone offset.
 const maxYear = 9999
 
-// validateTimes judges the times that clients set. In a record there is no other one:
-// stored metadata was read.
+// validateTimes checks the times that clients can set. Times from a record are valid, because the
+// record could be read.
 func validateTimes(metadata *metav1.ObjectMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	judge := func(at *metav1.Time, path *field.Path) {
@@ -34,5 +34,5 @@ func validateTimes(metadata *metav1.ObjectMeta, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// maxTimeErrors bounds the times that an answer lists.
+// maxTimeErrors bounds the errors about times in an answer.
 const maxTimeErrors = 8

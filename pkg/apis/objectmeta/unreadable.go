@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// UnreadableAnnotation, on an object in a list or a watch, says why its record
-	// cannot be read. The object has nothing but its name then.
+	// UnreadableAnnotation, on an object in a list or a watch, is the reason why its record cannot
+	// be read. Such an object has only a name.
 	UnreadableAnnotation = "penstock.dev/unreadable"
-	// ReasonUnreadable is that of the condition Ready of such an object.
+	// ReasonUnreadable is the reason of the condition Ready of such an object.
 	ReasonUnreadable = "Unreadable"
 
 	unreadableUID = "unreadable-"
 	maxWhyBytes   = 512
 )
 
-// Unreadable is the metadata of an object whose record cannot be read: its name, as
-// the key of the record has it, and why. A server makes uids of objects up, so no
-// other object has one like this.
+// Unreadable returns metadata for an object whose record cannot be read: the name from the record's
+// key, the reason, and a uid. The server chooses the uids of its objects, so no other object has
+// this uid.
 func Unreadable(name string, why error) metav1.ObjectMeta {
 	sum := sha256.Sum256([]byte(name))
 	return metav1.ObjectMeta{
@@ -33,8 +33,8 @@ func Unreadable(name string, why error) metav1.ObjectMeta {
 	}
 }
 
-// IsUnreadable tells whether the record of an object cannot be read. The content that the object
-// says, but for its name, means nothing then, and its absence even less.
+// IsUnreadable reports whether the record of an object cannot be read. Its content, except for the
+// name, then has no meaning, and missing content has none either.
 func IsUnreadable(object metav1.Object) bool {
 	return strings.HasPrefix(string(object.GetUID()), unreadableUID)
 }

@@ -1,19 +1,20 @@
 package olm
 
-// FailureCause is the cause for which an object is not ready, without the texts that containers,
-// registries and schedulers write.
+// FailureCause is the reason why an object is not ready, without the texts of containers,
+// registries and schedulers.
 type FailureCause struct {
-	// Reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
+	// Reason is one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason string
-	// Object shows it, such as a Pod.
+	// Object that shows the cause, such as a Pod.
 	Object ObjectName
-	// Container of the Pod, when it is about one.
+	// Container of the Pod, if the cause is in a container.
 	Container string
-	// ExitCode of the container when it ended last.
+	// ExitCode of the last termination of the container.
 	ExitCode *int32
-	// Restarts of the container.
+	// Restarts is the number of restarts of the container.
 	Restarts int32
-	// Related is the object that is missing, not bound, used up or refuses, if it is known.
+	// Related is the object that is missing, unbound, used up or that refuses the object, if it is
+	// known.
 	Related *ObjectName
 }
 
@@ -23,7 +24,7 @@ type ObjectName struct {
 	Group string
 	// Kind of the object.
 	Kind string
-	// Namespace of the object; empty for cluster-scoped ones.
+	// Namespace of the object; empty for cluster-scoped objects.
 	Namespace string
 	// Name of the object.
 	Name string
