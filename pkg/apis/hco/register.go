@@ -8,8 +8,7 @@ import (
 // GroupName is the API group.
 const GroupName = "hco.kubevirt.io"
 
-// The variables below are package-level because that is where Kubernetes code
-// looks for them.
+// The variables below are package-level because Kubernetes code refers to them by name.
 var (
 	// SchemeGroupVersion is the group with the internal version.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
@@ -40,7 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ConfigurationProfileDefinitionList{},
 		&ProfileEvaluation{},
 	)
-	// The name on the wire, see v1alpha1.ManifestListKind.
+	// List is the kind on the wire, see v1alpha1.ManifestListKind.
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &PlanManifestList{})
 	return nil
 }

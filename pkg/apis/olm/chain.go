@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// ChainOf splits a revision's name into its chain (the extension, before the
-// last "-") and its number in it. ok is false when name is not of the form
-// <extension>-<revision> with a decimal number of 1 or more without leading
-// zeros; a revision's number then has one spelling only.
+// ChainOf splits a revision's name into its chain (the extension, before the last "-") and its
+// number. ok is false if name is not <extension>-<revision> with a decimal number of 1 or more.
+// Leading zeros are not allowed, so each revision has one name only.
 func ChainOf(name string) (chain string, revision int64, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 1 {
@@ -25,7 +24,7 @@ func ChainOf(name string) (chain string, revision int64, ok bool) {
 	return name[:dash], revision, true
 }
 
-// RevisionName is the inverse of ChainOf: the name of a revision of a chain.
+// RevisionName is the inverse of ChainOf: it returns the name of a revision of a chain.
 func RevisionName(chain string, revision int64) string {
 	return chain + "-" + strconv.FormatInt(revision, 10)
 }

@@ -1,7 +1,7 @@
 // +k8s:deepcopy-gen=package
 // +groupName=olm.operatorframework.io
 
-// Package olm is the hub version of the olm.operatorframework.io API: the form
-// that the registry, its strategies and admission work on. It is never encoded;
-// field names and defaults of what clients see are in package v1alpha1.
+// Package olm is the hub version of the olm.operatorframework.io API. The registry, its strategies
+// and admission work on it. It is never encoded. Package v1alpha1 has the field names and defaults
+// that clients see.
 package olm

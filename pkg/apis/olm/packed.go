@@ -8,42 +8,42 @@ import (
 	"unique"
 )
 
-// PackedObjects are the entries of a phase as caches keep them: about 35 bytes for an object,
-// where an entry with its digest takes 190. Equal text is in memory once, as long as a handle
-// of it is. It never changes.
+// PackedObjects are the entries of a phase in the form that caches keep. An object needs about 35
+// bytes; an unpacked entry with its digest needs 190. Equal content is in memory once, while a
+// handle refers to it. PackedObjects never change.
 //
 // +k8s:deepcopy-gen=false
 type PackedObjects struct {
-	// Shape has, of each entry, the strings of shapeOf, each behind its length, then whether it is
-	// create-only, and its level. Revisions of an extension mostly have the same.
+	// Shape has, of each entry, the strings of shapeOf, each after its length, then createOnly and
+	// installLevel. Revisions of an extension mostly have the same shape.
 	Shape unique.Handle[string]
-	// Own has the digests and sizes, in the order of Shape: for each the number of
-	// the digest's kind, 32 bytes of digest, and the size as a varint.
+	// Own has the digests and sizes, in the order of Shape. An entry is the number of the digest's
+	// kind, the 32 bytes of the digest, and the size as a varint.
 	Own unique.Handle[string]
 }
 
-// DeepCopyInto shares what never changes.
+// DeepCopyInto shares the content, because it never changes.
 func (p *PackedObjects) DeepCopyInto(out *PackedObjects) { *out = *p }
 
-// DeepCopy returns the same: it never changes.
+// DeepCopy returns p, because it never changes.
 func (p *PackedObjects) DeepCopy() *PackedObjects { return p }
 
-// digestSize is the length of a digest in bytes; as text it has two digits for each.
+// digestSize is the length of a digest in bytes. As text it has two digits per byte.
 const digestSize = 32
 
 // noDigest is the kind of an absent digest, which has no bytes.
 const noDigest = 0
 
-// digestKinds are the prefixes of digests, by the number of their kind.
+// digestKinds returns the prefixes of digests, by the number of their kind.
 func digestKinds() [3]string { return [...]string{noDigest: "", 1: "sha256:", 2: "hmac-sha256:"} }
 
-// shapeOf returns the strings of an entry that its shape has.
+// shapeOf returns pointers to the strings of an entry that Shape has.
 func shapeOf(object *RevisionObject) [5]*string {
 	return [5]*string{&object.APIVersion, &object.Kind, &object.Namespace, &object.Name, (*string)(&object.CollisionProtection)}
 }
 
-// Pack puts a phase's entries into their packed form. A phase stays as it is when it has no
-// entries, and when one has its manifest inline, or a digest of another form.
+// Pack packs a phase's entries. It leaves a phase unchanged if the phase has no entries, or if an
+// entry has an inline manifest or a digest of another form.
 func (p *RevisionPhase) Pack() {
 	if len(p.Objects) == 0 {
 		return
@@ -89,11 +89,11 @@ func appendDigest(to []byte, digest string) ([]byte, bool) {
 	return nil, false
 }
 
-// unpack returns the entries, which are the caller's. Their text is shared.
+// unpack returns the entries. The caller may change them; only their strings are shared.
 func (p *PackedObjects) unpack() []RevisionObject {
 	kinds := digestKinds()
 	objects := make([]RevisionObject, p.count())
-	// All digests are one piece of memory.
+	// All digests are in one piece of memory.
 	var text strings.Builder
 	text.Grow(len(objects) * (len(kinds[2]) + 2*digestSize))
 	shape, own := reader(p.Shape.Value()), reader(p.Own.Value())
@@ -160,8 +160,8 @@ func (p *RevisionPhase) Count() int {
 	return len(p.Objects)
 }
 
-// List returns the entries of a phase. Of a packed phase they are the caller's, but
-// for their text.
+// List returns the entries of a phase. If the phase is packed, the caller may change them; only
+// their strings are shared.
 func (p *RevisionPhase) List() []RevisionObject {
 	if p.Packed != nil {
 		return p.Packed.unpack()
@@ -169,11 +169,11 @@ func (p *RevisionPhase) List() []RevisionObject {
 	return p.Objects
 }
 
-// Unpack gives a phase its entries.
+// Unpack unpacks the entries of a phase.
 func (p *RevisionPhase) Unpack() { p.Objects, p.Packed = p.List(), nil }
 
-// Unpack gives a revision the entries of its phases, in memory of its own. Phases that it
-// shares with others, as one from a cache does, stay as they are.
+// Unpack unpacks the phases of a revision, into new memory. It does not change phases that the
+// revision shares with a cache.
 func (r *ClusterExtensionRevision) Unpack() {
 	r.Spec.Phases = slices.Clone(r.Spec.Phases)
 	for i := range r.Spec.Phases {

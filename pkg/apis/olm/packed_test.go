@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// packable draws entries as a store has them.
+// packable draws entries as the store holds them.
 func packable() *rapid.Generator[[]RevisionObject] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RevisionObject {
 		word := rapid.StringMatching(`[a-z]{0,8}`)
@@ -22,10 +22,11 @@ func packable() *rapid.Generator[[]RevisionObject] {
 	}), 0, 20)
 }
 
-// clone copies entries; those of these tests have no manifest inline.
+// clone copies entries. Entries of these tests have no inline manifest.
 func clone(objects []RevisionObject) []RevisionObject { return append([]RevisionObject{}, objects...) }
 
-// Unpacking gives the same each time, and a change of one result changes no other.
+// TestPack: unpacking returns the same entries each time, and a change of one result changes no
+// other result.
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objects := packable().Draw(t, "objects")
@@ -41,7 +42,8 @@ func TestPack(t *testing.T) {
 		cached := ClusterExtensionRevision{Spec: ClusterExtensionRevisionSpec{Phases: []RevisionPhase{phase}}}
 		before := phase
 		for range 2 {
-			// As the watch cache gives it: only the outermost structure is the reader's.
+			// The watch cache returns a shallow copy: only the outermost structure belongs to the
+			// reader.
 			read := cached
 			if rapid.Bool().Draw(t, "copied") {
 				read = *cached.DeepCopy()
@@ -66,15 +68,15 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// A field that an entry is given one day is packed, too; one that refers to memory would be
-// shared by all who unpack it, and has to be looked at like Object.
+// TestPackKeepsEachField fails for a new field of RevisionObject that is not packed. A field that
+// refers to memory would be shared by all readers, so it needs a decision, like Object.
 func TestPackKeepsEachField(t *testing.T) {
 	entry := reflect.TypeFor[RevisionObject]()
 	for i := range entry.NumField() {
 		var object RevisionObject
 		switch field := reflect.ValueOf(&object).Elem().Field(i); {
 		case entry.Field(i).Name == "Object":
-			continue // is not packed
+			continue // not packed
 		case entry.Field(i).Name == "Digest":
 			object.Digest = "sha256:" + strings.Repeat("0a", digestSize)
 		case field.Kind() == reflect.String:

@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// QueryBool is a parameter of a request that is true or false, and false when it is not
-// there. Any other value, such as "no", is an error.
+// QueryBool reads a query parameter that is true or false. It returns false if the parameter is
+// absent, and an error for another value, such as "no".
 func QueryBool(query url.Values, name string) (bool, error) {
 	values := query[name]
 	if len(values) == 0 {

@@ -8,8 +8,7 @@ import (
 // GroupName is the API group.
 const GroupName = "olm.operatorframework.io"
 
-// The variables below are package-level because that is where Kubernetes code
-// looks for them.
+// The variables below are package-level because Kubernetes code refers to them by name.
 var (
 	// SchemeGroupVersion is the group with the internal version.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}

@@ -8,24 +8,23 @@ import (
 
 // +k8s:deepcopy-gen=false
 
-// ObjectSelection picks objects of a revision by what query parameters name. Its
-// zero value picks all.
+// ObjectSelection selects objects of a revision by the values of query parameters. Its zero value
+// selects all objects.
 type ObjectSelection struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// SelectObjects returns the selection of a kind, "Deployment" or
-// "Deployment.apps" in any case, a namespace and a name. An empty field is not
-// looked at.
+// SelectObjects returns the selection of a kind, a namespace and a name. kind is "Deployment" or
+// "Deployment.apps", in any case. An empty argument matches everything.
 func SelectObjects(kind, namespace, name string) ObjectSelection {
 	return ObjectSelection{kind: schema.ParseGroupKind(kind), namespace: namespace, name: name}
 }
 
-// All tells that every object is picked.
+// All reports whether every object is selected.
 func (s ObjectSelection) All() bool { return s == ObjectSelection{} }
 
-// Matches tells whether an object is picked.
+// Matches reports whether an object is selected.
 func (s ObjectSelection) Matches(kind schema.GroupKind, namespace, name string) bool {
 	switch {
 	case s.kind.Kind != "" && !strings.EqualFold(s.kind.Kind, kind.Kind):

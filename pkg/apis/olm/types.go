@@ -149,7 +149,7 @@ type TargetReference struct {
 	Name string
 }
 
-// IsLayer is true for revisions whose objects are wanted in the cluster.
+// IsLayer reports whether the engine keeps the objects of a revision in the cluster.
 func (r *ClusterExtensionRevision) IsLayer() bool {
 	return r.DeletionTimestamp.IsZero() && r.Spec.LifecycleState != LifecycleStateArchived
 }
@@ -197,8 +197,8 @@ type RevisionPhase struct {
 	CollisionProtection CollisionProtection
 	// Objects are the phase's objects.
 	Objects []RevisionObject
-	// Packed has the same in less memory, in place of Objects, and is nil elsewhere. Revisions have it within the
-	// watch cache, and in lists and events that come from it; see Unpack.
+	// Packed has the entries of Objects in less memory. Revisions in the watch cache, and in lists
+	// and events from it, have Packed in place of Objects; other revisions have nil. See Unpack.
 	Packed *PackedObjects
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// Funcs returns the functions that fill our types. Changes that codecs make on the
-// way, defaults and JSON, are filled in as they would be.
+// Funcs returns the functions that fill our types. They fill in values that survive the codecs,
+// such as defaults and valid JSON.
 func Funcs(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(spec *hco.ConfigurationPlanSpec, c randfill.Continue) {

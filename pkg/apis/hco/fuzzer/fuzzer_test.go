@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/install"
 )
 
-// Every kind survives hub -> v1alpha1 -> JSON -> v1alpha1 -> hub, and is deep
-// copied on the way.
+// TestRoundTrip: every kind survives hub -> v1alpha1 -> JSON -> v1alpha1 -> hub, and a deep copy.
 func TestRoundTrip(t *testing.T) {
 	roundtrip.RoundTripTestForAPIGroup(t, install.Install,
 		fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, hcofuzzer.Funcs))

@@ -23,13 +23,12 @@ const (
 	maxNodeSelector        = 10
 	minSwapFile            = 1 << 10
 	maxSwapFile            = 1 << 20
-	// maxWithoutSwap is the ratio, in percent, up to which memory that nobody uses
-	// makes up for what was promised.
+	// maxWithoutSwap is the ratio, in percent, that nodes can sustain without swap, because virtual
+	// machines do not use all of their memory.
 	maxWithoutSwap = 120
 )
 
-// validateOptions says what is wrong with the options of a plan: they are those of its
-// profile, and of no other.
+// validateOptions checks the options of a plan. Only the options of its profile can be set.
 func validateOptions(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Options.Values != nil && !hco.IsOwn(spec.Profile) {
@@ -78,14 +77,15 @@ func validateLoadAware(options *hco.LoadAwareRebalancingOptions, path *field.Pat
 	return errs
 }
 
-// validateSwap also says which options make no sense beside others.
+// validateSwap also refuses options that contradict each other.
 func validateSwap(options *hco.HighDensitySwapOptions, path *field.Path) field.ErrorList {
 	errs := between(path.Child("memoryToRequestRatio"), options.MemoryToRequestRatio, 100, 300)
 	errs = append(errs, between(path.Child("fileSizeMiB"), options.FileSizeMiB, minSwapFile, maxSwapFile)...)
 	if options.SwapSource != "" {
 		errs = append(errs, oneOf(path.Child("swapSource"), options.SwapSource, hco.SwapSourcePartition, hco.SwapSourceFile)...)
 	}
-	// The label becomes part of a path and of a unit: nothing that either gives a meaning.
+	// The label becomes part of a path and of a systemd unit, so it must not have special
+	// characters of these.
 	if label := options.PartitionLabel; label != "" && !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,35}$`).MatchString(label) {
 		errs = append(errs, field.Invalid(path.Child("partitionLabel"), label, "must be 1 to 36 letters, digits, _ and -, and begin with a letter or digit"))
 	}
@@ -149,8 +149,8 @@ func validateNodeHealth(options *hco.NodeHealthRemediationOptions, path *field.P
 	return errs
 }
 
-// validateNodeSelector refuses roles: workers that are no control planes are selected anyway,
-// and control planes never.
+// validateNodeSelector refuses labels of roles: the selector always applies to worker nodes, and
+// only includeControlPlane adds control planes.
 func validateNodeSelector(selector map[string]string, path *field.Path) field.ErrorList {
 	if len(selector) > maxNodeSelector {
 		return field.ErrorList{field.TooMany(path, len(selector), maxNodeSelector)}

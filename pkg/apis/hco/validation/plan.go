@@ -1,4 +1,4 @@
-// Package validation checks that a plan is well-formed. Admission checks the right to write it.
+// Package validation checks that a plan is well-formed. Admission checks the rights of its author.
 package validation
 
 import (
@@ -29,15 +29,15 @@ const (
 	maxWindow      = 31 * 24 * time.Hour
 )
 
-// Bounds of the rest.
+// Other bounds.
 const (
 	maxApprovals     = 5
 	maxScheduleBytes = 256
 	maxRequires      = 8
 )
 
-// ValidatePlan says what is wrong with a new plan, after defaults. It may be of some
-// profiles; none stands for those of the API.
+// ValidatePlan checks a new plan, after defaults. profiles are the allowed profiles; without them,
+// the built-in profiles are allowed.
 func ValidatePlan(plan *hco.ConfigurationPlan, profiles ...hco.ProfileName) field.ErrorList {
 	if errs := objectmeta.ValidateSize(&plan.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
 		return errs
@@ -47,8 +47,7 @@ func ValidatePlan(plan *hco.ConfigurationPlan, profiles ...hco.ProfileName) fiel
 	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"), profiles)...)
 }
 
-// ValidatePlanUpdate says what is wrong with a change of a plan, of some profiles as for
-// ValidatePlan.
+// ValidatePlanUpdate checks a change of a plan. profiles are as in ValidatePlan.
 func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan, profiles ...hco.ProfileName) field.ErrorList {
 	if errs := ValidatePlanStatusUpdate(plan, old); len(errs) > 0 {
 		return errs
@@ -65,8 +64,8 @@ func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan, profiles ...hco.Profil
 	return errs
 }
 
-// ValidatePlanStatusUpdate says what is wrong with a change of a plan's status: of
-// metadata, it changes managedFields.
+// ValidatePlanStatusUpdate checks a change of a plan's status. Such a write also changes
+// managedFields in metadata.
 func ValidatePlanStatusUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
 	return objectmeta.ValidateSize(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 }
@@ -103,8 +102,8 @@ func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []
 	return errs
 }
 
-// validateRequires says what is wrong with the profiles that a plan requires. Whether they
-// have plans is for the controller to say, and changes with time.
+// validateRequires checks the list of required profiles. The controller checks whether they have
+// plans, because that changes over time.
 func validateRequires(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []hco.ProfileName) field.ErrorList {
 	if len(spec.Requires) > maxRequires {
 		return field.ErrorList{field.TooMany(path, len(spec.Requires), maxRequires)}
@@ -123,8 +122,8 @@ func validateRequires(spec *hco.ConfigurationPlanSpec, path *field.Path, profile
 	return errs
 }
 
-// validateWindow says what is wrong with a window. Whether it comes before the plan
-// expires is no question of the spelling, and changes with time.
+// validateWindow checks the format of a window. It does not check whether the window opens before
+// the plan expires, because that changes over time.
 func validateWindow(recurs *hco.PlanWindow, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch schedule := path.Child("schedule"); {
@@ -149,7 +148,7 @@ func validateWindow(recurs *hco.PlanWindow, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidatePlanHash says what is wrong with the spelling of a plan's hash.
+// ValidatePlanHash checks the format of a plan's hash.
 func ValidatePlanHash(hash string, path *field.Path) field.ErrorList {
 	if err := manifest.Digest(hash).Validate(); err != nil || manifest.Digest(hash).Keyed() {
 		return field.ErrorList{field.Invalid(path, hash, "must be a hash as in status.planHash: sha256: and 64 lower-case hexadecimal digits")}
@@ -157,7 +156,7 @@ func ValidatePlanHash(hash string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// ValidateApprovalRequest says what is wrong with an approval.
+// ValidateApprovalRequest checks an approval.
 func ValidateApprovalRequest(request *hco.PlanApprovalRequest) field.ErrorList {
 	spec := field.NewPath("spec")
 	var errs field.ErrorList

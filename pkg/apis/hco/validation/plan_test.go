@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
 )
 
-// plan is valid until something changes it.
+// plan returns a valid plan after change.
 func plan(change func(*hco.ConfigurationPlan)) *hco.ConfigurationPlan {
 	p := &hco.ConfigurationPlan{
 		ObjectMeta: metav1.ObjectMeta{Name: "rebalance", ResourceVersion: "1"},
@@ -178,7 +178,7 @@ func nodeHealth(change func(*hco.NodeHealthRemediationOptions)) func(*hco.Config
 	}
 }
 
-// Options are judged beside each other, and a refusal names the field.
+// TestValidateOptions: options are checked against each other, and an error names the field.
 func TestValidateOptions(t *testing.T) {
 	const inSwap, inHealth = "spec.options.highDensitySwap.", "spec.options.nodeHealthRemediation."
 	minutes := metav1.Duration{Duration: 5 * time.Minute}

@@ -1,5 +1,5 @@
-// Package approval has the approval of a proposal that takes effect later: when the windows of its
-// extension allow upgrades, and not before a given time. The server stores the approval on the
+// Package approval has the scheduled approval of a proposal. It takes effect when the windows of
+// the extension allow upgrades, and not before a given time. The server stores the approval on the
 // revision. The controller of ClusterExtensions carries it out, in the name of the approver. The
 // package is pure.
 package approval
@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// MaxAhead bounds the time until an approval takes effect. Lifetime bounds the time after
-	// that in which it still can: groups change, and people leave.
+	// MaxAhead bounds the time until an approval takes effect. Lifetime bounds the time after that
+	// in which it can take effect: the approver may lose rights or leave.
 	MaxAhead = 31 * 24 * time.Hour
 	Lifetime = 7 * 24 * time.Hour
 	// Skew bounds the difference between the clocks of the processes.
 	Skew = 5 * time.Minute
-	// maxBytes bounds an encoded approval: claims of a token may be long.
+	// maxBytes bounds an encoded approval. Claims of a token may be long.
 	maxBytes = 32 << 10
 )
 
@@ -34,8 +34,8 @@ type Scheduled struct {
 	// At is the time of the approval, and NotBefore the earliest time at which it takes effect.
 	At        time.Time `json:"at"`
 	NotBefore time.Time `json:"notBefore"`
-	// Digest names the diff that the user approved, and Generation the spec: not all of its fields are in
-	// the diff.
+	// Digest identifies the diff that the user approved. Generation identifies the spec, because
+	// the diff does not have all of its fields.
 	Digest     string `json:"digest"`
 	Generation int64  `json:"generation"`
 	// Ended is the time at which the approval ended without effect, and Why the reason.
@@ -43,8 +43,8 @@ type Scheduled struct {
 	Why   string    `json:"why,omitempty"`
 }
 
-// Of returns the approval of a revision, nil without one. An error is of an annotation that cannot
-// be read.
+// Of returns the approval of a revision, or nil if it has none. It returns an error for an
+// unreadable annotation.
 func Of(annotations map[string]string) (*Scheduled, error) {
 	value := annotations[v1alpha1.ScheduledApprovalAnnotation]
 	if value == "" {
@@ -57,7 +57,7 @@ func Of(annotations map[string]string) (*Scheduled, error) {
 	return found, nil
 }
 
-// Pending returns the approval of a revision that can still take effect, nil without one.
+// Pending returns the approval of a revision if it can still take effect, or nil.
 func Pending(annotations map[string]string) *Scheduled {
 	found, err := Of(annotations)
 	if err != nil || found == nil || !found.Ended.IsZero() {
@@ -66,7 +66,7 @@ func Pending(annotations map[string]string) *Scheduled {
 	return found
 }
 
-// Ended returns the approval of a revision that ended without effect, nil without one.
+// Ended returns the approval of a revision if it ended without effect, or nil.
 func Ended(annotations map[string]string) *Scheduled {
 	found, err := Of(annotations)
 	if err != nil || found == nil || found.Ended.IsZero() {
@@ -87,12 +87,13 @@ func (s *Scheduled) Encode() (string, error) {
 	return string(value), nil
 }
 
-// Info is the user who approved.
+// Info returns the user who approved.
 func (s *Scheduled) Info() user.Info {
 	return &user.DefaultInfo{Name: s.User, UID: s.UID, Groups: s.Groups, Extra: s.Extra}
 }
 
-// Over says why an approval can take no effect any more, empty while it can.
+// Over returns the reason why an approval cannot take effect any more. It is empty while the
+// approval can.
 func (s *Scheduled) Over(now time.Time) string {
 	switch {
 	case now.Before(s.At.Add(-Skew)):
@@ -103,8 +104,8 @@ func (s *Scheduled) Over(now time.Time) string {
 	return ""
 }
 
-// NotBefore reads the time at which an approval takes effect at the earliest. The error says what is
-// wrong with it, and is to stand behind the value.
+// NotBefore reads the earliest time at which an approval takes effect. The error is a phrase to
+// append to the value.
 func NotBefore(value string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, value)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 var now = time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 
-// TestOver: an approval ends a while after its time, and one from a time to come counts for nothing.
+// TestOver: an approval ends some time after its NotBefore, and an approval from the future does
+// not count.
 func TestOver(t *testing.T) {
 	given := &Scheduled{At: now, NotBefore: now.Add(37 * time.Hour)}
 	for at, over := range map[time.Time]bool{
@@ -36,8 +37,8 @@ func TestNotBefore(t *testing.T) {
 	}
 }
 
-// TestOf: an approval is read as it was written; one that ended is pending no more, and what cannot be
-// read approves nothing.
+// TestOf: reading returns the written approval. An approval that ended is not pending, and an
+// unreadable annotation approves nothing.
 func TestOf(t *testing.T) {
 	given := &Scheduled{User: "alice", UID: "1", Groups: []string{"ops"}, Extra: map[string][]string{"scope": {"x"}}, At: now, NotBefore: now.Add(time.Hour), Digest: "d"}
 	annotations := func(s *Scheduled) map[string]string {

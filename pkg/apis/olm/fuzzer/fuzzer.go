@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// Funcs returns the functions that fill our types. Changes that codecs make on the
-// way, defaults and JSON, are filled in as they would be.
+// Funcs returns the functions that fill our types. They fill in values that survive the codecs,
+// such as defaults and valid JSON.
 func Funcs(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(spec *olm.ClusterExtensionRevisionSpec, c randfill.Continue) {
@@ -25,7 +25,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 		},
 		func(phase *olm.RevisionPhase, c randfill.Continue) {
 			c.FillNoCustom(phase)
-			phase.Packed = nil // it is how a cache keeps a phase, and no content of it
+			phase.Packed = nil // only a form of Objects in caches
 		},
 		func(manifest *olm.Manifest, c randfill.Continue) {
 			manifest.Raw = fmt.Appendf(nil, `{"kind":"ConfigMap","data":{"n":"%d"}}`, c.Int63())

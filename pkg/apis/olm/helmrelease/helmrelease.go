@@ -1,5 +1,5 @@
-// Package helmrelease reads and writes the Helm release that a revision names as the origin of its
-// extension.
+// Package helmrelease reads and writes the annotation that names the Helm release from which an
+// extension was adopted.
 package helmrelease
 
 import (
@@ -11,11 +11,11 @@ import (
 // Release is the value of v1alpha1.HelmReleaseAnnotation.
 type Release struct {
 	Namespace, Name string
-	// Revision of Helm, from 1.
+	// Revision is the number of the Helm revision, 1 or more.
 	Revision int
 }
 
-// String is the value of the annotation.
+// String returns the value of the annotation.
 func (r Release) String() string {
 	return fmt.Sprintf("%s/%s:%d", r.Namespace, r.Name, r.Revision)
 }

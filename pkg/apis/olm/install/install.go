@@ -1,5 +1,4 @@
-// Package install registers every version of the olm.operatorframework.io API,
-// so that a server needs one call to know the group.
+// Package install registers all served versions of the olm.operatorframework.io API with one call.
 package install
 
 import (
@@ -11,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Install adds the hub and the served versions, their defaults, conversions and
-// field labels to scheme. It panics when a type cannot be registered, which is
-// a mistake in this source tree and nothing a caller could handle.
+// Install adds the hub and the served versions, their defaults, conversions and field labels to
+// scheme. It panics if a type cannot be registered: that is a mistake in this source code, which no
+// caller can handle.
 func Install(scheme *runtime.Scheme) {
 	steps := []func(*runtime.Scheme) error{
 		olm.AddToScheme,

@@ -12,12 +12,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// maxAcknowledgements bounds the findings that are acknowledged in one revision.
+// maxAcknowledgements bounds the acknowledged findings of one revision.
 const maxAcknowledgements = 100
 
 var findingID = regexp.MustCompile("^[0-9a-f]{10}$")
 
-// validateAcknowledgements checks acknowledgements of findings that are new or changed.
+// validateAcknowledgements checks new and changed acknowledgements of findings.
 func validateAcknowledgements(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")

@@ -13,19 +13,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// question is a question in the status of a revision. A person answers it by an annotation.
+// question is a question in the status of a revision. A user answers it with an annotation.
 type question struct {
 	annotation string
-	// condition that asks when it is True, with one of the reasons if some are given: its message
-	// ends with the annotation and the answer, as one types them.
+	// condition asks the question while it is True, and has one of reasons if reasons is set. Its
+	// message ends with the annotation and the answer, as a user types them.
 	condition string
 	reasons   []string
 }
 
-// questions are those whose answer counts for one thing only. A user who knows the answer
-// before the question could let something go on that nobody has seen yet, and be judged
-// by what there is now. The reasons of the first one are those of the engine; other reasons
-// of its condition have messages with words of others.
+// questions returns the questions whose answer must not be given before status asks. An early
+// answer could allow a change that no user has reviewed, and Penstock would check the user's rights
+// against an older state. BudgetExceeded and NotEmpty are reasons of the engine; the message of
+// another reason may have text of other writers.
 func questions() []question {
 	return []question{
 		{annotation: v1alpha1.AcknowledgeDeletionAnnotation, condition: v1alpha1.ConditionStalled, reasons: []string{"BudgetExceeded", "NotEmpty"}},
@@ -33,10 +33,9 @@ func questions() []question {
 	}
 }
 
-// validateAnswers refuses answers that are new and that status of the revision, as it is
-// stored, does not ask for; old is empty for a new revision, which asks for none. A user who
-// lets a paused revision go on, or approves it for later, may acknowledge what a diff with an earlier one showed as
-// removed, by its digest.
+// validateAnswers refuses new answers that the stored status of the revision does not ask for. old
+// is empty for a new revision, whose status asks for nothing. A user who resumes a paused revision,
+// or approves it for later, may acknowledge the removed objects of a diff by their digest.
 func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, q := range questions() {
@@ -60,22 +59,22 @@ func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []strin
 	return errs
 }
 
-// Unpauses tells whether an update lets a paused revision go on.
+// Unpauses reports whether an update resumes a paused revision.
 func Unpauses(updated, old *olm.ClusterExtensionRevision) bool {
 	return old.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Spec.LifecycleState == olm.LifecycleStateActive
 }
 
-// ApprovesLater tells whether an update approves a proposal for a later time: it names the time, or the
-// diff, that was not named before.
+// ApprovesLater reports whether an update approves a proposal for a later time: it sets or changes
+// the time or the diff.
 func ApprovesLater(updated, old *olm.ClusterExtensionRevision) bool {
 	differs := func(key string) bool { return updated.Annotations[key] != old.Annotations[key] }
 	return WaitsForApproval(old) && updated.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Annotations[v1alpha1.ApproveNotBeforeAnnotation] != "" &&
 		(differs(v1alpha1.ApproveNotBeforeAnnotation) || differs(v1alpha1.ApproveAnnotation))
 }
 
-// WaitsForApproval tells whether Penstock has made a revision that somebody has to approve, and
-// nobody has. It was never let go on, so that nothing of it is in the cluster, whatever else
-// of its spec somebody has changed.
+// WaitsForApproval reports whether a revision is a proposal that no user has approved. It was never
+// resumed, so none of its objects are in the cluster, even if a user changed other fields of its
+// spec.
 func WaitsForApproval(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olm.LifecycleStatePaused
 }
@@ -91,7 +90,7 @@ func answersIn(value string) []string {
 	return answers
 }
 
-// asks returns the answer that status asks for, empty for none.
+// asks returns the answer that status asks for, or "".
 func (q question) asks(revision *olm.ClusterExtensionRevision) string {
 	said := meta.FindStatusCondition(revision.Status.Conditions, q.condition)
 	if said == nil || said.Status != metav1.ConditionTrue || len(q.reasons) > 0 && !slices.Contains(q.reasons, said.Reason) {

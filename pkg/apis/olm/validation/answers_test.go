@@ -15,7 +15,7 @@ func annotated(key, value string) change {
 	return func(r *olm.ClusterExtensionRevision) { metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value) }
 }
 
-// TestAnswers: an acknowledgement is set when status asks for it, and not before.
+// TestAnswers: a user can set an acknowledgement when status asks for it, and not before.
 func TestAnswers(t *testing.T) {
 	const acknowledge, release = v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ReleaseHoldAnnotation
 	asking := func(kind, reason, message string, status metav1.ConditionStatus) change {

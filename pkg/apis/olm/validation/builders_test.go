@@ -61,7 +61,7 @@ func object(apiVersion, kind, name string) olm.RevisionObject {
 	return o
 }
 
-// named makes the revision consistently another one.
+// named changes chain and number of the revision consistently.
 func named(chain string, number int64) change {
 	return func(r *olm.ClusterExtensionRevision) {
 		r.Name = olm.RevisionName(chain, number)
@@ -92,7 +92,7 @@ func withStatus(change func(*olm.ClusterExtensionRevisionStatus)) change {
 	return func(r *olm.ClusterExtensionRevision) { change(&r.Status) }
 }
 
-// numbered returns phases with so many objects each.
+// numbered returns phases with the given number of objects each.
 func numbered(phases, objects int) []olm.RevisionPhase {
 	out := make([]olm.RevisionPhase, phases)
 	for i := range out {
@@ -104,8 +104,7 @@ func numbered(phases, objects int) []olm.RevisionPhase {
 	return out
 }
 
-// checkErrors compares errors by "<type> <field>", and looks for a text in the
-// first one.
+// checkErrors compares errors by "<type> <field>", and checks that the first error contains a text.
 func checkErrors(t *testing.T, reason string, got field.ErrorList, want []string, mentions string) {
 	t.Helper()
 	var found []string

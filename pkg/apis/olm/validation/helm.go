@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// validateHelmRelease refuses a new value that names no revision of a Helm release: nobody
-// would see then that Helm has a newer one. Old is empty for a new revision.
+// validateHelmRelease refuses a new value that names no revision of a Helm release: Penstock could
+// not detect then that Helm has a newer revision. old is empty for a new revision.
 func validateHelmRelease(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
 	value, set := updated.Annotations[v1alpha1.HelmReleaseAnnotation]
 	if !set || value == old.Annotations[v1alpha1.HelmReleaseAnnotation] {

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxObjectErrors bounds what is reported of objects: a mistake in a generator
-// makes the same one thousands of times, and nobody reads them all.
+// maxObjectErrors bounds the reported errors of objects. A mistake in a generator causes the same
+// error thousands of times.
 const maxObjectErrors = 32
 
 func validatePhases(phases []olm.RevisionPhase, path *field.Path) field.ErrorList {
@@ -32,8 +32,8 @@ func validatePhases(phases []olm.RevisionPhase, path *field.Path) field.ErrorLis
 	return append(errs, validateObjects(phases, path)...)
 }
 
-// validateAmounts checks the limits that need no look at single objects, and
-// keeps the others from having to look at too many.
+// validateAmounts checks the limits that do not need single objects. It bounds the work of the
+// checks that follow.
 func validateAmounts(phases []olm.RevisionPhase, path *field.Path) field.ErrorList {
 	if len(phases) > v1alpha1.MaxPhases {
 		return field.ErrorList{tooMany(path, len(phases), fmt.Sprintf("a revision has at most %d phases", v1alpha1.MaxPhases))}
@@ -91,7 +91,7 @@ func validateObjects(phases []olm.RevisionPhase, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// validateObject checks one entry and remembers in places where the object is.
+// validateObject checks one entry and records its position in places.
 func validateObject(object *olm.RevisionObject, places map[manifest.ID]*field.Path, path *field.Path) field.ErrorList {
 	if object.Object != nil {
 		return field.ErrorList{field.InternalError(path.Child("object"), errors.New("the manifest was not replaced by its identity and digest"))}
@@ -141,7 +141,7 @@ func validateAPIVersion(apiVersion string, path *field.Path) (group string, errs
 	return parsed.Group, nil
 }
 
-// validateKind has the rule that CustomResourceDefinitions have for kinds.
+// validateKind applies the rule of CustomResourceDefinitions for kinds.
 func validateKind(kind string, path *field.Path) field.ErrorList {
 	if kind == "" {
 		return field.ErrorList{field.Required(path, missingIdentity)}
@@ -152,8 +152,8 @@ func validateKind(kind string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validatePathSegment keeps names out that would lead a request elsewhere. Which
-// names a kind allows beyond that, its API server knows.
+// validatePathSegment refuses names that would change the path of a request. The API server of the
+// kind checks the rest.
 func validatePathSegment(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range content.IsPathSegmentName(name) {

@@ -115,7 +115,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestObjectOnce(t *testing.T) {
-	// add puts an object into phase deploy, as its second.
+	// add appends an object to phase deploy, as its second object.
 	add := func(o olm.RevisionObject) change {
 		return func(r *olm.ClusterExtensionRevision) {
 			r.Spec.Phases[1].Objects = append(r.Spec.Phases[1].Objects, o)

@@ -15,15 +15,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// ValidateExpressions returns what check, which compiles a CEL expression, says
-// of the expressions of a revision. It is apart from ValidateRevision because
-// the rollout engine knows CEL, and because updates need not compile again: a
-// revision stays valid when a newer release knows other functions.
+// ValidateExpressions checks the CEL expressions of a revision with check, which compiles an
+// expression. It is separate from ValidateRevision because only the rollout engine knows CEL, and
+// because updates need no compilation: a revision stays valid when a newer release has other
+// functions.
 //
-// It compiles before anybody was asked whether the requester may have the revision,
-// so call it only when ValidateRevision, which bounds the text, found nothing wrong. It
-// compiles each text once, and nothing more when ctx has ended, or after some that are
-// wrong.
+// It runs before the privilege check of the requester. So call it only if ValidateRevision, which
+// bounds the text, returned no error. It compiles each text once, and stops when ctx ends or after
+// maxWrongExpressions invalid expressions.
 func ValidateExpressions(ctx context.Context, revision *olm.ClusterExtensionRevision, check func(expression string) error) field.ErrorList {
 	var errs field.ErrorList
 	found := map[string]error{}
@@ -49,11 +48,11 @@ func ValidateExpressions(ctx context.Context, revision *olm.ClusterExtensionRevi
 	return errs
 }
 
-// maxWrongExpressions bounds the wrong expressions that are reported: wrong ones may take longer
-// to compile than right ones.
+// maxWrongExpressions bounds the reported invalid expressions, which may take longer to compile
+// than valid expressions.
 const maxWrongExpressions = 10
 
-// expressions are the CEL expressions of probes, and where they stand.
+// expressions yields the CEL expressions of probes with their field paths.
 func expressions(probes []olm.ProgressionProbe, path *field.Path) iter.Seq2[*field.Path, string] {
 	return func(yield func(*field.Path, string) bool) {
 		for i, probe := range probes {
@@ -69,8 +68,8 @@ func expressions(probes []olm.ProgressionProbe, path *field.Path) iter.Seq2[*fie
 	}
 }
 
-// validateProbeAmounts checks how many probes, assertions and expressions there are:
-// what keeps the other checks from having to look at too many.
+// validateProbeAmounts checks the numbers of probes, assertions and expressions. It bounds the work
+// of the checks that follow.
 func validateProbeAmounts(probes []olm.ProgressionProbe, path *field.Path) field.ErrorList {
 	if len(probes) > v1alpha1.MaxProgressionProbes {
 		return field.ErrorList{tooMany(path, len(probes), fmt.Sprintf("a revision has at most %d progression probes", v1alpha1.MaxProgressionProbes))}
@@ -150,8 +149,7 @@ func secretsOnly(selector *olm.ProbeSelector) bool {
 	return selector.GroupKind != nil && *selector.GroupKind == metav1.GroupKind{Kind: "Secret"}
 }
 
-// validateAssertion checks one assertion, of a probe whose objects may be
-// Secrets.
+// validateAssertion checks one assertion. secrets is true if the probe can select Secrets.
 func validateAssertion(assertion *olm.ProbeAssertion, secrets bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	var given []string
@@ -193,8 +191,8 @@ func validateConditionEqual(condition *olm.ConditionEqual, path *field.Path) fie
 	return append(errs, oneOf(path.Child("status"), condition.Status, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown)...)
 }
 
-// validateFieldPath has the same rule as the engine, which splits at dots and
-// cannot address elements of lists or names with dots.
+// validateFieldPath applies the rule of the engine, which splits paths at dots. The engine cannot
+// address elements of lists or names with dots.
 func validateFieldPath(value string, secrets bool, path *field.Path) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "names joined by dots, such as status.readyReplicas")}

@@ -143,7 +143,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestExpressionAmounts: how long expressions are is known before any is compiled.
+// TestExpressionAmounts: the length of expressions is checked before any expression is compiled.
 func TestExpressionAmounts(t *testing.T) {
 	expressions := func(texts ...string) change {
 		return withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
@@ -171,7 +171,7 @@ func TestExpressionAmounts(t *testing.T) {
 	})
 }
 
-// TestCompilations: each text is compiled once, and none when nobody waits any more.
+// TestCompilations: each text is compiled once, and none after the request has ended.
 func TestCompilations(t *testing.T) {
 	r := revision(withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
 		for i := range 30 {

@@ -21,12 +21,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// ValidateRevision returns everything that is wrong with a revision in the form
-// in which it is stored: defaults set, manifests replaced by identity and
-// digest, the chain label set. Of status it looks at the size of what the server
-// stamped, and it does not compile CEL; see ValidateExpressions.
+// ValidateRevision returns all errors of a revision in its stored form: defaults set, manifests
+// replaced by identity and digest, the chain label set. Of status it checks only the size of
+// requestedBy. It does not compile CEL; see ValidateExpressions.
 func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
-	// First what says how much there is to look at.
+	// The size of metadata bounds the work of the checks that follow.
 	if errs := objectmeta.ValidateSize(&revision.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
 		return errs
 	}
@@ -43,7 +42,7 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	errs = append(errs, validateProbes(revision.Spec.ProgressionProbes, spec.Child("progressionProbes"))...)
 	errs = append(errs, validateYield(revision.Spec.Yield, spec.Child("yield"))...)
 	if len(errs) == 0 {
-		// Only a revision whose parts are within their limits is worth encoding.
+		// The revision is encoded only if all of its parts are within their limits.
 		errs = append(errs, validateSpecSize(&revision.Spec)...)
 		errs = append(errs, validateRoom(revision, nil)...)
 		errs = append(errs, validateSize(field.NewPath("status", "requestedBy"), revision.Status.RequestedBy, maxRequesterBytes, "what is known of the user")...)
@@ -51,13 +50,12 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	return errs
 }
 
-// validateIdentity checks metadata, and that name, number and chain label say
-// the same.
+// validateIdentity checks metadata, and that name, number and chain label match.
 func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	chain, number, ok := olm.ChainOf(revision.Name)
 	if ok {
-		// The label derived from a bad extension is bad as well: say it once.
+		// A label derived from an invalid extension name is invalid, too. One error is enough.
 		if errs := validateExtension(revision.Name, chain); len(errs) > 0 {
 			return errs
 		}
@@ -66,7 +64,7 @@ func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	errs = append(errs, objectmeta.ValidateFinalizers(revision.Finalizers, metadata.Child("finalizers"))...)
 	errs = append(errs, validateNumber(revision.Spec.Revision)...)
 	if len(errs) > 0 {
-		return errs // The rest would say the same again.
+		return errs // The other checks would repeat these errors.
 	}
 	if !ok {
 		return append(errs, field.Invalid(metadata.Child("name"), revision.Name,
@@ -87,8 +85,8 @@ func validateNumber(number int64) field.ErrorList {
 		fmt.Sprintf("must be from 1 to %d", v1alpha1.MaxRevision))}
 }
 
-// validateExtension checks the part of name before the number. A DNS subdomain
-// of at most 63 characters is also a valid label value.
+// validateExtension checks the part of name before the number. A DNS subdomain of at most 63
+// characters is also a valid label value.
 func validateExtension(name, chain string) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	if len(chain) > v1alpha1.MaxExtensionNameLength {
@@ -121,8 +119,8 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 		olm.LifecycleStateActive, olm.LifecycleStatePaused, olm.LifecycleStateArchived)
 	errs = append(errs, oneOf(path.Child("teardownPolicy"), spec.TeardownPolicy,
 		olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)...)
-	// It came later than the others: a revision that was exported before has none, which
-	// is Orphan.
+	// The field was added later: a revision that was exported before does not have it, and that
+	// means Orphan.
 	if spec.AdoptedTeardownPolicy != "" {
 		errs = append(errs, oneOf(path.Child("adoptedTeardownPolicy"), spec.AdoptedTeardownPolicy,
 			olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)...)
@@ -139,7 +137,7 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 	return append(errs, validateOnFailure(spec, path.Child("onFailure"))...)
 }
 
-// MetricChecks checks names of MetricChecks.
+// MetricChecks checks the names of MetricChecks.
 func MetricChecks(names []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(names) > v1alpha1.MaxMetricChecks {
@@ -164,7 +162,7 @@ func validateOnFailure(spec *olm.ClusterExtensionRevisionSpec, path *field.Path)
 	return errs
 }
 
-// presence says whether a field must have a value.
+// presence decides whether a field must have a value.
 type presence bool
 
 const (
@@ -180,11 +178,12 @@ func validateCollisionProtection(value olm.CollisionProtection, path *field.Path
 		olm.CollisionProtectionPrevent, olm.CollisionProtectionIfNoController, olm.CollisionProtectionNone)
 }
 
-// validatePrevious checks that a revision follows older ones of its own chain.
+// validatePrevious checks that the revisions in spec.previous are older revisions of the same
+// chain.
 func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	chain, own, ok := olm.ChainOf(revision.Name)
 	if !ok {
-		return nil // Said of the name already.
+		return nil // The check of the name reports it.
 	}
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -205,8 +204,7 @@ func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	return errs
 }
 
-// validateSpecSize bounds what is stored. It encodes the served version, as the
-// store does.
+// validateSpecSize bounds the stored spec. It encodes the served version, as the store does.
 func validateSpecSize(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	served, err := servedSpec(spec)
@@ -221,14 +219,14 @@ func servedSpec(spec *olm.ClusterExtensionRevisionSpec) (*v1alpha1.ClusterExtens
 	return served, v1alpha1.Convert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRevisionSpec(spec, served, nil)
 }
 
-// validateRoom keeps room for status, and for what a deletion adds, in the record:
-// whatever the controllers have to say of a revision that was accepted can be stored.
-// A revision of before that leaves too little may stay as it is, and shrink.
+// validateRoom reserves space in the record for status, and for the fields that a deletion adds.
+// The controllers can then always store the status of an accepted revision. An older revision with
+// too little space left may stay as it is, and may shrink.
 func validateRoom(revision, old *olm.ClusterExtensionRevision) field.ErrorList {
 	path := field.NewPath("metadata")
 	metadata, err := objectmeta.Bytes(&revision.ObjectMeta)
 	if err == nil && metadata <= maxBesideStatus-v1alpha1.MaxSpecBytes {
-		return nil // Beside any spec.
+		return nil // It fits with the largest spec.
 	}
 	var served *v1alpha1.ClusterExtensionRevisionSpec
 	if err == nil {
@@ -253,12 +251,12 @@ func validateRoom(revision, old *olm.ClusterExtensionRevision) field.ErrorList {
 		metadata, len(encoded), maxBesideStatus))}
 }
 
-// maxRequesterBytes bounds who asked, in JSON: groups and extra can be as many as fit
-// into the headers of a request, and stay in status for ever.
+// maxRequesterBytes bounds status.requestedBy in JSON. Groups and extra can fill the headers of a
+// request, and stay in status for ever.
 const maxRequesterBytes = 64 << 10
 
-// maxBesideStatus bounds metadata and spec together. A deletion adds a timestamp and a
-// finalizer, an object has its kind and the names of its parts.
+// maxBesideStatus bounds metadata and spec together. The reserve is for the timestamp and finalizer
+// of a deletion, and for apiVersion, kind and field names.
 const maxBesideStatus = v1alpha1.MaxRecordBytes - v1alpha1.MaxStatusBytes - 4<<10
 
 func validateSize(path *field.Path, value any, limit int, what string) field.ErrorList {
@@ -284,12 +282,12 @@ func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// tooMany is field.TooMany with a message that says of what.
+// tooMany is field.TooMany with a detail.
 func tooMany(path *field.Path, found int, detail string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: found, Detail: detail}
 }
 
-// tooLong is field.TooLong with a message that says what was found.
+// tooLong is field.TooLong with a detail.
 func tooLong(path *field.Path, detail string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooLong, Field: path.String(), BadValue: field.OmitValueType{}, Detail: detail}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// ValidateRevisionStatusUpdate returns what is wrong with a new status.
+// ValidateRevisionStatusUpdate checks a new status.
 func ValidateRevisionStatusUpdate(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
-	// Of metadata, a write of status changes managedFields.
+	// A write of status also changes managedFields in metadata.
 	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")); len(errs) > 0 {
 		return errs
 	}
@@ -47,8 +47,8 @@ func validateObservedGeneration(revision *olm.ClusterExtensionRevision, path *fi
 		fmt.Sprintf("must be from 0 to %d, metadata.generation", revision.Generation))}
 }
 
-// validateLatch keeps Succeeded True for ever: others archive older revisions,
-// and wait, on the strength of it.
+// validateLatch keeps Succeeded True for ever, because controllers archive older revisions once it
+// is True.
 func validateLatch(updated, old *olm.ClusterExtensionRevisionStatus, path *field.Path) field.ErrorList {
 	if !meta.IsStatusConditionTrue(old.Conditions, v1alpha1.ConditionSucceeded) ||
 		meta.IsStatusConditionTrue(updated.Conditions, v1alpha1.ConditionSucceeded) {

@@ -27,8 +27,8 @@ func validateTarget(target *olm.TargetReference, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// ValidateTargetOfChain says when a new revision goes elsewhere than the others of its
-// chain: what those have is in one cluster, and belongs to the chain until it is gone.
+// ValidateTargetOfChain refuses a new revision whose target differs from the other revisions of its
+// chain. Their objects are in one cluster, and belong to the chain until they are deleted.
 func ValidateTargetOfChain(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) field.ErrorList {
 	for i := range others {
 		if other := &others[i]; other.Name != revision.Name && other.Target() != revision.Target() {

@@ -12,13 +12,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// immutable is said of everything that decides what a revision rolls out.
+// immutable is the error for every field that decides the content of a revision.
 const immutable = "field is immutable: a revision's content never changes; make the next revision: the same file with the next number in metadata.name and spec.revision"
 
-// ValidateRevisionUpdate returns what an update of metadata and spec cannot do.
-// Immutable content is not checked again, so that a revision accepted by
-// an older release stays usable. Removed are the digests of what the revision removes of
-// earlier ones: a user who lets it go on may acknowledge that.
+// ValidateRevisionUpdate checks an update of metadata and spec. It does not check immutable content
+// again, so that a revision that an older release accepted stays usable. removed are digests of the
+// objects that the revision removes: a user who resumes it may acknowledge them.
 func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision, removed ...string) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, metadata); len(errs) > 0 {
@@ -62,12 +61,11 @@ func validateContentUpdate(updated, old *olm.ClusterExtensionRevisionSpec) field
 	return append(errs, validatePhasesUpdate(updated.Phases, old.Phases, spec.Child("phases"))...)
 }
 
-// maxPhaseErrors bounds how many phases are named that differ: a revision has no more,
-// and what an update sends instead may have any number.
+// maxPhaseErrors bounds the reported phases that differ. The update can have any number of phases.
 const maxPhaseErrors = v1alpha1.MaxPhases
 
-// validatePhasesUpdate names the phases that differ, and in each the first
-// difference. It never prints their content.
+// validatePhasesUpdate reports the phases that differ, and the first difference in each. It never
+// prints their content.
 func validatePhasesUpdate(updated, old []olm.RevisionPhase, path *field.Path) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(updated, old) {
 		return nil
@@ -95,7 +93,7 @@ func validatePhasesUpdate(updated, old []olm.RevisionPhase, path *field.Path) fi
 		}
 	}
 	if len(errs) == 0 {
-		// The same phases, and not equal: in another order, or one of them twice.
+		// The phases are the same, but in another order, or a phase is listed twice.
 		differs(path, "the order of the phases changed")
 	}
 	return errs
@@ -121,7 +119,7 @@ func phaseDifference(updated, old *olm.RevisionPhase) string {
 	return fmt.Sprintf("has %d objects, had %d", len(updated.Objects), len(old.Objects))
 }
 
-// objectDifference says how two entries differ, "" when they do not.
+// objectDifference describes how two entries differ; "" if they are equal.
 func objectDifference(updated, old *olm.RevisionObject) string {
 	now, was := describe(updated), describe(old)
 	switch {

@@ -139,8 +139,8 @@ func TestRevisionUpdate(t *testing.T) {
 	}
 }
 
-// TestPhasesUpdateErrors: however many phases an update brings, no more are named than
-// a revision may have.
+// TestPhasesUpdateErrors: an update with too many phases gets at most as many errors as a revision
+// may have phases.
 func TestPhasesUpdateErrors(t *testing.T) {
 	updated := revision(withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.Phases = numbered(20_000, 0) }))
 	if errs := ValidateRevisionUpdate(updated, revision()); len(errs) != v1alpha1.MaxPhases {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Yield says what is wrong with yield rules, wherever users write them.
+// Yield checks yield rules of every kind that has them.
 func Yield(rules []v1alpha1.YieldRule, path *field.Path) field.ErrorList {
 	internal := make([]olm.YieldRule, len(rules))
 	for i := range rules {
