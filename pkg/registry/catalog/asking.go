@@ -22,18 +22,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// maxAsked is of how many extensions of a package one is asked whether the caller may get it,
-// when they cannot list them.
+// maxAsked bounds the extensions of a package for which Penstock checks single rights of a caller,
+// who cannot list them.
 const maxAsked = 100
 
-// Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.
+// Extensions lists the ClusterExtensions of the cluster, with Penstock's own rights.
 type Extensions func(ctx context.Context) ([]extension.Extension, error)
 
-// maxClusters bounds the clusters that one answer depends on.
+// maxClusters bounds the clusters that are asked for one answer.
 const maxClusters = 16
 
 // Version returns the version of a target's cluster, if the caller may know it. The target "" is
-// the cluster of extensions without a target. The error says why the version is unknown.
+// the cluster of extensions without a target. The error is the reason why the version is unknown.
 type Version func(ctx context.Context, caller user.Info, target string) (clusterversion.Kubernetes, error)
 
 // AskingFor returns the ClusterExtensions that ask for a package. Users with the rights to list
@@ -73,7 +73,8 @@ func AskingFor(extensions Extensions, revisions Revisions, version Version, by a
 	}
 }
 
-// add gives extensions the versions of their clusters, which are asked at the same time, once each.
+// add adds the versions of their clusters to extensions. It asks each cluster once, all in
+// parallel.
 func (v Version) add(ctx context.Context, caller user.Info, to []catalogpackage.Asked) {
 	type answer struct {
 		version *clusterversion.Kubernetes
@@ -108,11 +109,11 @@ func (v Version) add(ctx context.Context, caller user.Info, to []catalogpackage.
 	}
 }
 
-// readable has the revisions and extensions that a caller may see.
+// readable finds the revisions and extensions that a caller may see.
 type readable struct {
 	by     authorizer.UnconditionalAuthorizer
 	caller user.Info
-	// all is true if they see everything.
+	// all is true if the caller may see all of them.
 	all bool
 }
 
@@ -135,7 +136,7 @@ func (s *readable) may(ctx context.Context, one authz.Right) (bool, error) {
 	return may, nil
 }
 
-// of joins extensions with what they have installed.
+// of combines the extensions that the caller may see with their installed bundles.
 func (s *readable) of(ctx context.Context, all []extension.Extension, chains map[string][]olm.ClusterExtensionRevision) ([]catalogpackage.Asked, error) {
 	var out []catalogpackage.Asked
 	for i := range all {
@@ -159,7 +160,7 @@ func (s *readable) of(ctx context.Context, all []extension.Extension, chains map
 			}
 		}
 		asked := catalogpackage.Asked{Extension: one}
-		// A bundle of another package has no successors in this one.
+		// A bundle of another package has no successors in this package.
 		if installed != nil && installed.Annotations[v1alpha1.PackageAnnotation] == one.Spec.Source.Catalog.PackageName {
 			asked.Installed = &resolve.Installed{Name: installed.Annotations[v1alpha1.BundleAnnotation], Version: installed.Annotations[v1alpha1.VersionAnnotation]}
 		}

@@ -37,7 +37,7 @@ func TestVersions(t *testing.T) {
 	var all []catalogpackage.Asked
 	for i := range maxClusters + 2 {
 		one := asks(fmt.Sprintf("e%02d", i), "lamp")
-		if i > 1 { // two are in the usual cluster
+		if i > 1 { // two extensions have the default cluster
 			one.Annotations = map[string]string{extension.TargetAnnotation: fmt.Sprintf("t%d", i)}
 		}
 		all = append(all, catalogpackage.Asked{Extension: &one})

@@ -19,15 +19,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestVersion bounds a version, in bytes: people write annotations.
+// longestVersion bounds a version, in bytes, because users can set the annotation.
 const longestVersion = 100
 
 // Revisions returns the revisions of all chains, by chain.
 type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 
-// InstalledBy returns the installed versions from annotations of revisions: of each extension, the
-// newest revision that has succeeded. The result is nil for users who cannot list revisions,
-// because reading packages must not reveal revisions.
+// InstalledBy returns the installed versions from annotations of revisions. Of each extension, it
+// uses the newest revision that has succeeded. The result is nil for users who cannot list
+// revisions: reading packages must not reveal revisions.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
 	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {
 		caller, ok := request.UserFrom(ctx)
@@ -67,8 +67,8 @@ func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]ca
 	return out
 }
 
-// newestSucceeded is nil when no revision has succeeded that still has its objects: archived
-// ones have none.
+// newestSucceeded returns the newest succeeded revision whose objects are in the cluster, or nil.
+// Archived revisions have no objects.
 func newestSucceeded(revisions []olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
 	var newest *olm.ClusterExtensionRevision
 	for i := range revisions {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// revision of a package's version, which has succeeded or not.
+// revision returns a revision of a package's version.
 func revision(number int64, name, version string, succeeded bool) olm.ClusterExtensionRevision {
 	out := olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{Revision: number}}
 	out.Annotations = map[string]string{v1alpha1.PackageAnnotation: name, v1alpha1.VersionAnnotation: version}

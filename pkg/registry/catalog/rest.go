@@ -1,5 +1,4 @@
-// Package catalog joins the endpoints of the API group catalog.penstock.dev, as the API server
-// installs them.
+// Package catalog assembles the endpoints of the API group catalog.penstock.dev for the API server.
 package catalog
 
 import (

@@ -1,4 +1,4 @@
-// Package encoding has the codecs of our groups: for requests and answers, and for the
+// Package encoding contains the codecs of Penstock's API groups, for requests, answers and the
 // store.
 package encoding
 
@@ -17,15 +17,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Text returns the codecs without protobuf. Our types have no protobuf encoding, and a client that
-// asks for it would get a 406 or 500 instead of JSON (kubernetes/kubernetes#86253).
+// Text returns the codecs without protobuf. Penstock's types have no protobuf encoding: a client
+// that requests it would get a 406 or 500 instead of JSON (kubernetes/kubernetes#86253).
 func Text(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
 	return text{codecs}
 }
 
 type text struct{ serializer.CodecFactory }
 
-// SupportedMediaTypes are JSON and YAML.
+// SupportedMediaTypes returns JSON and YAML.
 func (s text) SupportedMediaTypes() []runtime.SerializerInfo {
 	var supported []runtime.SerializerInfo
 	for _, info := range s.CodecFactory.SupportedMediaTypes() {
@@ -36,21 +36,21 @@ func (s text) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// Stored sets the storage format of a group: JSON of one version, compressed. With its versioner,
-// discovery has a storageVersionHash, which shows storage migration that objects must be rewritten.
+// Stored sets the storage format of a group: compressed JSON of one version. With its versioner,
+// discovery has a storageVersionHash, which tells storage migration when to rewrite objects.
 type Stored struct {
 	generic.RESTOptionsGetter
 	Codecs  serializer.CodecFactory
 	Version schema.GroupVersion
-	// Around wraps the codec; nil does not.
+	// Around wraps the codec; nil means no wrapper.
 	Around func(runtime.Codec) runtime.Codec
 	// Placeholder returns the object that replaces an unreadable record in lists and watches.
-	// Unreadable notes such records; nil notes none.
+	// Unreadable records these records; nil records none.
 	Placeholder Placeholder
 	Unreadable  *store.Unreadable
 }
 
-// GetRESTOptions returns the options with our codec.
+// GetRESTOptions returns the options with Penstock's codec.
 func (s Stored) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	options, err := s.RESTOptionsGetter.GetRESTOptions(resource, example)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fields writes the fields of one JSON object, those that are empty left out.
+// fields writes the fields of one JSON object, and omits empty fields.
 type fields struct {
 	r   *rowWriter
 	any bool
@@ -32,7 +32,7 @@ func (f *fields) note(err error) {
 	}
 }
 
-// name begins a field; names are plain.
+// Many consecutive times are in the same second.
 func (f *fields) name(name string) {
 	if f.any {
 		f.r.text(",")
@@ -73,7 +73,7 @@ func (f *fields) time(name string, t *metav1.Time) {
 		f.r.text("null")
 		return
 	}
-	// Much was written in one second.
+	// strings writes a map, sorted by key.
 	r := f.r
 	if second := t.Unix(); second != r.second || len(r.clock) == 0 {
 		r.second, r.clock = second, t.UTC().AppendFormat(r.clock[:0], time.RFC3339)
@@ -118,8 +118,7 @@ func (f *fields) strings(name string, m map[string]string) {
 	r.text("}")
 }
 
-// sort sets the keys to those of a map. Of many records one after the other, they are the
-// same mostly.
+// sort sets keys to the sorted keys of a map. Consecutive records mostly have the same keys.
 func (r *rowWriter) sort(m map[string]string) {
 	same := len(r.keys) == len(m)
 	for i := 0; same && i < len(r.keys); i++ {

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// EncoderForVersion returns an encoder that shortens errors of patches to the unknown fields, or
-// the fields of a wrong type. The library puts the whole object into the error, thousands of bytes
-// (apiserver/pkg/endpoints/handlers/patch.go).
+// EncoderForVersion returns an encoder that shortens errors of patches. They keep only the unknown
+// fields, or the fields with a wrong type. The library puts the whole object into the error,
+// thousands of bytes (apiserver/pkg/endpoints/handlers/patch.go).
 func (s text) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	return refusals{s.CodecFactory.EncoderForVersion(encoder, version)}
 }
 
-// refusals is an encoder of answers.
+// refusals is an encoder that shortens errors.
 type refusals struct{ runtime.Encoder }
 
 // Encode implements runtime.Encoder.
@@ -37,8 +37,8 @@ var unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 // wrongType matches the decoder's error about a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`Go struct field [^. ]+\.(\S+) of type`)
 
-// withoutPatched returns the status of a refused patch with what is wrong in the place of
-// the object; any other status as it is.
+// withoutPatched replaces the object in the status of a refused patch by the error. It returns any
+// other status unchanged.
 func withoutPatched(status *metav1.Status) *metav1.Status {
 	if status.Reason != metav1.StatusReasonInvalid || status.Details == nil || len(status.Details.Causes) != 1 || status.Details.Causes[0].Field != patchField {
 		return status
@@ -71,8 +71,8 @@ func withoutPatched(status *metav1.Status) *metav1.Status {
 	return brief
 }
 
-// behindValue returns the text behind the quoted value in the message of an invalid field, "" when
-// it has another form.
+// behindValue returns the text after the quoted value in the message of an invalid field. It
+// returns "" for a message in another form.
 func behindValue(message string) string {
 	quoted, found := strings.CutPrefix(message, "Invalid value: ")
 	if !found {

@@ -11,18 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// rowWriter writes JSON as encoding/json would. It writes the parts of every row
-// itself, which is several times as fast; all else it has encoding/json write.
+// rowWriter writes the same JSON as encoding/json. It writes the common parts of rows itself, which
+// is several times faster, and uses encoding/json for the rest.
 type rowWriter struct {
 	w       io.Writer
 	out     []byte
 	started bool
-	// keys are those of the map that was written last, in order.
+	// keys are the sorted keys of the last written map.
 	keys []string
-	// second is the last time that was written, in seconds since 1970, and clock its text.
+	// second is the last written time, in seconds since 1970. clock is its text.
 	second int64
 	clock  []byte
-	// plain are the sets of fields that were found to need no change, a few.
+	// plain holds some sets of fields that can be written unchanged.
 	plain []*metav1.FieldsV1
 	// encoder writes into encoded.
 	encoded bytes.Buffer
@@ -42,16 +42,16 @@ func (r *rowWriter) reset(w io.Writer) {
 	r.keys, r.plain = r.keys[:0], r.plain[:0]
 }
 
-// open opens the array that a value ends with, which must be null so far.
+// open opens the array at the end of a value. The array must be null.
 func (r *rowWriter) open() bool {
 	head, ok := bytes.CutSuffix(r.out, []byte("null}"))
 	r.out = append(head, '[')
 	return ok
 }
 
-// flush writes the buffer if it has enough bytes. It writes the first byte in a call of its own:
-// the library recognises streaming handlers by that, and then compresses large answers
-// (responsewriters, firstWriteStreamingThresholdBytes).
+// flush writes the buffer if it has enough bytes. It writes the first byte in a separate call: by
+// that, the library recognises streaming handlers, and compresses large answers (responsewriters,
+// firstWriteStreamingThresholdBytes).
 func (r *rowWriter) flush(enough int) error {
 	if len(r.out) < enough {
 		return nil
@@ -71,7 +71,7 @@ func (r *rowWriter) flush(enough int) error {
 
 func (r *rowWriter) text(s string) { r.out = append(r.out, s...) }
 
-// value writes anything.
+// value writes a value with encoding/json.
 func (r *rowWriter) value(v any) error {
 	r.encoded.Reset()
 	if err := r.encoder.Encode(v); err != nil {
@@ -81,15 +81,15 @@ func (r *rowWriter) value(v any) error {
 	return nil
 }
 
-// These are the amounts that a byte of a string may ask for.
+// These classes order the bytes of a string by the work to write them.
 const (
 	asItIs = iota
 	escaped
-	// elsewhere is for what encoding/json has more to do with.
+	// elsewhere marks bytes that only encoding/json can write.
 	elsewhere
 )
 
-// bytesOf says what each byte asks for.
+// bytesOf holds the class of each byte.
 var bytesOf = func() (classes [256]byte) {
 	for c := range classes {
 		switch {
@@ -202,7 +202,7 @@ func (r *rowWriter) meta(m *metav1.ObjectMeta) error {
 	return f.close()
 }
 
-// manager writes who manages which fields.
+// manager writes an entry of managedFields.
 func (r *rowWriter) manager(m *metav1.ManagedFieldsEntry) error {
 	f := r.fields()
 	f.string("manager", m.Manager)
@@ -218,13 +218,13 @@ func (r *rowWriter) manager(m *metav1.ManagedFieldsEntry) error {
 	return f.close()
 }
 
-// fewPlain bounds the remembered sets of fields. Clients that send records of one form have the
-// same few sets (see package sharing).
+// fewPlain bounds the remembered sets of fields. Clients that send records of the same form have
+// the same few sets (see package sharing).
 const fewPlain = 4
 
-// fieldSet writes a set of fields. It is JSON already, which was decoded from JSON
-// or made by the library, so it need not be parsed once more; only what
-// encoding/json would write otherwise is left to that.
+// fieldSet writes a set of fields. The set is already JSON, decoded from JSON or made by the
+// library, and is not parsed again. A set that encoding/json would change is written by
+// encoding/json.
 func (r *rowWriter) fieldSet(set *metav1.FieldsV1) error {
 	raw := set.GetRawBytes()
 	if !slices.Contains(r.plain, set) {

@@ -15,11 +15,11 @@ const chunkBytes = 32 << 10
 // StreamTables makes this process write tables, and lists of metadata, row by row. The bytes are
 // the same as without it.
 //
-// The library encodes each row twice: once as a value that encodes itself, and once to check the
-// result. It also holds the whole answer until the last row. That is two thirds of the cost of a
-// table with thousands of rows. It streams lists but not tables, and only with the codecs of our
-// API. Its codecs for tables cannot be chosen (handlers/response.go, targetEncodingForTransform),
-// so StreamTables replaces the serializer in them.
+// The library encodes each row twice: first as a value that encodes itself, then to check the
+// result. It also holds the whole answer until the last row. These are two thirds of the cost of a
+// table with thousands of rows. The library streams lists but not tables, and only with the codecs
+// of an API group. Its codecs for tables cannot be chosen (handlers/response.go,
+// targetEncodingForTransform), so StreamTables replaces the serializer in them.
 //
 // Call it once, before the server starts.
 func StreamTables() {
@@ -27,7 +27,7 @@ func StreamTables() {
 }
 
 // streamTables replaces the JSON serializers that all users of the codecs share. It keeps the
-// pretty-printing ones.
+// pretty-printing serializers.
 func streamTables(shared []runtime.SerializerInfo) {
 	for i := range shared {
 		if shared[i].MediaType == runtime.ContentTypeJSON {
@@ -36,11 +36,11 @@ func streamTables(shared []runtime.SerializerInfo) {
 	}
 }
 
-// rowSerializer is a serializer of JSON that writes the rows of tables and lists of
-// metadata one by one.
+// rowSerializer is a JSON serializer that writes the rows of tables and of metadata lists one by
+// one.
 type rowSerializer struct {
 	runtime.Serializer
-	// writers are reused: a large answer has the memory of one chunk.
+	// writers are reused. Even a large answer takes only the memory of one chunk.
 	writers *sync.Pool
 }
 
@@ -64,7 +64,7 @@ func (s rowSerializer) Encode(obj runtime.Object, w io.Writer) error {
 	}
 }
 
-// encodeRows writes an object that ends with rows; head is the object without them.
+// encodeRows writes an object that ends with rows. head is the object without its rows.
 func encodeRows[R any](s rowSerializer, w io.Writer, obj, head runtime.Object, rows []R, row func(*rowWriter, *R) error) error {
 	if len(rows) == 0 {
 		return s.Serializer.Encode(obj, w)
@@ -72,7 +72,7 @@ func encodeRows[R any](s rowSerializer, w io.Writer, obj, head runtime.Object, r
 	r := s.writers.Get().(*rowWriter)
 	defer s.writers.Put(r)
 	r.reset(w)
-	// A reused buffer must not hold on to its last user.
+	// The pooled writer must not keep its last user in memory.
 	defer r.reset(nil)
 	if err := r.value(head); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// encoders are the library's for tables, and ours in its place.
+// encoders returns the library's encoder of tables, and its replacement.
 func encoders() (stock, ours runtime.Encoder) {
 	codec := func(change func([]runtime.SerializerInfo)) runtime.Encoder {
 		codecs := serializer.NewCodecFactory(metainternalversionscheme.Scheme)
@@ -35,7 +35,7 @@ func encoders() (stock, ours runtime.Encoder) {
 	return codec(func([]runtime.SerializerInfo) {}), codec(streamTables)
 }
 
-// writes counts them.
+// writes counts calls of Write.
 type writes struct {
 	bytes.Buffer
 	count, first int
@@ -49,7 +49,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// same fails the test unless both encoders write the same, or both refuse.
+// same fails the test unless both encoders write the same bytes or both return an error.
 func same(t *testing.T, obj runtime.Object) *writes {
 	t.Helper()
 	stock, ours := encoders()
@@ -66,7 +66,7 @@ func same(t *testing.T, obj runtime.Object) *writes {
 	return got
 }
 
-// rows are like those of revisions.
+// rows returns rows like those of revisions.
 func rows(n int) []metav1.TableRow {
 	created := metav1.NewTime(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC))
 	var all []metav1.TableRow
@@ -154,7 +154,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// neighbours have much of the row above, and not all.
+// neighbours returns rows that partly equal the row above.
 func neighbours() *metav1.Table {
 	all := table(6)
 	plain, other := metav1.NewFieldsV1(`{"f:a":{}}`), metav1.NewFieldsV1(`{"f:<a>": {}}`)
@@ -175,7 +175,7 @@ func neighbours() *metav1.Table {
 	return all
 }
 
-// TestSameBytesOfAnything: the answers are equal for random values of all fields, too.
+// TestSameBytesOfAnything: the answers are also equal for random values of all fields.
 func TestSameBytesOfAnything(t *testing.T) {
 	fill := randfill.New().NilChance(0.3).NumElements(0, 3).Funcs(metafuzzer.Funcs(serializer.NewCodecFactory(runtime.NewScheme()))...).Funcs(
 		func(m *metav1.ObjectMeta, c randfill.Continue) { c.FillNoCustom(m) },
@@ -210,7 +210,7 @@ func FuzzSameBytes(f *testing.F) {
 		meta.Name, meta.Generation = name, number
 		meta.Labels = map[string]string{key: value, name: key}
 		meta.Finalizers = []string{value}
-		// Decoded objects hold nothing that is not JSON.
+		// Decoded objects contain only valid JSON.
 		if fieldSet := metav1.NewFieldsV1(set); json.Valid([]byte(set)) {
 			meta.ManagedFields[0].FieldsV1 = fieldSet
 		}
@@ -218,8 +218,7 @@ func FuzzSameBytes(f *testing.F) {
 	})
 }
 
-// TestChunks: large answers are written in pieces, and the first one tells the
-// library so.
+// TestChunks: large answers are written in parts. The first part makes the library compress them.
 func TestChunks(t *testing.T) {
 	got := same(t, table(1000))
 	if got.first != 1 || got.count < 10 {
@@ -227,8 +226,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestCompression: large answers are compressed for those who want it, small ones
-// are not, as without us.
+// TestCompression: large answers are compressed for clients that accept it. Small answers are not,
+// like in the library.
 func TestCompression(t *testing.T) {
 	for name, obj := range map[string]*metav1.Table{"small": table(3), "large": table(1000)} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +272,7 @@ func plain(t *testing.T, recorder *httptest.ResponseRecorder) string {
 	return text.String()
 }
 
-// TestFailingWriter: a client that hung up ends it.
+// TestFailingWriter: encoding stops when the client has disconnected.
 func TestFailingWriter(t *testing.T) {
 	_, ours := encoders()
 	for _, allowed := range []int{0, 1, 5} {

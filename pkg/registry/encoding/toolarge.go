@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// answering is the codec of the store with the answer to what it refuses: the generic
-// registry passes an error of encoding on as it is, also on a dry-run.
+// answering is the codec of the store. It converts its encoding errors to answers, because the
+// generic registry returns them unchanged, also on a dry-run.
 type answering struct {
 	runtime.Codec
 	resource schema.GroupResource

@@ -23,24 +23,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// A record that cannot be read would stop every list and watch of its resource, and
-// with them the watch cache, creates and controllers. So lists and watches have an
-// object in its place, which says so and is known by objectmeta.IsUnreadable. It is not
-// left out: a missing answer is not to be read as "absent". Reading or changing that
-// one object is an error. Three parts make it so:
+// An unreadable record would stop every list and watch of its resource, and with them the watch
+// cache, creates and controllers. So lists and watches contain a placeholder, which
+// objectmeta.IsUnreadable recognises. The record is not omitted: a missing record must not count as
+// absent. Reading or changing the object itself is an error. Three types implement this:
 //
-//   - keyed hands the key of a record to the codec, for lists and watches;
-//   - placing decodes, and puts the object in the place of what cannot be decoded, or is
-//     the record of something else;
-//   - guarded keeps such objects from being read, changed or deleted as if they were
-//     what is stored. Its context tells keyed of an operation on one object. For that keyed
-//     hands the bytes on as they are, because an update compares them with those that it
-//     writes, and looks itself whether they are the record of that object.
+//   - keyed passes the key of a record to the codec, for lists and watches.
+//   - placing decodes a record. It returns a placeholder for a record that cannot be decoded, or
+//     that belongs to another object.
+//   - guarded prevents reads, updates and deletes of placeholders. Its context tells keyed that an
+//     operation is on one object. Then keyed passes the bytes unchanged, because an update compares
+//     them with its own bytes. keyed itself then checks that the record belongs to the object.
 
-// Placeholder makes the object, of the internal version, for a record of that name.
+// Placeholder returns the placeholder, of the internal version, for the record of an object.
 type Placeholder func(name string, why error) runtime.Object
 
-// magicKeyed begins what keyed hands to placing. No record begins so.
+// magicKeyed is the prefix that keyed adds. No record begins with it.
 const magicKeyed = "\x00penstock key\x00"
 
 type oneKey struct{}
@@ -64,7 +62,7 @@ func (k keyed) TransformFromStorage(ctx context.Context, data []byte, about valu
 				return nil, false, &undecodableError{err}
 			}
 		}
-		return data, stale, nil // the codec reports a record that it cannot decode
+		return data, stale, nil // the codec reports an undecodable record
 	}
 	out := make([]byte, 0, len(magicKeyed)+binary.MaxVarintLen64+len(key)+len(data))
 	out = append(out, magicKeyed...)
@@ -73,7 +71,7 @@ func (k keyed) TransformFromStorage(ctx context.Context, data []byte, about valu
 	return append(out, data...), stale, nil
 }
 
-// untransformed does nothing.
+// untransformed is a transformer that changes nothing.
 type untransformed struct{}
 
 // TransformFromStorage implements value.Read.
@@ -91,7 +89,7 @@ type placing struct {
 	runtime.Codec
 	place Placeholder
 	known *store.Unreadable
-	// stored is the type of what is stored.
+	// stored is the type of the stored objects.
 	stored reflect.Type
 }
 
@@ -106,7 +104,7 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	rest, withKey := bytes.CutPrefix(data, []byte(magicKeyed))
 	var key string
 	if withKey {
-		// It was made by keyed, in this process.
+		// keyed encoded the length, in this process.
 		length, n := binary.Uvarint(rest)
 		key, rest = string(rest[n:n+int(length)]), rest[n+int(length):]
 	}
@@ -123,12 +121,12 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	if p.known.Note(key, rest, err) {
 		klog.Background().WithName("store").Error(err, "A record cannot be read; what it belongs to is left as it is, everything else goes on", "key", key)
 	}
-	// Lists take what is returned, and watches give nothing to decode into.
+	// Lists use the returned object, and watches pass no object to decode into.
 	return p.place(path.Base(key), err), kind, nil
 }
 
-// misplaced returns an error if an object does not belong to its key, so that no object is read
-// under another's key.
+// misplaced returns an error if an object does not belong to its key. So no object is read under
+// another object's key.
 func (p placing) misplaced(key string, object runtime.Object) error {
 	if found := reflect.TypeOf(object); found != p.stored {
 		return fmt.Errorf("it is a record of another kind, %s", found.Elem().Name())
@@ -143,7 +141,7 @@ func (p placing) misplaced(key string, object runtime.Object) error {
 	return nil
 }
 
-// guarded is the storage of a resource.
+// guarded is the storage of a resource, without access to placeholders.
 type guarded struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -161,7 +159,7 @@ func (g guarded) Get(ctx context.Context, key string, options storage.GetOptions
 	if err := g.Interface.Get(one(ctx), key, options, out); err != nil {
 		return g.explain(err, key)
 	}
-	return g.refuse(out) // It may be from the watch cache.
+	return g.refuse(out) // The watch cache may return a placeholder.
 }
 
 // GuaranteedUpdate implements storage.Interface.
@@ -176,7 +174,7 @@ func (g guarded) GuaranteedUpdate(ctx context.Context, key string, out runtime.O
 	return g.explain(g.Interface.GuaranteedUpdate(one(ctx), key, out, ignoreNotFound, preconditions, judged, cached), key)
 }
 
-// Delete implements storage.Interface. The unsafe delete of what cannot be read passes.
+// Delete implements storage.Interface. It allows the unsafe deletion of an unreadable record.
 func (g guarded) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
 	judged := validate
@@ -191,7 +189,7 @@ func (g guarded) Delete(ctx context.Context, key string, out runtime.Object, pre
 	return g.explain(g.Interface.Delete(one(ctx), key, out, preconditions, judged, cached, options), key)
 }
 
-// refuse is the error for an object that stands for a record that cannot be read.
+// refuse returns an error if an object is a placeholder.
 func (g guarded) refuse(object runtime.Object) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil || !objectmeta.IsUnreadable(accessor) {
@@ -211,7 +209,7 @@ func (g guarded) explain(err error, key string) error {
 	return err
 }
 
-// NewUnreadable is the answer about an object whose record cannot be read: 500.
+// NewUnreadable returns the error for an object whose record is unreadable: 500.
 func NewUnreadable(resource schema.GroupResource, name string, why error) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,

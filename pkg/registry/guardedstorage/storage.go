@@ -1,6 +1,6 @@
 // Package guardedstorage is the storage of revisions and plans. It is the stock storage of the API
-// server library over a client that guards writes: it writes a record only while the chain is as it
-// was checked, and while the packs exist that the record refers to (see pkg/store/chainversion).
+// server library over a client that guards writes. The client writes a record only if the chain is
+// unchanged since its check, and if the packs of the record exist (see pkg/store/chainversion).
 package guardedstorage
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// WithCacher is registry.StorageWithCacher with the storage of this package. The library cannot
-// wrap its client of etcd, so this function repeats its setup of the cache.
+// WithCacher works like registry.StorageWithCacher, with the storage of this package. The library
+// cannot wrap its client of etcd, so WithCacher repeats its setup of the cache.
 func WithCacher() generic.StorageDecorator {
 	return func(config *storagebackend.ConfigForResource, resourcePrefix string, key func(runtime.Object) (string, error),
 		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
@@ -43,7 +43,7 @@ func WithCacher() generic.StorageDecorator {
 			return nil, nil, err
 		}
 		delegator := cacher.NewCacheDelegator(cached, raw)
-		// Subresources share the storage, and each of them destroys it.
+		// Subresources share the storage, and each destroys it.
 		return delegator, sync.OnceFunc(func() {
 			delegator.Stop()
 			cached.Stop()
@@ -62,7 +62,7 @@ func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runt
 	var compactor etcd3.Compactor
 	stop := func() {}
 	if config.CompactionInterval > 0 {
-		// etcd decides which of several processes compacts.
+		// etcd decides which process compacts.
 		c := etcd3.StartCompactorPerEndpoint(client, config.CompactionInterval)
 		compactor, stop = c, c.Stop
 	}
@@ -79,8 +79,8 @@ func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runt
 	}, nil
 }
 
-// Raw is the storage of a resource over a client of etcd, without a cache. A nil compactor
-// compacts nothing.
+// Raw returns the storage of a resource over a client of etcd, without a cache. With a nil
+// compactor, it does not compact.
 func Raw(client *clientv3.Client, compactor etcd3.Compactor, config *storagebackend.ConfigForResource, newFunc, newList func() runtime.Object, resourcePrefix string) (storage.Interface, func(), error) {
 	wrapped := &kubernetes.Client{Client: client}
 	wrapped.Kubernetes = chainversion.NewClient(wrapped, client.KV, config.Prefix)

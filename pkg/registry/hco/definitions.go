@@ -13,15 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
 )
 
-// definitions are the endpoints of definitions, and what plans and profiles know of them.
+// definitions holds the endpoints of definitions, and the functions on definitions for plans and
+// profiles.
 type definitions struct {
 	storage  *configurationprofiledefinition.Storage
 	compiled *configurationprofiledefinition.Compiled
-	// users are the active plans of a profile. They are known once plans are.
+	// users returns the active plans of a profile. It is set after the plans are created.
 	users func(ctx context.Context, profile string) ([]string, error)
 }
 
-// newDefinitions makes the endpoints, before those of plans.
+// newDefinitions creates the endpoints of definitions, before the endpoints of plans.
 func newDefinitions(codecs serializer.CodecFactory, deps *Deps) (*definitions, error) {
 	d := &definitions{}
 	storage, err := configurationprofiledefinition.NewStorage(configurationprofiledefinition.Deps{
@@ -49,7 +50,7 @@ func (d *definitions) served() map[string]rest.Storage {
 	}
 }
 
-// usersOf finds the active plans of a profile.
+// usersOf returns a function that finds the active plans of a profile.
 func usersOf(plans rest.Lister) func(ctx context.Context, profile string) ([]string, error) {
 	list := plansOf(plans)
 	return func(ctx context.Context, profile string) ([]string, error) {

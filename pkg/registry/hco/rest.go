@@ -1,5 +1,4 @@
-// Package hco joins the endpoints of the API group hco.kubevirt.io, as the API server installs
-// them.
+// Package hco assembles the endpoints of the API group hco.kubevirt.io for the API server.
 package hco
 
 import (
@@ -25,12 +24,13 @@ import (
 // Deps are the dependencies of NewAPIGroupInfo.
 type Deps struct {
 	configurationplan.Deps
-	// Survey compares profiles with the cluster. Its Plans are the plans stored here.
+	// Survey compares profiles with the cluster. NewAPIGroupInfo sets its Plans to the stored
+	// plans.
 	Survey survey.Deps
-	// Schemas are for warnings of definitions. Evaluator computes plans of a definition.
+	// Schemas is used for warnings about definitions. Evaluator computes plans of a definition.
 	Schemas   configurationprofiledefinition.Schemas
 	Evaluator configurationprofiledefinition.Evaluator
-	// Unreadable notes unreadable records; nil notes none.
+	// Unreadable records unreadable records; nil records none.
 	Unreadable *store.Unreadable
 }
 
@@ -72,7 +72,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	return &info, storage, nil
 }
 
-// plansOf lists all plans that are stored.
+// plansOf returns a function that lists all stored plans.
 func plansOf(plans rest.Lister) survey.Plans {
 	return func(ctx context.Context) ([]hco.ConfigurationPlan, error) {
 		found, err := plans.List(ctx, &metainternalversion.ListOptions{})

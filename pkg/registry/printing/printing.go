@@ -1,4 +1,4 @@
-// Package printing prints tables of our endpoints, with the parts that clients need of any table.
+// Package printing prints tables, with the parts that clients need in every table.
 package printing
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Table prints an object, or each of a list, as a row that carries the object. kind names
+// Table prints an object, or each object of a list, as a row that contains the object. what names
 // them in the error about an object of another type.
 func Table[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, cells func(T) []any) (*metav1.Table, error) {
 	out := &metav1.Table{}
@@ -35,8 +35,9 @@ func Table[T runtime.Object](what string, object, options runtime.Object, column
 	return Headed(out, options, columns), nil
 }
 
-// TextTable is Table for cells that are all text: write sets one text per column. Equal texts in
-// consecutive rows share one value, which saves memory in tables of thousands of rows.
+// TextTable works like Table, for cells that are all text: write sets one text for each column.
+// Equal texts in consecutive rows share one value, which saves memory in tables of thousands of
+// rows.
 func TextTable[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, write func(one T, cells []string)) (*metav1.Table, error) {
 	text, above := make([]string, len(columns)), make([]any, len(columns))
 	return Table(what, object, options, columns, func(one T) []any {
@@ -61,8 +62,7 @@ func Row(cells []any, object runtime.Object) metav1.TableRow {
 	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}}
 }
 
-// Headed gives a table its columns, unless the client wants none: it has them from
-// the event before.
+// Headed adds the columns to a table, unless the client already has them from an earlier event.
 func Headed(table *metav1.Table, options runtime.Object, columns []metav1.TableColumnDefinition) *metav1.Table {
 	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
 		table.ColumnDefinitions = columns
@@ -70,7 +70,7 @@ func Headed(table *metav1.Table, options runtime.Object, columns []metav1.TableC
 	return table
 }
 
-// Age is the time since something was created.
+// Age returns the time since the creation of an object.
 func Age(clock clock.PassiveClock, created metav1.Time) string {
 	if created.IsZero() {
 		return "<unknown>"
@@ -86,7 +86,7 @@ func eachItem(object runtime.Object, f func(runtime.Object) error) error {
 	return f(object)
 }
 
-// copyListMeta gives a table what clients need to page and to watch.
+// copyListMeta copies the metadata that clients need for paging and watching.
 func copyListMeta(out *metav1.Table, object runtime.Object) {
 	if list, err := meta.ListAccessor(object); err == nil {
 		out.ResourceVersion = list.GetResourceVersion()

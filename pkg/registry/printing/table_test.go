@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTextTable: cells that are the same share their memory, and nothing else.
+// TestTextTable: equal cells share their memory. Other cells do not.
 func TestTextTable(t *testing.T) {
 	rows := [][]string{{"a-1", "Active", ""}, {"a-2", "Active", "x"}, {"a-3"}, {"a-3", "Paused", "x"}, {"a-3", "Paused", "y"}}
 	list := &olm.ClusterExtensionRevisionList{Items: make([]olm.ClusterExtensionRevision, len(rows))}
@@ -79,7 +79,8 @@ func TestAge(t *testing.T) {
 	if got := Age(clock, metav1.Time{}); got != "<unknown>" {
 		t.Errorf("no time prints as %q", got)
 	}
-	// It grows; clocks that differ by a second are the same, and a time that is to come is none.
+	// Ages grow. A creation one second in the future counts as a clock difference; later creations
+	// are invalid.
 	for since, want := range map[time.Duration]string{
 		0: "0s", 119 * time.Second: "119s", 121 * time.Second: "2m1s", 47 * time.Hour: "47h", 400 * 24 * time.Hour: "400d",
 		-time.Second: "0s", -5 * time.Second: "<invalid>", -24 * time.Hour: "<invalid>",

@@ -1,4 +1,4 @@
-// Package status is the subresource status of all our resources.
+// Package status implements the subresource status for all of Penstock's resources.
 package status
 
 import (
@@ -26,7 +26,7 @@ var (
 	_ rest.TableConvertor      = &REST{}
 )
 
-// New returns the subresource of a resource, over its store.
+// New returns the subresource status of a resource, over its store.
 func New(resource *genericregistry.Store, strategy Strategy) *REST {
 	store := *resource
 	store.UpdateStrategy, store.ResetFieldsStrategy = strategy, strategy
@@ -54,7 +54,7 @@ func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }
 
-// ConvertToTable prints the object as the main resource does.
+// ConvertToTable prints the object like the main resource.
 func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, object, options)
 }

@@ -1,4 +1,4 @@
-// Package strategy has the shared parts of the strategies of all stored kinds.
+// Package strategy contains the shared parts of the strategies of all stored kinds.
 package strategy
 
 import (
@@ -10,26 +10,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Cluster is the part of a strategy that kinds of the whole cluster have in common.
+// Cluster is the common part of the strategies of cluster-scoped kinds.
 type Cluster struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 }
 
-// NamespaceScoped is false: revisions and plans concern the whole cluster.
+// NamespaceScoped is false: revisions and plans are cluster-scoped.
 func (Cluster) NamespaceScoped() bool { return false }
 
-// AllowCreateOnUpdate is false, as for most kinds: a PUT updates. Server-side apply creates
-// nevertheless.
+// AllowCreateOnUpdate is false, as for most kinds: a PUT only updates. Server-side apply can still
+// create.
 func (Cluster) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate lets a PUT without resourceVersion pass, as core kinds do.
 func (Cluster) AllowUnconditionalUpdate(context.Context) bool { return true }
 
-// Canonicalize does nothing: the Prepare methods have done it all.
+// Canonicalize does nothing: the Prepare methods do everything.
 func (Cluster) Canonicalize(runtime.Object) {}
 
-// ResetFields are fields of a version that writes cannot set.
+// ResetFields returns the fields of a version that writes cannot set.
 func ResetFields(version schema.GroupVersion, paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(version.String()): fieldpath.NewSet(paths...)}
 }

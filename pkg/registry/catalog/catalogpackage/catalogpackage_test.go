@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
 )
 
-// lamp has all fields of an entry, two channels, one of them deprecated, and a dependency.
+// lamp has all fields of an entry, two channels (one is deprecated), and a dependency.
 const lamp = `
 {"schema":"olm.package","name":"lamp","defaultChannel":"stable","description":"Gives light.","icon":{"base64data":"aGk=","mediatype":"image/png"}}
 {"schema":"olm.channel","package":"lamp","name":"stable","entries":[{"name":"lamp.v1.0.0","replaces":"lamp.v0.9.0"},{"name":"lamp.v1.1.0","replaces":"lamp.v1.0.0"},{"name":"lamp.v1.2.0","replaces":"lamp.v1.1.0"}]}
@@ -59,7 +59,7 @@ func with(one inventory.Catalog, priority int32, more map[string]string) invento
 	return one
 }
 
-// three are catalogs of different priorities, two of which have lamp.
+// three returns catalogs of different priorities. Two of them contain lamp.
 func three(t *testing.T) *inventory.Inventory {
 	return inventorytest.Of(
 		with(inventorytest.FromText(t, "hub", lamp+simple("axe", "1.0.0")), 0, map[string]string{"kind": "public"}),
@@ -80,7 +80,7 @@ func lampsInstalled(versions ...string) Installed {
 	}
 }
 
-// warnings are those of one request.
+// warnings collects the warnings of one request.
 type warnings []string
 
 func (w *warnings) AddWarning(_, message string) { *w = append(*w, message) }
@@ -94,7 +94,7 @@ func listed(t *testing.T, r *REST, options *metainternalversion.ListOptions) *v1
 	return found.(*v1alpha1.CatalogPackageList)
 }
 
-// rows are packages as "name of catalog latest".
+// rows returns packages as "name of catalog latest".
 func rows(list *v1alpha1.CatalogPackageList) []string {
 	var out []string
 	for _, one := range list.Items {
@@ -179,7 +179,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestPages: pages are of one moment, and end when that is forgotten.
+// TestPages: all pages show the same version of the catalogs. When it is forgotten, the continue
+// token expires.
 func TestPages(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, nothing).Package
@@ -214,7 +215,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestVersionOfList: the accepted values of resourceVersion.
+// TestVersionOfList checks the accepted values of resourceVersion.
 func TestVersionOfList(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, nothing).Package
@@ -255,7 +256,7 @@ func TestVersionOfList(t *testing.T) {
 }
 
 // TestNotKnownYet: before the catalogs are listed, the answer is an error and not an empty list.
-// Unreadable catalogs are named.
+// The error names unreadable catalogs.
 func TestNotKnownYet(t *testing.T) {
 	catalogs := inventory.New(clock.RealClock{})
 	s := NewStorage(catalogs, nothing)
@@ -293,7 +294,8 @@ func TestNotKnownYet(t *testing.T) {
 	}
 }
 
-// TestInstalledUnknown: an error about installed versions does not mean that nothing is installed.
+// TestInstalledUnknown: after an error about installed versions, the answer does not claim that
+// nothing is installed.
 func TestInstalledUnknown(t *testing.T) {
 	var told warnings
 	packages := NewStorage(three(t), func(context.Context) (map[string][]v1alpha1.InstalledVersion, error) {
@@ -359,13 +361,12 @@ func TestWatch(t *testing.T) {
 		t.Errorf("all that is there ends with %+v", got)
 	}
 
-	// Another content of own: lamp changes, rope goes, and axe, which it has now, comes from
-	// it.
+	// The content of own changes: lamp changes, rope is removed, and axe is added.
 	catalogs.Put(with(inventorytest.FromText(t, "own", simple("lamp", "3.1.0")+simple("axe", "5.0.0")), 5, nil))
 	for _, w := range []watch.Interface{all, fromNow, quiet, listing} {
 		expect(t, w, "MODIFIED axe 5.0.0", "MODIFIED lamp 3.1.0", "DELETED rope 1.0.0")
 	}
-	// A package names the other catalogs that have it.
+	// A package names the other catalogs that contain it.
 	expect(t, ofHub, "MODIFIED axe 1.0.0", "MODIFIED lamp 2.0.0")
 	before := catalogs.Snapshot().Version().String()
 
@@ -373,7 +374,7 @@ func TestWatch(t *testing.T) {
 	for _, w := range []watch.Interface{all, fromNow, quiet, listing} {
 		expect(t, w, "ADDED new 1.0.0")
 	}
-	// Without an event there is a bookmark: the version that the client has stays known.
+	// Without an event the client gets a bookmark, so that its version stays known.
 	expect(t, ofHub, "BOOKMARK")
 	again := watched(t, packages, &metainternalversion.ListOptions{ResourceVersion: before})
 	expect(t, again, "ADDED new 1.0.0")
@@ -407,7 +408,7 @@ func query(catalogName, from, to string, channels ...string) *v1alpha1.CatalogPa
 	return &v1alpha1.CatalogPackageOptions{Catalog: catalogName, Channel: channels, From: from, To: to}
 }
 
-// printed is a table as text, wide columns included.
+// printed returns a table as text, including wide columns.
 func printed(t *testing.T, printer interface {
 	ConvertToTable(context.Context, runtime.Object, runtime.Object) (*metav1.Table, error)
 }, object runtime.Object) string {
@@ -495,7 +496,7 @@ func TestGraph(t *testing.T) {
 	if none := read(nothing, query("hub", "", "")); none.Paths != nil || none.Entries[0].Path != "" {
 		t.Errorf("nothing is installed: %+v", none.Paths)
 	}
-	// A version that left the catalog is still in ranges.
+	// Ranges still match a version that was removed from the catalog.
 	if left := read(lampsInstalled("1.5.0"), query("hub", "", "")); len(left.Paths) != 1 || left.Paths[0].To != "2.0.0" {
 		t.Errorf("from a version that is not in the catalog any more: %+v", left.Paths)
 	}
@@ -577,7 +578,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a graph that takes minutes is refused, but one channel of it is served.
+// TestTooLarge: a graph that would take minutes is refused, but one channel of it is served.
 func TestTooLarge(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"schema":"olm.channel","package":"p","name":"small","entries":[{"name":"p.v1.0.0"}]}

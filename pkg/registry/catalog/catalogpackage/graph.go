@@ -20,8 +20,8 @@ import (
 const (
 	// maxUpgrades bounds the upgrades in a graph.
 	maxUpgrades = 30000
-	// maxCost is the cost that a graph may have, see graph.Cost: some seconds. The largest package
-	// of OperatorHub costs a hundredth.
+	// maxCost bounds the cost of a graph, see graph.Cost. Such a graph takes some seconds. The
+	// largest package of OperatorHub costs a hundredth of it.
 	maxCost = 50_000_000
 	// maxBeginnings bounds the installed versions from which paths are searched.
 	maxBeginnings = 3
@@ -40,14 +40,14 @@ func (*GraphREST) New() runtime.Object { return &v1alpha1.CatalogPackageGraph{} 
 type beginning struct {
 	graph.Installed
 	version string
-	// mark stands at the version itself.
+	// mark is the text shown at the version itself.
 	mark  string
 	paths *graph.Paths
 }
 
 // Get returns the graph of a package:
 //
-//  1. Read the package, which must not be too large.
+//  1. Read the package. A package that is too large is an error.
 //  2. List its entries and upgrades.
 //  3. Find the paths from the installed or the requested version.
 func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
@@ -88,8 +88,8 @@ func listUpgrades(drawn *graph.Graph, out *v1alpha1.CatalogPackageGraph) {
 	}
 }
 
-// beginningsOf are the versions that were asked for, or that are installed. Of one that is
-// installed the catalog need not know the bundle any more; then ranges still have it.
+// beginningsOf returns the requested version, or the installed versions. The catalog may no longer
+// contain an installed bundle; ranges still match its version.
 func beginningsOf(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, installed []v1alpha1.InstalledVersion) ([]beginning, error) {
 	if query.From != "" {
 		node, err := nodeOf(drawn, "from", query.From)
@@ -118,7 +118,7 @@ func begin(drawn *graph.Graph, at graph.Installed, mark string) beginning {
 	return beginning{Installed: at, version: at.Version.String(), mark: mark, paths: drawn.Paths(at)}
 }
 
-// nodeOf finds a bundle by its name or version.
+// nodeOf returns the bundle with a name or version.
 func nodeOf(drawn *graph.Graph, parameter, wanted string) (*graph.Node, error) {
 	if node := drawn.Node(wanted); node != nil {
 		return node, nil
@@ -152,7 +152,7 @@ func entries(drawn *graph.Graph, beginnings []beginning, out *v1alpha1.CatalogPa
 	}
 }
 
-// words is the way to a bundle, "" when there is none.
+// words describes the path to a bundle, or returns "" if there is none.
 func (b *beginning) words(drawn *graph.Graph, bundle string) string {
 	if bundle == b.Name {
 		return b.mark

@@ -16,7 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// List returns the selected packages, by name. All pages show the same version of the catalogs.
+// List returns the selected packages, sorted by name. All pages show the same version of the
+// catalogs.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	at, start, err := r.page(options)
 	if err != nil {
@@ -42,7 +43,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	return list, nil
 }
 
-// page returns what to list, and the name to begin with.
+// page returns the snapshot to list, and the first name of the page.
 func (r *REST) page(options *metainternalversion.ListOptions) (*inventory.Snapshot, string, error) {
 	if options == nil || options.Continue == "" {
 		at, err := r.at(options)
@@ -66,8 +67,8 @@ func (r *REST) page(options *metainternalversion.ListOptions) (*inventory.Snapsh
 	return at, start, nil
 }
 
-// goOn ends a page after a name. Like etcd's lists, it tells how many are left only when
-// nothing is left out.
+// goOn ends a page after a name. Like etcd's lists, it sets the number of remaining items only if
+// the selectors match all packages.
 func goOn(list *v1alpha1.CatalogPackageList, at *inventory.Snapshot, c *chosen, last string, left int) error {
 	token, err := storage.EncodeContinue("/"+last+"\x00", "/", int64(at.Version()))
 	if err != nil {
@@ -81,7 +82,7 @@ func goOn(list *v1alpha1.CatalogPackageList, at *inventory.Snapshot, c *chosen, 
 	return nil
 }
 
-// warnUnread says what a list lacks.
+// warnUnread adds warnings about missing parts of a list.
 func warnUnread(ctx context.Context, at *inventory.Snapshot) {
 	for _, why := range unread(at) {
 		warning.AddWarning(ctx, "", why)
@@ -98,12 +99,13 @@ func warnUnread(ctx context.Context, at *inventory.Snapshot) {
 	}
 }
 
-// gone is for versions that are not known any more.
+// gone returns the error for a version that is no longer known.
 func gone(wanted inventory.Version, current *inventory.Snapshot) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%s): the catalogs have changed, list again", wanted, current.Version()))
 }
 
-// tooNew is for versions that another process gave, whose catalogs are newer.
+// tooNew returns the error for a version of another process that is newer than this process's
+// catalogs.
 func tooNew(wanted inventory.Version, current *inventory.Snapshot) error {
 	return storage.NewTooLargeResourceVersionError(uint64(wanted), uint64(current.Version()), 1)
 }

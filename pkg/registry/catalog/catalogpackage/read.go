@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Bounds of the text of one package, in bytes: catalogs come from others.
+// These limits bound the text of one package, in bytes. Other parties write catalogs.
 const (
 	longestWord    = 250
 	longestMessage = 2000
@@ -30,12 +30,12 @@ const (
 // megabytes.
 const maxBytes = 32 << 20
 
-// NewGetOptions returns the query parameters; there is no path below.
+// NewGetOptions returns the query parameters. The subresource has no subpath.
 func (endpoint) NewGetOptions() (runtime.Object, bool, string) {
 	return &v1alpha1.CatalogPackageOptions{}, false, ""
 }
 
-// optionsOf reads the query, and refuses parameters that a subresource does not have.
+// optionsOf reads the query, and refuses parameters that the subresource does not support.
 func optionsOf(options runtime.Object, has ...string) (*v1alpha1.CatalogPackageOptions, error) {
 	query, ok := options.(*v1alpha1.CatalogPackageOptions)
 	if !ok {
@@ -50,7 +50,7 @@ func optionsOf(options runtime.Object, has ...string) (*v1alpha1.CatalogPackageO
 	return query, nil
 }
 
-// offer is the package that a request for a subresource is about.
+// offer returns the package of a request for a subresource.
 func (e endpoint) offer(name string, query *v1alpha1.CatalogPackageOptions) (inventory.Offer, error) {
 	at, err := e.known()
 	if err != nil {
@@ -73,7 +73,7 @@ func (e endpoint) offer(name string, query *v1alpha1.CatalogPackageOptions) (inv
 	return inventory.Offer{}, apierrors.NewBadRequest(fmt.Sprintf("catalog=%q: this catalog does not have package %s: want one of %s", query.Catalog, name, strings.Join(there, ", ")))
 }
 
-// read reads the whole package, and checks that it has the channels that are asked for.
+// read reads the whole package, and checks that it has the requested channels.
 func (e endpoint) read(name string, query *v1alpha1.CatalogPackageOptions) (inventory.Offer, *fbc.Config, error) {
 	from, err := e.offer(name, query)
 	if err != nil {
@@ -105,7 +105,7 @@ func channelNames(from inventory.Offer) []string {
 	return names
 }
 
-// named is the metadata of what is read of a package.
+// named returns the metadata of an answer about a package.
 func named(from inventory.Offer) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: from.Package.Name}
 }
@@ -128,14 +128,14 @@ func deprecationOf(node *graph.Node) *v1alpha1.Deprecation {
 	return deprecation(&message)
 }
 
-// IconREST serves the subresource icon: the picture of a package. It is not a field of the package,
+// IconREST serves the subresource icon, the picture of a package. It is not a field of the package,
 // because it may be larger than all other fields.
 type IconREST struct{ endpoint }
 
 // New returns an empty icon.
 func (*IconREST) New() runtime.Object { return &v1alpha1.CatalogPackageIcon{} }
 
-// Get returns the icon.
+// Get returns the icon of a package.
 func (r *IconREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := optionsOf(options, "catalog")
 	if err != nil {

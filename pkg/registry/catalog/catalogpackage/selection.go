@@ -20,16 +20,16 @@ import (
 
 // chosen is the selection of a request.
 //
-// The label selector and the field catalog select catalogs. Of each package the request gets the
-// preferred one among these catalogs. The other fields filter the result. So -l catalog=community
-// shows all packages of this catalog, as an extension with this selector sees them, even if another
+// The label selector and the field catalog select catalogs. The request gets each package from the
+// preferred catalog among them. The other fields filter the result. So -l catalog=community shows
+// all packages of this catalog, as an extension with this selector sees them, even if another
 // catalog is preferred otherwise.
 type chosen struct {
 	labels labels.Selector
 	fields fields.Selector
 	// catalogs are the requirements of the field catalog.
 	catalogs fields.Requirements
-	// only is the single requested name, "" for any.
+	// only is the single requested name, or "" for all names.
 	only string
 }
 
@@ -37,7 +37,7 @@ func everything() *chosen {
 	return &chosen{labels: labels.Everything(), fields: fields.Everything()}
 }
 
-// chosenBy reads the selectors of a request.
+// chosenBy returns the selection of a request.
 func chosenBy(options *metainternalversion.ListOptions) *chosen {
 	c := everything()
 	if options == nil {
@@ -58,10 +58,10 @@ func chosenBy(options *metainternalversion.ListOptions) *chosen {
 	return c
 }
 
-// all reports whether nothing is left out.
+// all reports whether the selection contains everything.
 func (c *chosen) all() bool { return c.labels.Empty() && c.fields.Empty() }
 
-// names are the packages to look at.
+// names returns the names of packages that may be selected.
 func (c *chosen) names(at *inventory.Snapshot) []string {
 	if c.only != "" {
 		return []string{c.only}
@@ -69,8 +69,8 @@ func (c *chosen) names(at *inventory.Snapshot) []string {
 	return at.Packages()
 }
 
-// packageOf returns a package as it is in a snapshot, nil when there is none, or none that
-// is asked for.
+// packageOf returns a package from a snapshot. It returns nil if the package does not exist or is
+// not selected.
 func (c *chosen) packageOf(at *inventory.Snapshot, name string, installed map[string][]v1alpha1.InstalledVersion) *v1alpha1.CatalogPackage {
 	offers := at.Offers(name)
 	for _, offer := range offers {
@@ -99,7 +99,7 @@ func (c *chosen) fromCatalog(name string) bool {
 	return true
 }
 
-// labelsOf are those of a catalog, and its name.
+// labelsOf returns the labels of a catalog, and its name as a label.
 func labelsOf(from *inventory.Catalog) labels.Set {
 	out := labels.Set{}
 	for key, value := range from.Labels {
@@ -122,7 +122,7 @@ func fieldsOf(offer inventory.Offer) fields.Set {
 	}
 }
 
-// newPackage is a package as one catalog has it.
+// newPackage returns a package from one catalog.
 func newPackage(offer inventory.Offer, all []inventory.Offer) *v1alpha1.CatalogPackage {
 	row := offer.Package
 	out := &v1alpha1.CatalogPackage{
@@ -156,8 +156,8 @@ func deprecation(message *string) *v1alpha1.Deprecation {
 	return &v1alpha1.Deprecation{Message: cmp.Or(*message, "the catalog does not say why")}
 }
 
-// at returns the snapshot that a list asks for by resourceVersion: the current one, unless
-// it wants exactly another one.
+// at returns the snapshot for the resourceVersion of a list: the current snapshot, or the exact
+// version if requested.
 func (e endpoint) at(options *metainternalversion.ListOptions) (*inventory.Snapshot, error) {
 	current, err := e.known()
 	if err != nil || options == nil || options.ResourceVersion == "" || options.ResourceVersion == "0" {
@@ -182,7 +182,7 @@ func (e endpoint) at(options *metainternalversion.ListOptions) (*inventory.Snaps
 	return found, nil
 }
 
-// parseVersion parses a resourceVersion. Its error has the library's text.
+// parseVersion parses a resourceVersion. Its error equals the library's error.
 func parseVersion(version string) (inventory.Version, error) {
 	parsed, err := storage.APIObjectVersioner{}.ParseResourceVersion(version)
 	if err != nil {

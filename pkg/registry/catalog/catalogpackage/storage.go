@@ -17,17 +17,17 @@ import (
 
 // Inventory reads the catalogs. *inventory.Inventory implements it.
 type Inventory interface {
-	// Snapshot returns the present catalogs.
+	// Snapshot returns the current catalogs.
 	Snapshot() *inventory.Snapshot
 	// At returns the catalogs at a version, nil if that version is no longer known.
 	At(version inventory.Version) *inventory.Snapshot
 }
 
-// Installed returns the installed versions by package, as far as the caller of the request
-// may know them; nil without that right.
+// Installed returns the installed versions by package, as far as the caller of the request may know
+// them. It returns nil for a caller without the right.
 type Installed func(ctx context.Context) (map[string][]v1alpha1.InstalledVersion, error)
 
-// Storage are the endpoints.
+// Storage holds the endpoints.
 type Storage struct {
 	Package  *REST
 	Versions *VersionsREST
@@ -46,17 +46,17 @@ func NewStorage(catalogs Inventory, installed Installed) *Storage {
 	}
 }
 
-// endpoint is the shared part of all of them.
+// endpoint is the shared part of the endpoints.
 type endpoint struct {
 	catalogs  Inventory
 	installed Installed
 }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (endpoint) Destroy() {}
 
-// known returns the present catalogs. Before the first list of the cluster's catalogs it returns an
-// error, because an empty answer would mean that there are no packages.
+// known returns the current catalogs. Before the first list of the cluster's catalogs it returns an
+// error: an empty answer would mean that there are no packages.
 func (e endpoint) known() (*inventory.Snapshot, error) {
 	found := e.catalogs.Snapshot()
 	if !found.Complete() {
@@ -75,8 +75,8 @@ func (e endpoint) installedNow(ctx context.Context) map[string][]v1alpha1.Instal
 	return found
 }
 
-// REST serves packages: get, list and watch. They cannot be written, so that garbage
-// collection and quota pass them by.
+// REST serves packages: get, list and watch. Clients cannot write packages, so garbage collection
+// and quota ignore them.
 type REST struct {
 	endpoint
 	table
@@ -100,13 +100,13 @@ func (*REST) NewList() runtime.Object { return &v1alpha1.CatalogPackageList{} }
 // NamespaceScoped is false, as for catalogs.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "catalogpackage" }
 
-// ShortNames returns the short names for kubectl. It avoids "packages", which another API has.
+// ShortNames returns the short name for kubectl. It avoids "packages", a name of another API.
 func (*REST) ShortNames() []string { return []string{"cpkg"} }
 
-// Get returns the package of that name.
+// Get returns the package with a name.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	at, err := r.known()
 	if err != nil {
@@ -119,7 +119,8 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	return found, nil
 }
 
-// notFound also names the catalogs that could not be read, which may have the package.
+// notFound returns the error for a missing package. It also names the unreadable catalogs, which
+// may contain the package.
 func notFound(at *inventory.Snapshot, name string) error {
 	missing := apierrors.NewNotFound(v1alpha1.Resource("catalogpackages"), name)
 	for _, why := range unread(at) {
@@ -131,7 +132,7 @@ func notFound(at *inventory.Snapshot, name string) error {
 // maxUnread bounds the list of unreadable catalogs.
 const maxUnread = 5
 
-// unread says which catalogs cannot be read, and why.
+// unread returns the unreadable catalogs with their errors.
 func unread(at *inventory.Snapshot) []string {
 	var out []string
 	for _, one := range at.Catalogs() {

@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// table prints packages, one row each.
+// table prints tables of packages.
 type table struct{}
 
-// In bytes: a row has to be a line. Omitted parts are in -o yaml.
+// These limits are in bytes: a row must fit into a line. -o yaml shows the omitted parts.
 const (
 	listCell        = 40
 	descriptionCell = 80
@@ -38,7 +38,7 @@ func columns() []metav1.TableColumnDefinition {
 	}
 }
 
-// ConvertToTable prints packages.
+// ConvertToTable prints a package or a list of packages.
 func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return printing.Table("packages", object, options, columns(), func(one *v1alpha1.CatalogPackage) []any {
 		var channels, installed, others []string
@@ -60,8 +60,8 @@ func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (
 	})
 }
 
-// cell is a list in few bytes: "alpha,beta and 7 more". Of long lists it has the first
-// ones, at least one.
+// cell returns a short text for a list, such as "alpha,beta and 7 more". It contains at least the
+// first element.
 func cell(words []string) string {
 	var b strings.Builder
 	for i, word := range words {

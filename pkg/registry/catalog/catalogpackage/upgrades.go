@@ -26,20 +26,20 @@ import (
 type Asked struct {
 	Extension *extension.Extension
 	Installed *resolve.Installed
-	// Cluster is the version of the extension's cluster. If it is nil, NoCluster has the reason.
+	// Cluster is the version of the extension's cluster. If it is nil, NoCluster is the reason.
 	Cluster   *clusterversion.Kubernetes
 	NoCluster string
 }
 
-// Asking returns the ClusterExtensions that ask for a package, by name, as far as the caller of
-// the request may know them and their revisions.
+// Asking returns the ClusterExtensions that ask for a package, sorted by name, as far as the caller
+// may know them and their revisions.
 type Asking func(ctx context.Context, name string) ([]Asked, error)
 
 // approvalAutomatic is the approval of an extension without the annotation.
 const approvalAutomatic = "Automatic"
 
 // UpgradesREST serves the subresource upgrades: the possible upgrades of a package's extensions.
-// Extensions select catalogs themselves, so no catalog needs to have the package.
+// Extensions select catalogs themselves, so the package need not be in any catalog.
 type UpgradesREST struct {
 	catalogs endpoint
 	asking   Asking
@@ -59,10 +59,10 @@ func NewUpgrades(catalogs Inventory, asking Asking) *UpgradesREST {
 // New returns an empty list.
 func (*UpgradesREST) New() runtime.Object { return &v1alpha1.CatalogPackageUpgrades{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*UpgradesREST) Destroy() {}
 
-// NewGetOptions returns the query parameters; there is no path below.
+// NewGetOptions returns the query parameters. The subresource has no subpath.
 func (r *UpgradesREST) NewGetOptions() (runtime.Object, bool, string) {
 	return r.catalogs.NewGetOptions()
 }
@@ -125,7 +125,7 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) v1
 	return row
 }
 
-// uncertain says that the allowed version may need a newer cluster than there is.
+// uncertain returns a note that the allowed version may need a newer cluster.
 func uncertain(asked Asked, found *upgrades.Upgrades) string {
 	if asked.Cluster != nil || !found.Comes() || found.AllowedNeeds == "" {
 		return ""
@@ -133,8 +133,8 @@ func uncertain(asked Asked, found *upgrades.Upgrades) string {
 	return text.Line(fmt.Sprintf("%s needs Kubernetes %s or later, and the version of the cluster is not known here: %s", found.Allowed, found.AllowedNeeds, asked.NoCluster), longestMessage)
 }
 
-// stalled returns the reason why an extension waits for a user, such as a hold after a rollback;
-// empty if there is none for its present spec.
+// stalled returns the reason why an extension waits for a user, such as a hold after a rollback. It
+// returns "" if its current spec does not wait.
 func stalled(of *extension.Extension) string {
 	found := meta.FindStatusCondition(of.Status.Conditions, status.Stalled)
 	if found == nil || found.Status != metav1.ConditionTrue || found.ObservedGeneration != of.Generation {
@@ -143,10 +143,10 @@ func stalled(of *extension.Extension) string {
 	return text.Line(found.Reason+": "+found.Message, longestMessage)
 }
 
-// upgradesTable prints upgrades.
+// upgradesTable prints tables of upgrades.
 type upgradesTable struct{}
 
-// ConvertToTable prints one row an extension.
+// ConvertToTable prints one row for each extension.
 func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	found, ok := object.(*v1alpha1.CatalogPackageUpgrades)
 	if !ok {

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// TestUpgrades: each extension of a package has a row, computed from its own spec. Errors of an
-// extension are in its row.
+// TestUpgrades: each extension of a package has a row, computed from its own spec. The row also
+// shows errors of the extension.
 func TestUpgrades(t *testing.T) {
 	asked := func(name, installed, version, approval string, channels ...string) Asked {
 		one := Asked{Extension: &extension.Extension{Spec: extension.Spec{Source: extension.Source{
@@ -71,8 +71,7 @@ func TestUpgrades(t *testing.T) {
 		t.Error("what is not known is told as nothing")
 	}
 
-	// The answer tells the versions of another range, and the question changes nobody's
-	// spec.
+	// The answer shows the versions of another range, and changes no spec.
 	for _, tc := range []struct {
 		version []string
 		allowed string
@@ -101,8 +100,8 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// TestClusters: a row is about the cluster of its extension. It says so if the unknown version of
-// that cluster matters.
+// TestClusters: a row is about the cluster of its extension. The row shows whether the unknown
+// version of that cluster matters.
 func TestClusters(t *testing.T) {
 	config, err := fbc.Load(t.Context(), strings.NewReader(`{"schema":"olm.package","name":"lamp","defaultChannel":"a"}
 {"schema":"olm.channel","package":"lamp","name":"a","entries":[{"name":"lamp.v1.0.0"},{"name":"lamp.v1.1.0","replaces":"lamp.v1.0.0"}]}

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxVersions bounds the listed versions. The largest package of OperatorHub has some hundred.
+// maxVersions bounds the listed versions. The largest package of OperatorHub has some hundreds.
 const maxVersions = 2000
 
 // VersionsREST serves the subresource versions.
@@ -35,7 +35,7 @@ var (
 // New returns an empty list.
 func (*VersionsREST) New() runtime.Object { return &v1alpha1.CatalogPackageVersions{} }
 
-// Get returns all versions of a package, the highest first.
+// Get returns all versions of a package, highest first.
 func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := optionsOf(options, "catalog", "channel")
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Objec
 // versionsTable prints versions.
 type versionsTable struct{}
 
-// ConvertToTable prints one row a version.
+// ConvertToTable prints one row for each version.
 func (versionsTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	found, ok := object.(*v1alpha1.CatalogPackageVersions)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// Watch sends the changes of packages that changes of catalogs cause. An event shows the installed
-// version at that time; a change of the installed version alone sends no event.
+// Watch sends the changes of packages that result from changes of catalogs. An event shows the
+// installed version at that time; a change of the installed version alone sends no event.
 func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	at, err := r.beginning(options)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptio
 	return proxy, nil
 }
 
-// beginning is the snapshot from which a watch tells changes.
+// beginning returns the snapshot at which a watch begins.
 func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.Snapshot, error) {
 	current, err := r.known()
 	if err != nil || options == nil || options.ResourceVersion == "" || options.ResourceVersion == "0" || wantsInitial(options) {
@@ -42,8 +42,8 @@ func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.S
 	if err != nil {
 		return nil, err
 	}
-	// Also one from the future is gone: another process gave it, and what this one will
-	// have need not be that.
+	// A version that is newer than this process's snapshot has expired too: it is from another
+	// process, and this process may never have the same snapshot.
 	found := r.catalogs.At(wanted)
 	if found == nil || !found.Complete() {
 		return nil, gone(wanted, current)
@@ -51,7 +51,7 @@ func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.S
 	return found, nil
 }
 
-// wantsInitial reports whether a watch begins with all that is there.
+// wantsInitial reports whether a watch begins with events for all packages.
 func wantsInitial(options *metainternalversion.ListOptions) bool {
 	if options.SendInitialEvents != nil {
 		return *options.SendInitialEvents
@@ -63,7 +63,7 @@ func wantsInitial(options *metainternalversion.ListOptions) bool {
 type watcher struct {
 	rest   *REST
 	chosen *chosen
-	// at is the state that the client knows.
+	// at is the snapshot that the client knows.
 	at                      *inventory.Snapshot
 	bookmarks, endOfInitial bool
 	result                  chan watch.Event
@@ -89,7 +89,7 @@ func (w *watcher) run(ctx context.Context, initial bool) {
 	}
 }
 
-// sendInitial sends everything that is there. It is false when the watch has ended.
+// sendInitial sends all selected packages. It returns false if the watch has ended.
 func (w *watcher) sendInitial(ctx context.Context) bool {
 	installed := w.rest.installedNow(ctx)
 	for _, name := range w.chosen.names(w.at) {
@@ -100,7 +100,7 @@ func (w *watcher) sendInitial(ctx context.Context) bool {
 	return !w.endOfInitial || w.bookmark(ctx, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
-// catchUp sends what has changed. It is false when the watch has ended.
+// catchUp sends the changes since the last snapshot. It returns false if the watch has ended.
 func (w *watcher) catchUp(ctx context.Context) bool {
 	before := w.at
 	w.at = w.rest.catalogs.Snapshot()
@@ -126,11 +126,11 @@ func (w *watcher) catchUp(ctx context.Context) bool {
 			return false
 		}
 	}
-	// The version of the last event is the newest one; without events a bookmark tells it.
+	// The last event has the newest version. Without events, a bookmark sends it.
 	return told || !w.bookmarks || w.bookmark(ctx, nil)
 }
 
-// same reports whether two are alike but for the version.
+// same reports whether two packages differ only in resourceVersion.
 func same(old, found *v1alpha1.CatalogPackage) bool {
 	comparable := *old
 	comparable.ResourceVersion = found.ResourceVersion
@@ -143,7 +143,7 @@ func (w *watcher) bookmark(ctx context.Context, annotations map[string]string) b
 	})
 }
 
-// send is false when nobody listens any more.
+// send sends an event. It returns false if the watch has ended.
 func (w *watcher) send(ctx context.Context, kind watch.EventType, object *v1alpha1.CatalogPackage) bool {
 	select {
 	case w.result <- watch.Event{Type: kind, Object: object}:

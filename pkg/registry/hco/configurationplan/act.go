@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// act changes a plan as it is stored, in one write that is repeated when somebody
-// else was faster.
+// act changes a stored plan in one write. The write is repeated if another writer changed the plan
+// meanwhile.
 func act(ctx context.Context, store *genericregistry.Store, name string, dryRun []string, change func(*hco.ConfigurationPlan) error) (*hco.ConfigurationPlan, error) {
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
@@ -35,22 +35,22 @@ func act(ctx context.Context, store *genericregistry.Store, name string, dryRun 
 	return out.(*hco.ConfigurationPlan), nil
 }
 
-// taken says what a plan would take although it must not.
+// taken describes targets that a plan must not change but would.
 func taken(plan *hco.ConfigurationPlan) string {
 	external, err := versioned(plan)
 	if err != nil {
-		return err.Error() // conversion copies fields
+		return err.Error() // conversion only copies fields
 	}
 	return governance.Conflict(external.Spec, external.Status.Items)
 }
 
-// versioned is the plan as others see it.
+// versioned returns a plan as clients see it.
 func versioned(plan *hco.ConfigurationPlan) (*v1alpha1.ConfigurationPlan, error) {
 	out := &v1alpha1.ConfigurationPlan{}
 	return out, v1alpha1.Convert_hco_ConfigurationPlan_To_v1alpha1_ConfigurationPlan(plan.DeepCopy(), out, nil)
 }
 
-// admit lets admission judge a request to a subresource.
+// admit runs admission on a request to a subresource.
 func admit(ctx context.Context, validate rest.ValidateObjectFunc, obj runtime.Object) error {
 	if validate == nil {
 		return nil
@@ -62,8 +62,8 @@ func conflict(name, format string, args ...any) error {
 	return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf(format, args...))
 }
 
-// ApproveREST serves the subresource approve: a POST approves the plan that was
-// read, and no other.
+// ApproveREST serves the subresource approve: a POST approves exactly the plan that the user has
+// read.
 type ApproveREST struct {
 	store     *genericregistry.Store
 	clock     clock.PassiveClock
@@ -78,14 +78,14 @@ func (*ApproveREST) New() runtime.Object { return &hco.PlanApprovalRequest{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*ApproveREST) Destroy() {}
 
-// Create approves.
+// Create approves a plan.
 func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*hco.PlanApprovalRequest)
 	asked.Status = nil
 	if errs := validation.ValidateApprovalRequest(asked); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(hco.Kind("PlanApprovalRequest"), name, errs)
 	}
-	asked.Name = name // for plugins
+	asked.Name = name // for admission plugins
 	if err := admit(ctx, validate, asked); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 			return conflict(name, "%s", why)
 		}
 		if reasonOf(plan) == governance.ReasonConflict {
-			return conflict(name, "%s", plan.Status.Message) // with another plan, as the controller found
+			return conflict(name, "%s", plan.Status.Message) // a conflict with another plan, found by the controller
 		}
 		if err := another(ctx, plan); err != nil {
 			return err
@@ -122,8 +122,8 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
 }
 
-// another refuses an approval by a requester or an earlier approver of the plan, if more than one
-// approval is needed.
+// another refuses an approval by a requester or an earlier approver of the plan, if the plan needs
+// more than one approval.
 func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	who, given := requester(ctx), external(plan.Status.Approval)
 	switch {
@@ -183,7 +183,7 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 			return conflict(name, "spec.action is Ignore")
 		}
 		if isRestored(plan) {
-			// That is done once: the plan is for what its profile says.
+			// A restore happens once: the next plan is computed from the profile.
 			if err := recordRequest(ctx, plan); err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func (*RollbackREST) New() runtime.Object { return &hco.PlanRollbackRequest{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*RollbackREST) Destroy() {}
 
-// Create asks for the plan. Nothing is approved by that.
+// Create requests the plan. It approves nothing.
 func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*hco.PlanRollbackRequest)
 	asked.Name = name
@@ -247,7 +247,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 				return err
 			}
 			if until := plan.Spec.Expires; until != nil && !until.After(r.clock.Now()) {
-				plan.Spec.Expires = nil // it was for what is undone
+				plan.Spec.Expires = nil // it belonged to the change that is undone
 			}
 			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = row.Number, hco.ActionDryRun, ""
 			plan.Status.Approval = nil

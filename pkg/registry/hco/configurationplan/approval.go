@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// changeOf is a write of spec as far as approvals are concerned.
+// changeOf describes a write of spec for the rules of approval.
 func changeOf(ctx context.Context, plan, stored *hco.ConfigurationPlan) governance.Change {
 	change := governance.Change{
 		WasApply: stored.Spec.Action == hco.ActionApply, IsApply: plan.Spec.Action == hco.ActionApply,
@@ -32,8 +32,7 @@ func changeOf(ctx context.Context, plan, stored *hco.ConfigurationPlan) governan
 	return change
 }
 
-// unreviewed refuses a write that would approve the plan that waits without saying
-// that this is the one that was reviewed.
+// unreviewed refuses a write that would approve the waiting plan without naming it as reviewed.
 func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error {
 	if apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
 		return nil
@@ -46,23 +45,23 @@ func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error 
 	})
 }
 
-// judge grants, keeps or withdraws the plan's approval after a write of its spec. request is true if
-// the write asks for a different plan: then judge adds the user to the requesters. The function unreviewed
-// refuses approvals of plans that were not reviewed.
+// judge grants, keeps or withdraws the plan's approval after a write of its spec. request is true
+// if the write asks for a different plan; then judge adds the user to the requesters. The function
+// unreviewed refuses approvals of plans that were not reviewed.
 func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change, request bool) {
 	if all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx)); request && err == nil {
-		plan.Status.RequestedBy = all // ValidateUpdate refuses the write otherwise
+		plan.Status.RequestedBy = all // otherwise, ValidateUpdate refuses the write
 	}
 	switch verdict, hash := governance.Approve(change); verdict {
 	case governance.Withdraw, governance.Refuse:
 		plan.Status.Approval = nil
 	case governance.Keep:
 		if request && needed(plan) > 1 && plan.Status.Approval != nil && plan.Status.Approval.Run == 0 {
-			plan.Status.Approval = nil // the author of this change can be its approver
+			plan.Status.Approval = nil // the author of this change may be an approver
 		}
 	case governance.Grant:
 		if excluded(ctx, plan) {
-			plan.Status.Approval = nil // WarningsOnUpdate and WarningsOnCreate say so
+			plan.Status.Approval = nil // WarningsOnUpdate and WarningsOnCreate report it
 			return
 		}
 		join(plan, stamp(ctx, s.clock, hash, ""))
@@ -72,8 +71,8 @@ func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, chang
 	}
 }
 
-// pinApproved writes the hash of a plan that as many people as it needs have approved beside Apply:
-// spec alone, as a backup has it, approves this plan and no other.
+// pinApproved writes the hash of a plan with all needed approvals into spec. Then a spec from a
+// backup, with Apply, approves only this plan.
 func pinApproved(plan *hco.ConfigurationPlan) {
 	if given := external(plan.Status.Approval); given != nil && len(governance.Approvers(given)) >= needed(plan) {
 		plan.Spec.ApprovedPlanHash = given.PlanHash
@@ -90,7 +89,7 @@ func recordRequest(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	return nil
 }
 
-// requester is the name of who makes a request.
+// requester returns the name of a request's user.
 func requester(ctx context.Context) string {
 	if who, ok := request.UserFrom(ctx); ok {
 		return who.GetName()
@@ -103,51 +102,51 @@ func needed(plan *hco.ConfigurationPlan) int {
 	return governance.Needed(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals})
 }
 
-// excluded reports whether the author of a request has asked for the plan, and so must not approve
+// excluded reports whether the author of a request has requested the plan, and so must not approve
 // it.
 func excluded(ctx context.Context, plan *hco.ConfigurationPlan) bool {
 	return governance.Excluded(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, plan.Status.RequestedBy, requester(ctx))
 }
 
-// join adds an approval to what there is.
+// join adds an approval to the existing approvals.
 func join(plan *hco.ConfigurationPlan, fresh *hco.PlanApproval) {
 	given, added := external(plan.Status.Approval), external(fresh)
 	joined := governance.Join(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, given, added)
 	internal := &hco.PlanApproval{}
-	if err := v1alpha1.Convert_v1alpha1_PlanApproval_To_hco_PlanApproval(joined, internal, nil); err == nil { // it copies fields
+	if err := v1alpha1.Convert_v1alpha1_PlanApproval_To_hco_PlanApproval(joined, internal, nil); err == nil { // it only copies fields
 		plan.Status.Approval = internal
 	}
 }
 
-// external is an approval as others see it, or nil.
+// external returns an approval as clients see it, or nil.
 func external(approval *hco.PlanApproval) *v1alpha1.PlanApproval {
 	if approval == nil {
 		return nil
 	}
 	out := &v1alpha1.PlanApproval{}
 	if err := v1alpha1.Convert_hco_PlanApproval_To_v1alpha1_PlanApproval(approval.DeepCopy(), out, nil); err != nil {
-		return nil // it copies fields
+		return nil // it only copies fields
 	}
 	return out
 }
 
-// externalSpec is a spec as others see it.
+// externalSpec returns a spec as clients see it.
 func externalSpec(spec *hco.ConfigurationPlanSpec) (v1alpha1.ConfigurationPlanSpec, error) {
 	var out v1alpha1.ConfigurationPlanSpec
 	return out, v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(spec.DeepCopy(), &out, nil)
 }
 
-// isRequest reports whether a write of spec asks for something else than before.
+// isRequest reports whether a write of spec requests a different change.
 func isRequest(plan, stored *hco.ConfigurationPlan) bool {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return true // it copies fields
+		return true // it only copies fields
 	}
 	before, err := externalSpec(&stored.Spec)
 	return err != nil || governance.IsRequest(spec, before)
 }
 
-// stamp is the approval of the user who asks.
+// stamp returns the approval of the request's user.
 func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) *hco.PlanApproval {
 	approval := &hco.PlanApproval{Time: metav1.NewTime(clock.Now()), PlanHash: hash, Comment: comment, Mode: hco.ApprovalExplicit}
 	if hash == "" {
@@ -165,11 +164,11 @@ func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) 
 	return approval
 }
 
-// inputs names what a plan is computed from.
+// inputs returns the hash of the inputs from which a plan is computed.
 func inputs(plan *hco.ConfigurationPlan) string {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return err.Error() // conversion copies fields
+		return err.Error() // conversion only copies fields
 	}
 	return governance.InputsHash(spec)
 }

@@ -12,9 +12,9 @@ import (
 // of the restore.
 const restoreLabel = "velero.io/restore-name"
 
-// copyOf returns the reason why a new plan is a copy of a stored one, or "". Action Apply of a copy
-// may be an approval from another cluster. It examines only traces of a backup or restore, which a
-// file of a user who declares Apply does not have.
+// copyOf returns the reason why a new plan is a copy of a stored plan, or "". Action Apply in a
+// copy may be an approval from another cluster. copyOf examines only traces of a backup or restore.
+// A file in which a user declares Apply does not have these traces.
 func copyOf(plan *hco.ConfigurationPlan) string {
 	if name, ok := plan.Labels[restoreLabel]; ok {
 		return "label " + restoreLabel + " says that restore " + name + " created the plan"
@@ -29,7 +29,7 @@ func copyOf(plan *hco.ConfigurationPlan) string {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal([]byte(applied), &file); err != nil || file.Spec.Action == plan.Spec.Action {
-		return "" // kubectl apply writes the annotation from the same file
+		return "" // kubectl apply created the annotation from the same file
 	}
 	return "the file of the plan, in annotation " + corev1.LastAppliedConfigAnnotation + ", has another action"
 }

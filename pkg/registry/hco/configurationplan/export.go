@@ -82,7 +82,7 @@ func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return list, nil
 }
 
-// approved says why a plan is not approved as it is computed.
+// approved returns an error if the current plan is not approved.
 func approved(plan *hco.ConfigurationPlan) error {
 	approval := external(plan.Status.Approval)
 	switch {
@@ -98,12 +98,12 @@ func approved(plan *hco.ConfigurationPlan) error {
 	return nil
 }
 
-// going are the targets that a plan has go, or wants gone.
+// going returns the targets that a plan deletes.
 func going(plan *hco.ConfigurationPlan) map[manifest.ID]bool {
 	goes := map[manifest.ID]bool{}
 	external, err := versioned(plan)
 	if err != nil {
-		return goes // conversion copies fields
+		return goes // conversion only copies fields
 	}
 	for _, item := range external.Status.Items {
 		if planwork.Goes(item) {

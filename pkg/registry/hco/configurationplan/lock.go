@@ -16,15 +16,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/claim"
 )
 
-// claiming is one request that may make a plan the holder of its profile. Of two at
-// the same time one gets it; see package claim for what a crash leaves.
+// claiming is one request that may make a plan the holder of its profile. Of two simultaneous
+// requests, only one succeeds. Package claim describes the state after a crash.
 type claiming struct {
 	plans   *REST
 	dryRun  bool
 	attempt *claim.Attempt
 }
 
-// create wraps the validation of a create: claiming is the last step before the
+// create wraps the validation of a create. The plan claims its profile last, directly before the
 // record is written.
 func (c *claiming) create(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
@@ -41,7 +41,7 @@ func (c *claiming) create(validate rest.ValidateObjectFunc) rest.ValidateObjectF
 	}
 }
 
-// update claims when a plan is not ignored any more, or overrides another one.
+// update makes a plan claim its profile if the update ends Ignore or overrides another plan.
 func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		if validate != nil {
@@ -53,8 +53,8 @@ func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateO
 		if err := unreviewed(ctx, plan, stored); err != nil {
 			return err
 		}
-		// The annotation stays, and overrides once: who makes another write need not
-		// have the verb.
+		// The annotation stays, but overrides only once: the author of a later write need not have
+		// the verb.
 		override := plan.Annotations[v1alpha1.OverrideAnnotation]
 		if override == stored.Annotations[v1alpha1.OverrideAnnotation] {
 			override = ""
@@ -67,9 +67,8 @@ func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateO
 	}
 }
 
-// claim makes a plan the holder of its profile, in place of one that is gone or not
-// active, or that the requester overrides, by name: admission has checked that they
-// may.
+// claim makes a plan the holder of its profile. The previous holder must be deleted or inactive, or
+// override must name it. Admission has checked the right to override.
 func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan, override string) error {
 	if c.attempt == nil {
 		c.attempt = c.plans.claims.Attempt(governance.ClaimKey(string(plan.Spec.Profile)), c.dryRun, func(ctx context.Context, holder string) (bool, error) {
@@ -93,8 +92,8 @@ func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan, overr
 	return nil
 }
 
-// settle is told how the write ended. A claim that was lost meanwhile is no error of
-// the write: the loop makes sure of it before it does anything.
+// settle ends the claim according to the result of the write. Losing the claim meanwhile is no
+// error of the write: the controller checks the claim before it acts.
 func (c *claiming) settle(ctx context.Context, failed error) error {
 	if c.attempt == nil {
 		return failed
@@ -110,8 +109,8 @@ func (c *claiming) settle(ctx context.Context, failed error) error {
 	return nil
 }
 
-// inactive reports whether a holder is gone or does not need its profile. It reads past every
-// cache.
+// inactive reports whether a holder is deleted or does not need its profile. It reads from etcd,
+// not from a cache.
 func (r *REST) inactive(ctx context.Context, name, uid string) (bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
-// ManifestsREST serves the subresource manifests: the complete targets as the plan would leave
-// them. A manifest may contain values of the target, also from before a run, so it is only for
-// users who may read that target.
+// ManifestsREST serves the subresource manifests: the complete targets after the plan. A manifest
+// may contain values of the target, also from before a run. So only users who may read the target
+// get it.
 type ManifestsREST struct {
 	store  *genericregistry.Store
 	packs  Packs
@@ -67,8 +67,8 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 	return list, nil
 }
 
-// HistoryREST serves the subresource history: the runs of all plans with the name, even if none
-// exists now.
+// HistoryREST serves the subresource history: the runs of all plans with the name, even if no such
+// plan exists now.
 type HistoryREST struct {
 	runs Runs
 	historyTable
@@ -79,10 +79,10 @@ var _ rest.Getter = &HistoryREST{}
 // New returns an empty history.
 func (*HistoryREST) New() runtime.Object { return &v1alpha1.PlanHistory{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*HistoryREST) Destroy() {}
 
-// Get returns the runs, the newest first. A name that never had a run has none.
+// Get returns the runs, newest first. Without runs, the list is empty.
 func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	rows, err := r.runs.List(ctx, name)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions
 	return history, nil
 }
 
-// dropped returns the number of runs that precede the first row of a history. Runs of an earlier
-// plan of the same name are unknown.
+// dropped returns the number of runs before the first row of a history. Runs of an earlier plan of
+// the same name are unknown.
 func dropped(rows []run.Row) int64 {
 	if len(rows) == 0 {
 		return 0
@@ -111,15 +111,15 @@ func dropped(rows []run.Row) int64 {
 	return rows[len(rows)-1].Number - 1
 }
 
-// Differ computes the effect of a plan now, for targets that the caller may read and change.
+// Differ computes the current effect of a plan, for targets that the caller may read and change.
 type Differ interface {
 	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error)
-	// Lacks returns the right to read a target that the caller of a request does not
-	// have, in words; empty when they may read it.
+	// Lacks returns, as text, the right to read a target if the caller of a request does not have
+	// it, and "" otherwise.
 	Lacks(ctx context.Context, target manifest.Ref) (string, error)
 }
 
-// DiffREST serves the subresource diff: computed now, and kept nowhere.
+// DiffREST serves the subresource diff. The diff is computed for each request and not stored.
 type DiffREST struct {
 	store  *genericregistry.Store
 	differ Differ
@@ -134,7 +134,7 @@ func (*DiffREST) New() runtime.Object { return &v1alpha1.PlanDiff{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*DiffREST) Destroy() {}
 
-// Get compares the present targets with the plan.
+// Get compares the current targets with the plan.
 func (r *DiffREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// historyTable prints what plans did: one row for each run, the newest last, where
-// the eye is after a command.
+// historyTable prints the runs of plans: one row for each run, newest last, at the end of a
+// command's output.
 type historyTable struct{}
 
-// diffTable prints what a plan would change now: one row for each item.
+// diffTable prints the current effect of a plan: one row for each item.
 type diffTable struct{}
 
 var (
@@ -78,7 +78,7 @@ func runCells(run *v1alpha1.PlanRun) []any {
 	}
 }
 
-// stamp3339 prints the time and not an age: a record is read beside logs.
+// stamp3339 prints a time instead of an age, so that users can compare records with logs.
 func stamp3339(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // ConvertToTable prints a diff.
@@ -90,7 +90,7 @@ func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Objec
 	out := &metav1.Table{}
 	for _, item := range diff.Items {
 		added, removed := count(item.Diff)
-		stale := "" // also where that is not for the caller to know
+		stale := "" // empty also if the caller must not know it
 		if item.Stale {
 			stale = "yes"
 		}

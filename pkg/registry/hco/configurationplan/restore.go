@@ -7,17 +7,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// isRestored reports whether a plan restores the state before a run, and has done so: status speaks
-// of spec as it is.
+// isRestored reports whether a plan has restored the state before a run, and its status belongs to
+// the current spec.
 func isRestored(plan *hco.ConfigurationPlan) bool {
 	return plan.Spec.RestoreRun != 0 && plan.Status.Phase == hco.PhaseCompleted && plan.Status.InputsHash == inputs(plan)
 }
 
-// endRestore unsets spec.restoreRun where a write of spec ends the restore.
+// endRestore unsets spec.restoreRun if a write of spec ends the restore.
 func endRestore(plan, stored *hco.ConfigurationPlan) {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return // it copies fields
+		return // it only copies fields
 	}
 	before, err := externalSpec(&stored.Spec)
 	if err == nil && governance.RestoreEnds(before, spec, isRestored(stored)) {
@@ -25,7 +25,7 @@ func endRestore(plan, stored *hco.ConfigurationPlan) {
 	}
 }
 
-// restoreWarnings tells the author of a spec whether the plan applies the spec or restores an
+// restoreWarnings warns the author of a spec whether the plan applies the spec or restores an
 // earlier state.
 func restoreWarnings(plan, stored *hco.ConfigurationPlan) []string {
 	run := stored.Spec.RestoreRun

@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// maxReviewedBytes bounds a body that is searched for the reviewed plan. A plan has a few KB.
+// maxReviewedBytes bounds the bodies that are searched for the reviewed plan. A plan has a few KB.
 const maxReviewedBytes = 1 << 20
 
-// Reviewed identifies the plan that the author of a write has read. Its values come from the body
-// of the request. The patched object would not do: it has the stored hash and resourceVersion even
+// Reviewed identifies the plan that the author of a write has read. Its values are from the body of
+// the request. The patched object cannot be used: it has the stored hash and resourceVersion even
 // if the patch names neither.
 type Reviewed struct {
 	// PlanHash is spec.approvedPlanHash, or a test of status.planHash in a JSON patch.
@@ -59,7 +59,7 @@ func updatesPlan(info *request.RequestInfo) bool {
 		(info.Verb == "update" || info.Verb == "patch")
 }
 
-// reviewedIn reads the body of a request, and leaves one that says the same.
+// reviewedIn reads the body of a request, and replaces it by a body with the same bytes.
 func reviewedIn(req *http.Request) Reviewed {
 	original := req.Body
 	body, err := io.ReadAll(io.LimitReader(original, maxReviewedBytes+1))
@@ -96,7 +96,7 @@ func reviewedIn(req *http.Request) Reviewed {
 	return Reviewed{PlanHash: said.Spec.ApprovedPlanHash, ResourceVersion: said.Metadata.ResourceVersion}
 }
 
-// reviewedInPatch is reviewedIn for the operations of a JSON patch.
+// reviewedInPatch works like reviewedIn, for the operations of a JSON patch.
 func reviewedInPatch(body []byte) Reviewed {
 	var operations []struct {
 		Op    string `json:"op"`

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// The reviewed hash of a write is read in each form that the endpoint takes, and the
+// TestNoteReviewed: the reviewed hash is read from each encoding that the endpoint accepts. The
 // endpoint gets the same body.
 func TestNoteReviewed(t *testing.T) {
 	const (

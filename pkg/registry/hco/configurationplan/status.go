@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// StatusREST is the subresource status. Its writer stores manifests first. If they were collected
+// StatusREST is the subresource status. Its writer first stores manifests. If they are collected
 // before the plan refers to them, the write fails with a 409, and the writer must store them again.
 type StatusREST struct{ *status.REST }
 
@@ -36,7 +36,7 @@ func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedO
 	return out, created, err
 }
 
-// newPacks are those that a plan comes to refer to.
+// newPacks returns the packs to which an update adds references.
 func newPacks(updated, old *hco.ConfigurationPlan) []string {
 	known := map[string]bool{"": true, old.Status.Manifests: true, old.Status.Captured: true, definitionOf(old): true}
 	var roots []string

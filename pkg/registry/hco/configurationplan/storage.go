@@ -37,20 +37,20 @@ type Packs interface {
 	Objects(ctx context.Context, root string) ([]manifest.Object, error)
 }
 
-// Claims has the holders of profiles, as a *claim.Claims.
+// Claims holds the holders of profiles. *claim.Claims implements it.
 type Claims interface {
 	Attempt(key string, dryRun bool, gone claim.Gone) *claim.Attempt
 }
 
-// Runs has the records of plans, as a *run.Runs.
+// Runs holds the records of plans. *run.Runs implements it.
 type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 }
 
 // Approvers checks the rights of approvers. *approver.Rights implements it.
 type Approvers interface {
-	// Lacks returns the rights that a plan takes and the caller of a request does not
-	// have, in words.
+	// Lacks returns, as text, the rights that a plan needs and that the caller of a request does
+	// not have.
 	Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error)
 }
 
@@ -61,20 +61,20 @@ type Deps struct {
 	OptsGetter generic.RESTOptionsGetter
 	// Profiles are the allowed profiles of plans; empty allows the profiles of the API.
 	Profiles []hco.ProfileName
-	// Definitions finds the profile that users define under a name, nil when there is none.
+	// Definitions returns the user-defined profile with a name, or nil.
 	Definitions func(ctx context.Context, name string) (*cel.Profile, error)
 	Packs       Packs
 	Claims      Claims
 	Runs        Runs
-	// Differ computes diffs now.
+	// Differ computes current diffs.
 	Differ Differ
 	// Approvers checks the rights of an approver.
 	Approvers Approvers
-	// Clock sets the time of approvals and ages; nil is the system clock.
+	// Clock sets the time of approvals and ages; nil means the system clock.
 	Clock clock.PassiveClock
 }
 
-// Storage is every endpoint of the resource.
+// Storage holds all endpoints of the resource.
 type Storage struct {
 	Plan      *REST
 	Status    *StatusREST
@@ -124,7 +124,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	return storage, nil
 }
 
-// REST serves the resource.
+// REST serves the resource configurationplans.
 type REST struct {
 	*genericregistry.Store
 	claims Claims
@@ -136,7 +136,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// ShortNames returns the names that people type.
+// ShortNames returns the short names for kubectl.
 func (*REST) ShortNames() []string { return []string{"configplan", "cfgplan"} }
 
 // Create claims the plan's profile, and then stores the plan.
@@ -159,7 +159,7 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	return out, created, nil
 }
 
-// selectableFields returns the fields that field selectors can select plans by.
+// selectableFields returns the fields that field selectors can use.
 func selectableFields(plan *hco.ConfigurationPlan) fields.Set {
 	return generic.AddObjectMetaFieldsSet(fields.Set{
 		v1alpha1.ProfileField: string(plan.Spec.Profile),

@@ -37,9 +37,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// Tests in pkg/controller/plan show the endpoints with a loop behind them.
+// Tests in pkg/controller/plan run the endpoints with a controller.
 
-// desk is the endpoints over a real store, without a loop.
+// desk holds the endpoints over a real store, without a controller.
 type desk struct {
 	*Storage
 	t     *testing.T
@@ -76,7 +76,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// everyRight is a Differ that finds no change and lets everybody read.
+// everyRight is a Differ that finds no change and lets every caller read.
 type everyRight struct{}
 
 func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error) {
@@ -85,7 +85,7 @@ func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]v1alpha1.Plan
 
 func (everyRight) Lacks(context.Context, manifest.Ref) (string, error) { return "", nil }
 
-// everyApprover lets everybody approve.
+// everyApprover lets every user approve.
 type everyApprover struct{}
 
 func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
@@ -96,7 +96,7 @@ func as(name string) context.Context {
 	return request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}, Extra: map[string][]string{"scopes": {"user:info"}}})
 }
 
-// hash has the spelling of one.
+// hash returns a text with the form of a hash.
 func hash(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
 func blank(action hco.Action) *hco.ConfigurationPlan {
@@ -105,7 +105,7 @@ func blank(action hco.Action) *hco.ConfigurationPlan {
 	}}
 }
 
-// has makes plan a with a status that the loop has written.
+// has creates plan a and writes its status as the controller does.
 func (d *desk) has(status hco.ConfigurationPlanStatus) *hco.ConfigurationPlan {
 	d.t.Helper()
 	if _, err := d.Plan.Create(as("alice"), blank(hco.ActionDryRun), nil, &metav1.CreateOptions{}); err != nil {
@@ -123,7 +123,7 @@ func (d *desk) becomes(status hco.ConfigurationPlanStatus) *hco.ConfigurationPla
 		}
 		status.ObservedGeneration = plan.Generation
 		plan.Status = status
-		plan.Spec.Action = hco.ActionIgnore // which is not status
+		plan.Spec.Action = hco.ActionIgnore // action is not part of status
 		return plan, nil
 	}), nil, nil, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -150,8 +150,9 @@ func waiting() hco.ConfigurationPlanStatus {
 	return hco.ConfigurationPlanStatus{Phase: hco.PhaseReviewRequired, PlanHash: hash("a"), Items: []hco.PlanItem{{Name: "one", TargetRef: hco.TargetRef{APIVersion: "v1", Kind: "K", Name: "n"}}}}
 }
 
-// A copy of a stored plan, as a backup has it, approves nothing without a hash. The plan of a file
-// that declares Apply is approved, with and without the annotation of kubectl apply.
+// TestCopiesApproveNothing: a copy of a stored plan, as in a backup, approves nothing without a
+// hash. The plan of a file with Apply is approved, with and without the annotation of kubectl
+// apply.
 func TestCopiesApproveNothing(t *testing.T) {
 	d := newDesk(t)
 	applied := func(spec string) *hco.ConfigurationPlan {
@@ -197,7 +198,7 @@ func TestCopiesApproveNothing(t *testing.T) {
 	})
 }
 
-// create makes a plan, and looks at its approval and at a warning.
+// create creates a plan, and checks its approval and a warning.
 func (d *desk) create(t *testing.T, name string, plan *hco.ConfigurationPlan, approved bool, warns string) {
 	t.Helper()
 	plan.Name = "copy-" + strings.NewReplacer(" ", "-", ".", "-").Replace(name)
@@ -268,7 +269,7 @@ func TestApproveRefuses(t *testing.T) {
 	}
 }
 
-// answers reports the rights that the approving user lacks.
+// answers is an Approvers that reports fixed missing rights of the user.
 type answers struct {
 	lacks []string
 	err   error
@@ -282,8 +283,8 @@ func (a *answers) Lacks(_ context.Context, plan *v1alpha1.ConfigurationPlan) ([]
 	return a.lacks, a.err
 }
 
-// TestApproveAsksForRights: an approver needs the rights that the plan uses. An error names the
-// missing rights. If the plan cannot be approved at all, the error says that first.
+// TestApproveAsksForRights: an approver needs the rights that the plan uses. The error names the
+// missing rights. If the plan cannot be approved by any user, the error reports that first.
 func TestApproveAsksForRights(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())
@@ -315,7 +316,7 @@ func TestApproveAsksForRights(t *testing.T) {
 	}
 }
 
-// A write of spec writes no status, and the other way round.
+// TestNobodyForges: a write of spec changes no status, and a write of status changes no spec.
 func TestNobodyForges(t *testing.T) {
 	d := newDesk(t)
 	forged := blank(hco.ActionDryRun)
@@ -342,7 +343,7 @@ func TestNobodyForges(t *testing.T) {
 	}
 }
 
-// Retry and rollback say why not.
+// TestActsRefuse: a refused retry or rollback returns the reason.
 func TestActsRefuse(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())
@@ -388,7 +389,8 @@ func TestActsRefuse(t *testing.T) {
 	}
 }
 
-// Runs of a deleted plan are there, and a plan that never was has none.
+// TestHistoryOutlives: the history shows the runs of a deleted plan. It is empty for a plan that
+// never existed.
 func TestHistoryOutlives(t *testing.T) {
 	d := newDesk(t)
 	read := func() string {
@@ -573,12 +575,12 @@ func TestWarningsOfTerms(t *testing.T) {
 	}
 }
 
-// said are the warnings of a request.
+// said collects the warnings of a request.
 type said []string
 
 func (s *said) AddWarning(_, text string) { *s = append(*s, text) }
 
-// The answer names runs that are not kept any more.
+// TestHistoryDropped: the answer mentions runs that are no longer stored.
 func TestHistoryDropped(t *testing.T) {
 	d := newDesk(t)
 	for n := range int64(run.MaxRows + 3) {
@@ -601,7 +603,7 @@ func TestHistoryDropped(t *testing.T) {
 	}
 }
 
-// half may read some targets and not others.
+// half is a Differ for a caller who may read only some targets.
 type half struct{ Differ }
 
 func (half) Lacks(_ context.Context, target manifest.Ref) (string, error) {
@@ -639,8 +641,8 @@ func TestExportNeedsAllTargets(t *testing.T) {
 	}
 }
 
-// TestRequestersStay: another user's change does not remove a requester from the record. Users in
-// the record can still change the plan.
+// TestRequestersStay: another user's change does not remove a requester from the record. Recorded
+// users can still change the plan.
 func TestRequestersStay(t *testing.T) {
 	d := newDesk(t)
 	d.has(waiting())

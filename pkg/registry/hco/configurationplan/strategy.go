@@ -26,7 +26,7 @@ type strategy struct {
 	shared.Cluster
 	clock    clock.PassiveClock
 	profiles []hco.ProfileName
-	// definitions finds profiles that users define.
+	// definitions returns user-defined profiles.
 	definitions func(ctx context.Context, name string) (*cel.Profile, error)
 }
 
@@ -42,7 +42,7 @@ func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
 
-// PrepareForCreate stamps the approval of a plan that is created to be applied.
+// PrepareForCreate records the approval of a plan that is created with Apply.
 func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	plan := obj.(*hco.ConfigurationPlan)
 	plan.Generation = 1
@@ -63,7 +63,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	plan.Status = *stored.Status.DeepCopy()
 	endRestore(plan, stored)
 	if stored.Spec.Action == hco.ActionApply && plan.Spec.Action != hco.ActionApply && plan.Spec.ApprovedPlanHash == stored.Spec.ApprovedPlanHash {
-		plan.Spec.ApprovedPlanHash = "" // it was the approval, which this write withdraws
+		plan.Spec.ApprovedPlanHash = "" // the field was the approval, which this write withdraws
 	}
 	if apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
 		return
@@ -78,7 +78,7 @@ func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.Error
 	return objectmeta.Bounded(append(validation.ValidatePlan(plan, s.profiles...), s.validateValues(ctx, plan)...))
 }
 
-// ValidateUpdate returns the forbidden changes of an update.
+// ValidateUpdate returns an error for each forbidden change.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	errs := validation.ValidatePlanUpdate(plan, stored, s.profiles...)
@@ -93,8 +93,8 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(errs)
 }
 
-// WarningsOnCreate warns that a create with Apply approves nothing, and about a plan that can never
-// be executed.
+// WarningsOnCreate warns that a create with Apply approves nothing, or that a plan can never be
+// executed.
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	plan := obj.(*hco.ConfigurationPlan)
 	warnings := append(s.neverBegins(plan), s.unknownProfile(ctx, plan)...)
@@ -132,7 +132,7 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 	return warnings
 }
 
-// doubts warns of a window that may open on other days than are meant.
+// doubts warns of a window that may open on unintended days.
 func doubts(plan *hco.ConfigurationPlan) []string {
 	if plan.Spec.Window == nil {
 		return nil
@@ -143,7 +143,7 @@ func doubts(plan *hco.ConfigurationPlan) []string {
 	return nil
 }
 
-// neverBegins warns of a plan that expires before it may begin.
+// neverBegins warns of a plan that expires before it can begin.
 func (s *strategy) neverBegins(plan *hco.ConfigurationPlan) []string {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil || spec.Expires == nil {
@@ -152,7 +152,7 @@ func (s *strategy) neverBegins(plan *hco.ConfigurationPlan) []string {
 	turn, err := governance.TurnAt(spec, s.clock.Now())
 	switch {
 	case err != nil:
-		return nil // validation says so
+		return nil // validation reports it
 	case turn.Expired:
 		return []string{"spec.expires has passed: nothing is executed until you set a later time"}
 	case !turn.Open && !spec.Expires.After(turn.Window.OpensAt.Time):
@@ -161,8 +161,8 @@ func (s *strategy) neverBegins(plan *hco.ConfigurationPlan) []string {
 	return nil
 }
 
-// statusStrategy is for writes of the subresource status: nothing but status
-// changes. Admission lets no one but this process write it.
+// statusStrategy is the strategy of the subresource status. Only status changes. Admission lets
+// only this process write it.
 type statusStrategy struct{ *strategy }
 
 var (
@@ -175,7 +175,7 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
 
-// PrepareForUpdate keeps everything but status.
+// PrepareForUpdate restores everything except status.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	plan.Spec = stored.Spec
@@ -187,18 +187,18 @@ func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 	return validation.ValidatePlanStatusUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))
 }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// actStrategy is for the subresources that act on a plan: they say themselves what
-// becomes of spec and status.
+// actStrategy is the strategy of the subresources that act on a plan. They set spec and status
+// themselves.
 type actStrategy struct{ *strategy }
 
 var _ rest.RESTUpdateStrategy = actStrategy{}
 
-// PrepareForUpdate counts the generation.
+// PrepareForUpdate increments the generation.
 func (actStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	if !apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
@@ -206,7 +206,7 @@ func (actStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) 
 	}
 }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (actStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

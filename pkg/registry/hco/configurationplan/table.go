@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints plans for people.
+// table prints tables of plans.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}
@@ -92,7 +92,7 @@ func reasonOf(plan *hco.ConfigurationPlan) string {
 	return ""
 }
 
-// approvals are those of the plan that is shown, of those that it needs.
+// approvals returns the given and the needed number of approvals of the shown plan.
 func approvals(plan *hco.ConfigurationPlan) string {
 	if plan.Status.PlanHash == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// defined is the profile that users define and a plan is of, nil for any other.
+// defined returns the user-defined profile of a plan, or nil.
 func (s *strategy) defined(ctx context.Context, plan *hco.ConfigurationPlan) (*cel.Profile, error) {
 	if !hco.IsOwn(plan.Spec.Profile) {
 		return nil, nil
@@ -19,8 +19,8 @@ func (s *strategy) defined(ctx context.Context, plan *hco.ConfigurationPlan) (*c
 	return s.definitions(ctx, string(plan.Spec.Profile))
 }
 
-// validateValues judges the options of a profile that users define, if it is there by now: a
-// plan may come before its definition.
+// validateValues returns the errors in the options of a user-defined profile. A plan may exist
+// before its definition; then it is not validated.
 func (s *strategy) validateValues(ctx context.Context, plan *hco.ConfigurationPlan) field.ErrorList {
 	path := field.NewPath("spec", "options", "values")
 	found, err := s.defined(ctx, plan)
@@ -38,7 +38,7 @@ func (s *strategy) validateValues(ctx context.Context, plan *hco.ConfigurationPl
 	return errs
 }
 
-// unknownProfile warns of a plan of a profile that is not there, which may be a misspelt one.
+// unknownProfile warns of a plan whose profile does not exist, perhaps because of a spelling error.
 func (s *strategy) unknownProfile(ctx context.Context, plan *hco.ConfigurationPlan) []string {
 	if !hco.IsOwn(plan.Spec.Profile) {
 		return nil

@@ -17,10 +17,10 @@ import (
 
 // Surveyor compares profiles with the cluster. *survey.Surveyor implements it.
 type Surveyor interface {
-	// Names of all profiles, sorted.
+	// Names returns the names of all profiles, sorted.
 	Names(ctx context.Context) ([]string, error)
-	// Survey returns the selected profiles by name, and never nil. Facts of the cluster that cannot
-	// be read are in their status and are no error.
+	// Survey returns the selected profiles by name, and never nil. Unreadable facts of the cluster
+	// are reported in their status, not as an error.
 	Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error)
 }
 
@@ -49,19 +49,19 @@ func (*REST) New() runtime.Object { return &v1alpha1.ConfigurationProfile{} }
 // NewList returns an empty list.
 func (*REST) NewList() runtime.Object { return &v1alpha1.ConfigurationProfileList{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for plans.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "configurationprofile" }
 
 // ShortNames returns the short names for kubectl, like configplan for plans.
 func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofile"} }
 
-// Get returns the profile of that name.
+// Get returns the profile with a name.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.surveyor.Survey(ctx, func(one string) bool { return one == name })
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	return nil, missing
 }
 
-// List returns all profiles that are selected, all at once: there are few. They can
-// be selected by name; they have no labels.
+// List returns all selected profiles in one page, because there are few. A field selector can
+// select them by name; they have no labels.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	found, err := r.surveyor.Survey(ctx, func(name string) bool { return selected(options, name) })
 	if err != nil {

@@ -73,8 +73,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestVerbs: garbage collection, quota and caches ignore profiles, which can be neither watched nor
-// deleted.
+// TestVerbs: garbage collection, quota and caches ignore profiles, because profiles can be neither
+// watched nor deleted.
 func TestVerbs(t *testing.T) {
 	var profiles any = configurationprofile.NewREST(surveyor{})
 	if _, ok := profiles.(rest.Watcher); ok {

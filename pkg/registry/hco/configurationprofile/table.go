@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints profiles for people.
+// table prints tables of profiles.
 type table struct{}
 
 var _ rest.TableConvertor = table{}
@@ -67,13 +67,13 @@ func prerequisites(status v1alpha1.ConfigurationProfileStatus) string {
 	if status.Prerequisites == v1alpha1.PrerequisiteMet {
 		return string(status.Prerequisites)
 	}
-	if len(remedies) == 0 { // the present version is too old
+	if len(remedies) == 0 { // the current version is too old
 		remedies = append(remedies, status.Message)
 	}
 	return string(status.Prerequisites) + ": " + strings.Join(remedies, "; ")
 }
 
-// blast returns the blast radius of all items together; pools are named once.
+// blast returns the blast radius of all items together. It names each pool once.
 func blast(items []v1alpha1.ProfileItem) string {
 	var reached []string
 	for _, item := range items {

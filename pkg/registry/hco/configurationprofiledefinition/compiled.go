@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// Compiled returns the stored definitions, compiled. It keeps a compiled definition while it is
-// stored, because compiling takes longer than a request should.
+// Compiled returns the stored definitions, compiled. It caches a compiled definition while it is
+// stored, because compiling takes too long for a request.
 type Compiled struct {
 	rest *REST
 
@@ -33,7 +33,7 @@ type kept struct {
 // NewCompiled returns the definitions of a resource.
 func NewCompiled(of *REST) *Compiled { return &Compiled{rest: of, kept: map[string]kept{}} }
 
-// Get returns the profile of a definition, nil when there is none.
+// Get returns the profile of a definition, or nil if the definition does not exist.
 func (c *Compiled) Get(ctx context.Context, name string) (*cel.Profile, error) {
 	found, err := c.rest.Store.Get(ctx, name, &metav1.GetOptions{})
 	switch {
@@ -45,13 +45,13 @@ func (c *Compiled) Get(ctx context.Context, name string) (*cel.Profile, error) {
 	return c.Of(found.(*hco.ConfigurationProfileDefinition))
 }
 
-// Granted reports whether the identity of a definition has its rights: before that nothing can be
-// read in its name.
+// Granted reports whether the identity of a definition has its rights. Without them, nothing can be
+// read with that identity.
 func Granted(definition *hco.ConfigurationProfileDefinition) bool {
 	return meta.IsStatusConditionTrue(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 }
 
-// List returns the profiles of all definitions that can be used, in the order of their names.
+// List returns the profiles of all usable definitions, sorted by name.
 func (c *Compiled) List(ctx context.Context) ([]*cel.Profile, error) {
 	found, err := c.rest.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Compiled) List(ctx context.Context) ([]*cel.Profile, error) {
 	return profiles, nil
 }
 
-// Of is the profile of a definition.
+// Of returns the profile of a definition.
 func (c *Compiled) Of(definition *hco.ConfigurationProfileDefinition) (*cel.Profile, error) {
 	c.mu.Lock()
 	known, found := c.kept[definition.Name]

@@ -11,12 +11,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// Evaluator computes a plan of a definition now, for the caller of a request.
+// Evaluator computes the current plan of a definition, for the caller of a request.
 type Evaluator interface {
 	Evaluate(ctx context.Context, definition *hco.ConfigurationProfileDefinition, options *hco.JSONObject) (*hco.ProfileEvaluationStatus, error)
 }
 
-// EvaluateREST serves the subresource evaluate: a POST with options is answered with items and
+// EvaluateREST serves the subresource evaluate: the answer to a POST with options has items with
 // their diffs. Nothing is stored.
 type EvaluateREST struct {
 	store     *genericregistry.Store
@@ -25,13 +25,13 @@ type EvaluateREST struct {
 
 var _ rest.NamedCreater = &EvaluateREST{}
 
-// New returns an empty question.
+// New returns an empty request.
 func (*EvaluateREST) New() runtime.Object { return &hco.ProfileEvaluation{} }
 
 // Destroy does nothing: the store belongs to the main resource.
 func (*EvaluateREST) Destroy() {}
 
-// Create answers.
+// Create returns the items of a definition for the options of the request.
 func (r *EvaluateREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked := obj.(*hco.ProfileEvaluation)
 	asked.Name, asked.Status = name, hco.ProfileEvaluationStatus{}

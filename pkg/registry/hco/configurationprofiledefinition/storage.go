@@ -31,8 +31,8 @@ const (
 	singularResource = "configurationprofiledefinition"
 )
 
-// Schemas reads the definitions of some requirements in the cluster. An unreadable definition is
-// not there.
+// Schemas reads the definitions of some requirements in the cluster. It omits unreadable
+// definitions.
 type Schemas func(ctx context.Context, requirements []v1alpha1.DefinitionRequirement) profile.Facts
 
 // Deps are the dependencies of NewStorage.
@@ -40,16 +40,16 @@ type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter returns the storage options for etcd.
 	OptsGetter generic.RESTOptionsGetter
-	// Schemas are for warnings.
+	// Schemas is used for warnings.
 	Schemas Schemas
-	// Users are the active plans of a profile, by name: while there are some, the definition
-	// cannot be deleted.
+	// Users returns the names of the active plans of a profile. While it has active plans, the
+	// definition cannot be deleted.
 	Users func(ctx context.Context, profile string) ([]string, error)
 	// Evaluator computes plans of a definition.
 	Evaluator Evaluator
 }
 
-// Storage is every endpoint of the resource.
+// Storage holds all endpoints of the resource.
 type Storage struct {
 	Definition *REST
 	Status     *status.REST
@@ -64,7 +64,7 @@ type REST struct {
 
 var _ rest.ShortNamesProvider = &REST{}
 
-// ShortNames returns the names that people type.
+// ShortNames returns the short names for kubectl.
 func (*REST) ShortNames() []string { return []string{"configprofiledef", "cfgprofiledef"} }
 
 // NewStorage returns the endpoints over a generic store.
@@ -93,8 +93,8 @@ func NewStorage(deps Deps) (*Storage, error) {
 	}, nil
 }
 
-// Delete deletes a definition that no plan is active by: the plans would lose the identity
-// that watches their targets.
+// Delete deletes a definition without active plans. Active plans would lose the identity that
+// watches their targets.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	users, err := r.users(ctx, name)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	return r.Store.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection deletes one after the other.
+// DeleteCollection deletes the definitions one after the other.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, which *metainternalversion.ListOptions) (runtime.Object, error) {
 	found, err := r.List(ctx, which)
 	if err != nil {

@@ -36,7 +36,7 @@ func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
 
-// PrepareForCreate begins without a status.
+// PrepareForCreate removes status.
 func (*strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	definition := obj.(*hco.ConfigurationProfileDefinition)
 	definition.Generation = 1
@@ -45,7 +45,7 @@ func (*strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	}
 }
 
-// PrepareForUpdate keeps status, and counts changes of spec.
+// PrepareForUpdate keeps status, and increments the generation if spec has changed.
 func (*strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
 	definition.Status = *stored.Status.DeepCopy()
@@ -65,12 +65,13 @@ func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList
 	return objectmeta.Bounded(append(errs, validateSpec(definition)...))
 }
 
-// nameIsLabel: the name is part of those of ServiceAccounts and field managers.
+// nameIsLabel requires a DNS label, because the names of ServiceAccounts and field managers contain
+// the name.
 func nameIsLabel(name string, prefix bool) []string {
 	return apimachineryvalidation.NameIsDNSLabel(name, prefix)
 }
 
-// validateSpec compiles what was changed.
+// validateSpec compiles the spec.
 func validateSpec(definition *hco.ConfigurationProfileDefinition) field.ErrorList {
 	spec, err := External(&definition.Spec)
 	if err != nil {
@@ -93,10 +94,10 @@ func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 	return objectmeta.Bounded(errs)
 }
 
-// maxWarnings are told.
+// maxWarnings bounds the warnings of one request.
 const maxWarnings = 10
 
-// WarningsOnCreate returns the expressions that do not fit the schemas of the cluster.
+// WarningsOnCreate returns warnings about expressions that do not match the schemas of the cluster.
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	definition := obj.(*hco.ConfigurationProfileDefinition)
 	spec, err := External(&definition.Spec)
@@ -105,7 +106,7 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 	}
 	compiled, err := cel.Compile(spec)
 	if err != nil {
-		return nil // validation says so
+		return nil // validation reports it
 	}
 	warnings := compiled.Warnings(s.schemas(ctx, spec.Requirements))
 	return warnings[:min(len(warnings), maxWarnings)]
@@ -119,8 +120,8 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 	return s.WarningsOnCreate(ctx, obj)
 }
 
-// statusStrategy is for writes of the subresource status: nothing but status changes.
-// Admission lets no one but this process write it.
+// statusStrategy is the strategy of the subresource status. Only status changes. Admission lets
+// only this process write it.
 type statusStrategy struct{ *strategy }
 
 var (
@@ -133,7 +134,7 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
 
-// PrepareForUpdate keeps everything but status.
+// PrepareForUpdate restores everything except status.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
 	definition.Spec = stored.Spec
@@ -145,7 +146,7 @@ func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 	return objectmeta.ValidateSize(&obj.(*hco.ConfigurationProfileDefinition).ObjectMeta, &old.(*hco.ConfigurationProfileDefinition).ObjectMeta, field.NewPath("metadata"))
 }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints definitions for people.
+// table prints tables of definitions.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}

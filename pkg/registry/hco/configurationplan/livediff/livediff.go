@@ -1,4 +1,4 @@
-// Package livediff computes the present effect of a plan on the cluster, for the calling user.
+// Package livediff computes the current effect of a plan on the cluster, for the calling user.
 package livediff
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// Differ computes the effect of a plan now, for the caller of a request. It shows only targets that
-// the caller may read and change. It caches nothing.
+// Differ computes the current effect of a plan for the caller of a request. It shows only targets
+// that the caller may read and change. It caches nothing.
 type Differ struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Previewer  *preview.Previewer
@@ -42,7 +42,7 @@ type Differ struct {
 	Redactor *redact.Redactor
 }
 
-// Diff compares the present targets with the plan. For a target that the run has written, it
+// Diff compares the current targets with the plan. For a target that the run has written, it
 // returns the changes of the run.
 func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error) {
 	kept, err := d.kept(ctx, plan)
@@ -62,10 +62,10 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alp
 
 // kept is the stored part of a plan.
 type kept struct {
-	// manifests are the targets as they should be.
+	// manifests are the planned targets.
 	manifests planwork.Bodies
-	// captured are the targets as they were found when the plan was computed; none before the run has
-	// written any.
+	// captured are the targets as found when the plan was computed. It is empty before the run has
+	// written a target.
 	captured map[manifest.ID]*manifest.Object
 }
 
@@ -129,12 +129,12 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 	return out, nil
 }
 
-// asItShouldBe is said of a target in which nothing is left to be changed.
+// asItShouldBe is the message for a target that needs no change.
 const asItShouldBe = "it is as it should be"
 
-// showChanged fills in what the run has changed in a target: as it was found, and as it is, as far as the
-// intent says something about it. Later changes of others are not the
-// doing of the run. Without an intent, all that changed is shown.
+// showChanged fills in the changes of a target by the run: its state before, and its current state,
+// limited to fields of the intent. Later changes of other writers are not shown. Without an intent,
+// all changes are shown.
 func (d *Differ) showChanged(ctx context.Context, out *v1alpha1.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
 	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
 	var raw, intent []byte
@@ -169,7 +169,7 @@ func (d *Differ) showChanged(ctx context.Context, out *v1alpha1.PlanDiffItem, pl
 	return nil
 }
 
-// show fills in what the cluster said.
+// show fills in the cluster's answer.
 func (d *Differ) show(ctx context.Context, out *v1alpha1.PlanDiffItem, item hco.PlanItem, seen preview.Item) error {
 	out.Stale = seen.Fingerprint != item.Fingerprint
 	if seen.Failure != nil {
@@ -194,8 +194,8 @@ func (d *Differ) show(ctx context.Context, out *v1alpha1.PlanDiffItem, item hco.
 	return nil
 }
 
-// Lacks returns the right to read a target that the caller does not have. A kind that is not served
-// counts as missing, because its right cannot be checked.
+// Lacks returns the right to read a target if the caller does not have it. For a kind that is not
+// served it returns the right too, because the right cannot be checked.
 func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error) {
 	lacks, err := d.lacks(ctx, target, "get")
 	if meta.IsNoMatchError(err) {
@@ -204,7 +204,7 @@ func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error)
 	return lacks, err
 }
 
-// lacks is the first of some rights on a target that the caller does not have.
+// lacks returns the first of the rights on a target that the caller does not have.
 func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string) (string, error) {
 	mapping, err := d.Target.Served(ctx, target.GroupVersionKind())
 	if meta.IsNoMatchError(err) {

@@ -19,7 +19,8 @@ import (
 // pageSize is the number of objects per list request, because MachineConfigs are large.
 const pageSize = 100
 
-// factsOf reads what a profile looks at: in its own name, when users define it.
+// factsOf reads the facts of a profile. For a user-defined profile, it uses the identity of its
+// definition.
 func (s *Surveyor) factsOf(ctx context.Context, p profile.Profile) (profile.Facts, map[string]error) {
 	client := s.Client
 	if _, own := p.(*cel.Profile); own && s.ClientOf != nil {
@@ -35,8 +36,8 @@ func (s *Surveyor) factsOf(ctx context.Context, p profile.Profile) (profile.Fact
 	return Facts(ctx, client, p.Requires())
 }
 
-// Facts reads the required objects. Facts have no unreadable definition; unread has the errors by
-// the name of the definition.
+// Facts reads the required objects. The result lacks unreadable definitions; unread holds the
+// errors by the name of the definition.
 func Facts(ctx context.Context, client dynamic.Interface, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
 	facts, unread = profile.NewFacts(), map[string]error{}
 	findings, errs := make([]profile.Finding, len(requirements)), make([]error, len(requirements))
@@ -55,7 +56,7 @@ func Facts(ctx context.Context, client dynamic.Interface, requirements []profile
 	return facts, unread
 }
 
-// requested reads facts from the cluster by requests.
+// requested reads facts with requests to the cluster.
 type requested struct{ dynamic.Interface }
 
 var _ profile.Source = requested{}
@@ -90,7 +91,7 @@ func (r requested) Objects(ctx context.Context, definition string, resource sche
 	}
 }
 
-// explain is an error in words for the user who reads the profile.
+// explain describes an error to the user who reads the profile.
 func explain(ctx context.Context, doing string, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s: the cluster did not answer in time", doing)

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// optionsIn documents the options of a profile: as its definition has them, or, of a profile
-// of this program, as its type of the API says.
+// optionsIn returns the options of a profile. A user-defined profile has them in its definition, a
+// built-in profile in its API type.
 func optionsIn(p profile.Profile) []v1alpha1.ProfileOption {
 	if own, isOwn := p.(*cel.Profile); isOwn {
 		return own.Documented()
@@ -23,8 +23,7 @@ func optionsIn(p profile.Profile) []v1alpha1.ProfileOption {
 	return ofType(string(p.Name()))
 }
 
-// ofType reads the schema of the options of a profile, which is the source of kubectl
-// explain too.
+// ofType reads the options of a profile from its schema, which kubectl explain shows too.
 func ofType(name string) []v1alpha1.ProfileOption {
 	definitions := generatedopenapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
 	i := slices.IndexFunc(keys(definitions), func(model string) bool {

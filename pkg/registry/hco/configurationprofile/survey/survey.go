@@ -1,6 +1,6 @@
-// Package survey computes the state of profiles in a cluster: missing requirements, the effect of a
-// plan now, and whether the profile is in effect. It reads the objects, and tries the changes by
-// dry-run. It keeps nothing. A fact that it could not read is Unknown, with the reason.
+// Package survey computes the state of profiles in a cluster: missing requirements, the current
+// effect of a plan, and whether the profile is in effect. It reads the objects, and tries the
+// changes by dry-run. It stores nothing. An unreadable fact is Unknown, with the reason.
 package survey
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// DefaultTimeout bounds all requests to the cluster for one survey. Clients give up only after a
+// DefaultTimeout bounds all requests to the cluster for one survey. Clients have a timeout of a
 // minute.
 const DefaultTimeout = 10 * time.Second
 
@@ -33,29 +33,29 @@ type Previewer interface {
 	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
 
-// Plans are all plans there are.
+// Plans returns all plans.
 type Plans func(ctx context.Context) ([]hco.ConfigurationPlan, error)
 
-// Deps are the dependencies of a Surveyor. All are required but Timeout.
+// Deps are the dependencies of a Surveyor. All except Timeout are required.
 type Deps struct {
 	Profiles []profile.Profile
 	// Client reads the objects of the built-in profiles. It needs get and list.
 	Client dynamic.Interface
 	// Definitions returns the user-defined profiles. ClientOf returns the client that reads the
-	// objects of one of them. Both may be nil.
+	// objects of a user-defined profile. Both may be nil.
 	Definitions func(ctx context.Context) ([]*cel.Profile, error)
 	ClientOf    func(name string) (dynamic.Interface, error)
-	// Previewer tries items.
+	// Previewer previews items.
 	Previewer Previewer
 	Plans     Plans
-	// Timeout bounds one survey; 0 is DefaultTimeout.
+	// Timeout bounds one survey; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Surveyor computes how profiles are.
+// Surveyor computes the state of profiles.
 type Surveyor struct{ Deps }
 
-// New returns a Surveyor. It sends no request.
+// New returns a Surveyor. It sends no requests.
 func New(deps Deps) *Surveyor {
 	if deps.Timeout == 0 {
 		deps.Timeout = DefaultTimeout
@@ -63,7 +63,7 @@ func New(deps Deps) *Surveyor {
 	return &Surveyor{deps}
 }
 
-// all are the profiles of this program, and those that users define, by name.
+// all returns the built-in and the user-defined profiles, by name.
 func (s *Surveyor) all(ctx context.Context) ([]profile.Profile, error) {
 	profiles := slices.Clone(s.Profiles)
 	if s.Definitions != nil {
@@ -79,7 +79,7 @@ func (s *Surveyor) all(ctx context.Context) ([]profile.Profile, error) {
 	return profiles, nil
 }
 
-// Names of all profiles, sorted.
+// Names returns the names of all profiles, sorted.
 func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
 	profiles, err := s.all(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
 //  3. Try the items of a plan on the cluster.
 //  4. Compute the verdicts.
 //
-// Plans and definitions that cannot be read are an error.
+// Unreadable plans and definitions are an error.
 func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error) {
 	plans, err := s.Plans(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) 
 	return found, nil
 }
 
-// holder is the plan that holds a profile, or nil.
+// holder returns the plan that holds a profile, or nil.
 func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 	for i := range plans {
 		if plan := &plans[i]; string(plan.Spec.Profile) == name && governance.Active(v1alpha1.Phase(plan.Status.Phase)) {
@@ -153,8 +153,8 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 	return seen.verdict()
 }
 
-// redacted is a refusal without what it quotes of the target: users who may read profiles
-// need not be able to read that.
+// redacted removes quotes of the target from a refusal: users who may read profiles need not have
+// the right to read the target.
 func redacted(facts profile.Facts, t trial) string {
 	for _, live := range facts.Objects[t.ref.GroupKind()] {
 		if t.refusal != "" && live.GetName() == t.ref.Name && live.GetNamespace() == t.ref.Namespace {
@@ -164,20 +164,20 @@ func redacted(facts profile.Facts, t trial) string {
 	return t.refusal
 }
 
-// optionsOf a plan are those that its profile would be enabled with.
+// optionsOf returns the options that a plan sets for its profile.
 func optionsOf(plan *hco.ConfigurationPlan) *v1alpha1.PlanOptions {
 	if plan == nil || plan.Spec.Options == nil {
 		return nil
 	}
 	var options v1alpha1.PlanOptions
-	// It copies field by field and has nothing to fail on.
+	// The conversion only copies fields and cannot fail.
 	if err := v1alpha1.Convert_hco_PlanOptions_To_v1alpha1_PlanOptions(plan.Spec.Options.DeepCopy(), &options, nil); err != nil {
 		return nil
 	}
 	return &options
 }
 
-// try asks the cluster what it would make of one item.
+// try previews one item in the cluster.
 func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, facts profile.Facts, item profile.Item) trial {
 	object, err := manifest.Digester{}.New(item.Object)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// tuning is a profile that sets a Pump up, and looks at Wells where there are any.
+// tuning is a profile that changes a Pump, and reads Wells if they exist.
 type tuning struct {
 	reboots int64
 	fails   error
@@ -65,14 +65,14 @@ func (p tuning) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]pro
 	return []profile.Item{item}, nil
 }
 
-// tries answers previews.
+// tries is a Previewer function.
 type tries func(work rollout.Work) (preview.Preview, error)
 
 func (t tries) Preview(_ context.Context, work rollout.Work, _ preview.Permit) (preview.Preview, error) {
 	return t(work)
 }
 
-// says answers with one item.
+// says returns a preview of one item.
 func says(item preview.Item) tries {
 	return func(work rollout.Work) (preview.Preview, error) {
 		item.Ref = work.Layers[0].Stages[0].Steps[0].Ref
@@ -91,7 +91,7 @@ func changed() tries {
 	return says(preview.Item{Exists: true, Before: pump(30, ""), After: pump(60, "")})
 }
 
-// definition of a kind of the example.
+// definition returns the definition of a kind of the example.
 func definition(kind string) *unstructured.Unstructured {
 	plural := strings.ToLower(kind) + "s"
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -105,7 +105,7 @@ func well(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "water.example.com/v1", "kind": "Well", "metadata": map[string]any{"name": name}}}
 }
 
-// client of a cluster with these objects.
+// client returns a client of a cluster with these objects.
 func client(objects ...*unstructured.Unstructured) *fake.FakeDynamicClient {
 	var known []runtime.Object
 	for _, object := range objects {
@@ -117,7 +117,7 @@ func client(objects ...*unstructured.Unstructured) *fake.FakeDynamicClient {
 	}, known...)
 }
 
-// plan that holds the profile, having computed what the profile says today.
+// plan returns a plan that holds the profile and has the current items of the profile.
 func plan(t *testing.T, phase hco.Phase) *hco.ConfigurationPlan {
 	t.Helper()
 	items, err := tuning{}.Items(profile.Facts{}, nil)
@@ -133,20 +133,20 @@ func plan(t *testing.T, phase hco.Phase) *hco.ConfigurationPlan {
 	return p
 }
 
-// outdated is a plan that has applied something else than it would today.
+// outdated returns a plan that has applied other items than it would have today.
 func outdated(p *hco.ConfigurationPlan, active metav1.ConditionStatus) *hco.ConfigurationPlan {
 	p.Status.Items[0].Digest = "sha256:other"
 	p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProfileActive, Status: active}}
 	return p
 }
 
-// restoring is a plan that puts back what there was.
+// restoring returns a plan that restores an earlier state.
 func restoring(p *hco.ConfigurationPlan) *hco.ConfigurationPlan {
 	p.Spec.RestoreRun = 1
 	return p
 }
 
-// refusing fails requests for a resource.
+// refusing makes requests for a resource fail.
 func refusing(c *fake.FakeDynamicClient, verb, resource string) *fake.FakeDynamicClient {
 	c.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("not today"))
@@ -345,7 +345,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// A cluster that does not answer costs the reader the time-out, and no more.
+// TestTimeout: if a cluster does not answer, the reader waits only for the timeout.
 func TestTimeout(t *testing.T) {
 	hangs := client(definition("Pump"))
 	got := look(t, survey.Deps{

@@ -22,15 +22,15 @@ import (
 type trial struct {
 	profile.Item
 	ref manifest.Ref
-	// action is empty when the cluster refuses the item, or could not be asked.
+	// action is empty if the cluster refused the item or did not answer.
 	action v1alpha1.ItemAction
-	// refusal is the reason why the cluster refuses the object.
+	// refusal is the cluster's reason for refusing the object.
 	refusal string
-	// err is the reason why the cluster could not be asked.
+	// err is the reason why the cluster did not answer.
 	err error
 }
 
-// read takes the cluster's answer, and the impact of the change on nodes.
+// read records the cluster's answer, and the impact of the change on nodes.
 func (t *trial) read(seen preview.Item, facts profile.Facts) {
 	weighed, err := governance.Weighed(t.Item, facts, seen.Before, seen.After)
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *trial) read(seen preview.Item, facts profile.Facts) {
 	}
 }
 
-// changes reports whether an object that exists would be another one.
+// changes returns the action for a previewed object: whether it would change.
 func changes(seen preview.Item) (v1alpha1.ItemAction, error) {
 	if seen.Before == nil || seen.After == nil {
 		return v1alpha1.ItemNone, nil
@@ -73,20 +73,20 @@ func changes(seen preview.Item) (v1alpha1.ItemAction, error) {
 	return v1alpha1.ItemUpdate, nil
 }
 
-// findings is all that was seen of the cluster for one profile.
+// findings holds the observations of the cluster for one profile.
 type findings struct {
 	profile profile.Profile
-	// plan that holds the profile, or nil.
+	// plan is the plan that holds the profile, or nil.
 	plan  *hco.ConfigurationPlan
 	facts profile.Facts
-	// unread has the errors of unreadable facts, by the name of the definition.
+	// unread holds the errors of unreadable facts, by the name of the definition.
 	unread map[string]error
-	// lacks says what the cluster lacks, or why items cannot be computed.
+	// lacks is the error for a missing requirement, or for items that cannot be computed.
 	lacks error
 	items []trial
 }
 
-// verdict sums up the observations. It is a pure function of them.
+// verdict returns the status that follows from the observations. It is a pure function.
 func (s findings) verdict() v1alpha1.ConfigurationProfileStatus {
 	status := v1alpha1.ConfigurationProfileStatus{Requirements: s.requirements()}
 	if s.plan != nil {
@@ -98,8 +98,8 @@ func (s findings) verdict() v1alpha1.ConfigurationProfileStatus {
 	return status
 }
 
-// prerequisites returns the state of all requirements together. A missing requirement gives
-// Missing, even if others could not be read.
+// prerequisites returns the combined state of all requirements. One missing requirement gives
+// Missing, even if other requirements could not be read.
 func (s findings) prerequisites(requirements []v1alpha1.ProfileRequirement) v1alpha1.PrerequisiteState {
 	has := func(state v1alpha1.PrerequisiteState) bool {
 		return slices.ContainsFunc(requirements, func(r v1alpha1.ProfileRequirement) bool { return !r.Optional && r.State == state })
@@ -110,7 +110,7 @@ func (s findings) prerequisites(requirements []v1alpha1.ProfileRequirement) v1al
 	case has(v1alpha1.PrerequisiteUnknown):
 		return v1alpha1.PrerequisiteUnknown
 	case errors.As(s.lacks, new(*profile.MissingError)):
-		return v1alpha1.PrerequisiteMissing // the present version is too old
+		return v1alpha1.PrerequisiteMissing // the current version is too old
 	default:
 		return v1alpha1.PrerequisiteMet
 	}
@@ -131,7 +131,8 @@ func (s findings) requirements() []v1alpha1.ProfileRequirement {
 	return out
 }
 
-// impact returns the items of a plan, and the highest severity; none while a part of it is unknown.
+// impact returns the items of a plan, and the highest severity. It returns none while a part is
+// unknown.
 func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
 	var out []v1alpha1.ProfileItem
@@ -162,7 +163,7 @@ func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 // state reports whether the profile is in effect:
 //
 //   - A profile with missing requirements is not in effect.
-//   - If a part could not be read, the state is unknown, whatever a plan says.
+//   - If a part could not be read, the state is unknown, whatever a plan reports.
 //   - If a plan would change nothing, the profile is in effect, with or without a plan.
 //   - If a plan would change something, the profile has drifted if a plan had applied it before.
 func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.ProfileState, string) {
@@ -175,7 +176,7 @@ func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.Prof
 	differing, nodes := s.differing()
 	switch {
 	case s.sticky():
-		// The plan goes by what it applied, and today it would be another one.
+		// The plan reports what it applied. A plan computed today would differ.
 		return s.byPlan()
 	case s.applied() && len(differing) > 0:
 		return v1alpha1.ProfileDrifted, governance.Clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
@@ -209,8 +210,8 @@ func (s findings) unknown() string {
 	return strings.Join(reasons, "; ")
 }
 
-// differing are the targets that are not as they should be, and nodes is how many
-// nodes still have to be rebooted for those that are.
+// differing returns the targets that the profile would change. nodes is the number of nodes that
+// must still be rebooted for the unchanged targets.
 func (s findings) differing() (names []string, nodes int64) {
 	for _, t := range s.items {
 		switch t.action {
@@ -227,7 +228,7 @@ func (s findings) differing() (names []string, nodes int64) {
 	return names, nodes
 }
 
-// applied reports whether the plan has made the cluster as the profile says.
+// applied reports whether the plan has applied the profile.
 func (s findings) applied() bool {
 	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
 		return false
@@ -236,7 +237,7 @@ func (s findings) applied() bool {
 	return phase == v1alpha1.PhaseCompleted || phase == v1alpha1.PhaseDrifted
 }
 
-// sticky reports whether the plan has applied something else than it would today.
+// sticky reports whether the plan has applied other items than a plan computed today would have.
 func (s findings) sticky() bool {
 	if !s.applied() {
 		return false
@@ -255,7 +256,7 @@ func (s findings) sticky() bool {
 	return governance.Outdated(planned, today)
 }
 
-// byPlan is the state as the plan tells it.
+// byPlan returns the state that the plan reports.
 func (s findings) byPlan() (v1alpha1.ProfileState, string) {
 	state := v1alpha1.ProfileInactive
 	switch {

@@ -1,6 +1,6 @@
-// Package evaluator computes a plan of a definition for the calling user. It reads facts in the
-// name of the definition, and shows them only to callers who may read all of them. It shows targets
-// and their diffs only to callers who may get and patch them.
+// Package evaluator computes a plan of a definition for the calling user. It reads facts with the
+// identity of the definition, and shows them only to callers who may read all of them. It shows
+// targets and their diffs only to callers who may get and patch them.
 package evaluator
 
 import (
@@ -31,11 +31,11 @@ type Differ interface {
 	Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (v1alpha1.PlanDiffItem, bool, error)
 }
 
-// Evaluator implements configurationprofiledefinition.Evaluator. It keeps nothing.
+// Evaluator implements configurationprofiledefinition.Evaluator. It stores nothing.
 type Evaluator struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Differ     Differ
-	// ClientOf reads in the name of a definition.
+	// ClientOf returns a client with the identity of a definition.
 	ClientOf func(name string) (dynamic.Interface, error)
 }
 
@@ -103,7 +103,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, definition *hco.ConfigurationP
 	return answer, nil
 }
 
-// mayRead refuses callers who cannot read what the definition reads.
+// mayRead refuses callers who cannot read everything that the definition reads.
 func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) error {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
@@ -145,7 +145,7 @@ func (e *Evaluator) facts(ctx context.Context, made *cel.Profile) (profile.Facts
 	return facts, nil
 }
 
-// item is one item as a caller is shown it.
+// item returns one item as the caller may see it.
 func (e *Evaluator) item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item, facts profile.Facts) (hco.EvaluatedItem, error) {
 	seen, shown, err := e.Differ.Item(ctx, owner, &item, facts)
 	if err != nil {
