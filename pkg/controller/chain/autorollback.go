@@ -17,36 +17,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// spec.onFailure: Rollback happens once for a revision, no matter who crashes when. No record is
-// written for that:
+// spec.onFailure: Rollback causes exactly one rollback of a revision, whenever the process crashes.
+// This needs no extra record:
 //
-//   - only the newest revision is rolled back, and only while the chain has never
-//     had a higher number (the head knows, also of revisions that are gone): with
-//     the revision that a rollback makes, the one that failed is not eligible any
-//     more, for ever,
-//   - the request names the revision that it is to roll back, and the server
-//     refuses it when that is not the newest one: two that ask at the same time
-//     get one revision,
-//   - status is derived from the revisions that are there. That the one behind a
-//     revision is a rollback is all it takes to say so.
+//   - Only the newest revision is rolled back, and only if the chain never had a higher number.
+//     The head of the chain stores the highest number, also of deleted revisions. The revision
+//     that the rollback creates therefore excludes the failed revision for good.
+//   - The request names the failed revision. The server refuses the request if that revision is
+//     not the newest one. So two concurrent requests create one revision.
+//   - Status is derived from the existing revisions. A revision was rolled back if the next
+//     revision is a rollback.
 
-// Refused rollbacks are asked for again after a while, which doubles: a person may
-// have removed what was in the way.
+// Refused rollbacks are requested again after a delay, which doubles: a user may have removed the
+// obstacle.
 const (
 	firstRefusal = 10 * time.Second
 	lastRefusal  = 10 * time.Minute
 )
 
-// Rollbacks rolls revisions back, as the typed client of the API does.
+// Rollbacks requests rollbacks. The typed client of the API implements it.
 type Rollbacks interface {
 	Rollback(ctx context.Context, name string, rollback *olmv1alpha1.RevisionRollback, options metav1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
 }
 
-// refusal is the reason why a revision is not rolled back automatically; nil for none.
+// refusal is the reason why a revision is not rolled back automatically; nil for no refusal.
 type refusal struct{ reason, message string }
 
-// fallBack rolls the newest revision back when its rollout has failed and it asks
-// for that.
+// fallBack rolls back the newest revision if its rollout has failed and its spec requests that.
 func (s *scope) fallBack(ctx context.Context) error {
 	failed := s.failed()
 	if failed == nil || s.stale || s.Clock.Now().Before(s.known[failed.UID].again) {
@@ -55,13 +52,13 @@ func (s *scope) fallBack(ctx context.Context) error {
 	if _, no := backTo(s.revisions); no != nil {
 		return s.refuse(ctx, failed, no)
 	}
-	// The cache may be behind; whether this happens twice is for the store to say.
+	// The cache may be behind. Only the store can prevent a second rollback.
 	to, no, err := s.storedTarget(ctx, failed)
 	if err != nil {
 		return fmt.Errorf("looking for a revision to roll %s back to: %w", failed.Name, err)
 	}
 	if no == nil && to == "" {
-		s.stale = true // the cache will know soon
+		s.stale = true // the cache will catch up
 		return nil
 	}
 	if no == nil {
@@ -74,8 +71,7 @@ func (s *scope) fallBack(ctx context.Context) error {
 	return s.refuse(ctx, failed, no)
 }
 
-// failed returns the newest revision if its rollout has failed and it is to be
-// rolled back, or nil.
+// failed returns the newest revision if it failed and must be rolled back, or nil.
 func (s *scope) failed() *olmv1alpha1.ClusterExtensionRevision {
 	if len(s.layers) == 0 || len(s.invalid) > 0 || len(s.report.Layers) == 0 || s.layers[0] != &s.revisions[0] {
 		return nil
@@ -86,16 +82,15 @@ func (s *scope) failed() *olmv1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// wantsBack is true for a revision that is to be rolled back.
+// wantsBack reports whether a revision must be rolled back.
 func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	return revision.Spec.OnFailure == olmv1alpha1.OnFailureRollback &&
 		revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && revision.DeletionTimestamp.IsZero() &&
 		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && (overdue(revision, now) || metricFailed(revision.Status.Conditions))
 }
 
-// backTo returns the newest revision behind the first one that has succeeded, and has
-// objects: to go back to nothing would be to uninstall the extension, which is for people
-// to say.
+// backTo returns the newest earlier revision that succeeded and has objects. A rollback to an empty
+// revision would uninstall the extension, which only users may decide.
 func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
 	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
 		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is itself a rollback, to %s: somebody has to decide what to do next", of)}
@@ -113,8 +108,8 @@ func hasObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool { return len(phase.Objects) > 0 })
 }
 
-// storedTarget is backTo of what is stored. It returns nothing when that is not what
-// the failed revision was seen in.
+// storedTarget is backTo on the stored revisions. It returns nothing if the failed revision is not
+// the newest stored one, or no longer needs a rollback.
 func (s *scope) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
 	revisions, err := bychain.List(ctx, s.Reader, s.chain)
 	if err != nil {
@@ -134,7 +129,7 @@ func (s *scope) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExt
 	return to, no, nil
 }
 
-// overtaken returns a reason when a chain has a newer revision than the failed one.
+// overtaken returns a refusal if the chain had a newer revision than the failed one.
 func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *refusal {
 	if head.Next() <= failed.Spec.Revision+1 {
 		return nil
@@ -142,7 +137,7 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was created since then and is gone again: somebody has to decide what to do next", head.Next()-1)}
 }
 
-// rollBack requests the rollback, and returns the reason when there was none.
+// rollBack requests the rollback. It returns the reason if the request failed.
 func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
 	cause := fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute"))
 	if metricFailed(failed.Status.Conditions) {
@@ -155,14 +150,14 @@ func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensi
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		// Perhaps it was done, and the answer got lost: the store knows next time.
+		// The rollback may have happened although the answer was lost. The next pass reads that
+		// from the store.
 		return &refusal{reasonRefused, clip(fmt.Sprintf("the rollback to %s was refused: %s", to, err))}
 	}
 	klog.FromContext(ctx).Info("Rolled back a revision that failed", revisionKey, failed.Name, "to", to, "by", done.Status.Revision)
 	return nil
 }
 
-// refuse records the reason why a revision is not rolled back.
 func (s *scope) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, no *refusal) error {
 	before := meta.FindStatusCondition(failed.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 	news := before == nil || before.Reason != no.reason || before.Message != no.message
@@ -177,13 +172,13 @@ func (s *scope) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtension
 	return nil
 }
 
-// refused notes a refusal.
+// refused schedules the next attempt after a refusal.
 func (m *memory) refused(now time.Time) {
 	m.wait = min(max(2*m.wait, firstRefusal), lastRefusal)
 	m.again = now.Add(m.wait)
 }
 
-// rolledBack records that the next revision restored an earlier one. It removes an outdated reason
+// rolledBack records that the next revision restores an earlier one. It removes an outdated reason
 // against a rollback.
 func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision) {
 	if next == nil || next.Annotations[olmv1alpha1.RollbackOfAnnotation] == "" {
@@ -208,8 +203,9 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 	w.set(olmv1alpha1.ConditionRolledBack, true, reason, clip(message))
 }
 
-// isOurs reports whether Penstock itself has asked for a revision. A user of the host may have the
-// same name; who has the group, too, may do everything there.
+// isOurs reports whether Penstock itself requested a revision. The user name alone does not prove
+// it, because the host can have a user with that name. Members of this group may do everything in
+// the host anyway.
 func isOurs(by *olmv1alpha1.Requester) bool {
 	return by.Username == user.APIServerUser && slices.Contains(by.Groups, user.SystemPrivilegedGroup)
 }

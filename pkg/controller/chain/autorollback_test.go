@@ -30,8 +30,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a process that dies behind its k-th write: nobody hears of that one,
-// and there is no other. 0 lives for ever.
+// mortal is a process that dies after its k-th write: the write happens, but its answer is lost.
+// With 0 the process never dies.
 type mortal struct {
 	k, writes int
 }
@@ -56,24 +56,24 @@ type backend struct {
 	heads *store.Heads
 }
 
-// newBackend is one below a prefix of an etcd.
+// newBackend returns a backend below a prefix of etcd.
 func newBackend(t *testing.T, etcd clientv3.KV, prefix string, revisions ...*olmv1alpha1.ClusterExtensionRevision) *backend {
 	t.Helper()
 	return &backend{api: set(t, revisions...).api, heads: store.NewHeads(etcd, "/"+prefix)}
 }
 
-// process is one that works on the backend.
+// process is a process on the backend.
 type process struct {
 	*backend
 	*mortal
 	scope *scope
 	said  *record.FakeRecorder
-	// asked counts requests for a rollback; refusing is what they get.
+	// asked counts the requests for a rollback. refusing is the answer to them.
 	asked    int
 	refusing error
-	// behind has the content of an outdated cache; nil for the stored content.
+	// behind is the content of an outdated cache; nil for the stored content.
 	behind []olmv1alpha1.ClusterExtensionRevision
-	// metrics answers MetricChecks, and complete is true when the newest revision is rolled out.
+	// metrics answers MetricChecks. complete is true if the newest revision is rolled out.
 	metrics  Metrics
 	complete bool
 }
@@ -94,7 +94,7 @@ func (p *process) Succeed(ctx context.Context, chain string, number int64, uid t
 	return p.write(func() error { return p.heads.Succeed(ctx, chain, number, uid, row) })
 }
 
-// Rollback does what the server does, and in the same order.
+// Rollback does the same steps as the server, in the same order.
 func (p *process) Rollback(ctx context.Context, name string, asked *olmv1alpha1.RevisionRollback, _ metav1.CreateOptions) (*olmv1alpha1.RevisionRollback, error) {
 	p.asked++
 	if p.refusing != nil {
@@ -126,7 +126,7 @@ func (p *process) Rollback(ctx context.Context, name string, asked *olmv1alpha1.
 	return &olmv1alpha1.RevisionRollback{Status: olmv1alpha1.RevisionRollbackStatus{Revision: made.Name}}, nil
 }
 
-// process starts one that dies behind its k-th write.
+// process starts a process that dies after its k-th write.
 func (b *backend) process(k int) *process {
 	p := &process{backend: b, mortal: &mortal{k: k}, said: record.NewFakeRecorder(100)}
 	api := interceptor.NewClient(b.api, interceptor.Funcs{
@@ -147,8 +147,8 @@ func (b *backend) process(k int) *process {
 	return p
 }
 
-// pass does what a pass does besides rolling out. The newest revision waits for a
-// probe all the time; the others are as they should be.
+// pass does the steps of a pass, except the rollout itself. The newest revision waits for a probe
+// forever. The other revisions are healthy.
 func (p *process) pass(ctx context.Context) error {
 	v := &scope{reconciler: p.scope.reconciler, chain: "argocd", invalid: map[string]error{}}
 	v.ledger, v.Metrics = &ledger{}, p.metrics
@@ -193,7 +193,7 @@ func (b *backend) told(t *testing.T, number int64) *metav1.Condition {
 	return nil
 }
 
-// stuck has been rolling out since noon, and wants to go back after ten minutes.
+// stuck is a change: the revision has been rolling out since noon, with a deadline of ten minutes.
 func stuck(r *olmv1alpha1.ClusterExtensionRevision) {
 	withDeadline(10)(r)
 	r.Spec.OnFailure = olmv1alpha1.OnFailureRollback
@@ -202,7 +202,7 @@ func stuck(r *olmv1alpha1.ClusterExtensionRevision) {
 	})
 }
 
-// worked has objects, which are all there.
+// worked is a change: the revision has objects, and all are available.
 func worked(r *olmv1alpha1.ClusterExtensionRevision) {
 	succeeded(r)
 	r.Spec.Phases = []olmv1alpha1.RevisionPhase{{Name: "deploy", Objects: []olmv1alpha1.RevisionObject{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "argocd", Name: "a"}}}}
@@ -210,14 +210,15 @@ func worked(r *olmv1alpha1.ClusterExtensionRevision) {
 
 var archived = state(olmv1alpha1.LifecycleStateArchived)
 
-// chainOf is a stuck revision 4 above three others, of which 1 and 2 succeeded.
+// chainOf returns a chain with the stuck revision 4 above three revisions, of which 1 and 2
+// succeeded.
 func chainOf(t *testing.T, etcd clientv3.KV, prefix string) *backend {
 	t.Helper()
 	return newBackend(t, etcd, prefix, numbered(4, stuck), numbered(3), numbered(2, worked, archived), numbered(1, worked, archived))
 }
 
-// TestRollbackOnceWhoeverDies: the process dies behind its k-th write, for every k
-// there is, and another one takes over. There is one rollback, and all is told.
+// TestRollbackOnceWhoeverDies: the process dies after its k-th write, for every k, and a new
+// process continues. Exactly one rollback happens, and status and events report it.
 func TestRollbackOnceWhoeverDies(t *testing.T) {
 	etcd := storetest.Client(t)
 	for k := 1; ; k++ {
@@ -241,7 +242,7 @@ func TestRollbackOnceWhoeverDies(t *testing.T) {
 			}
 			break
 		}
-		// Nor is there another one when the first is thrown away.
+		// No second rollback happens after the first one is deleted.
 		gone := b.revisions(t)[0]
 		if err := b.api.Delete(t.Context(), &gone); err != nil {
 			t.Fatal(err)
@@ -265,7 +266,7 @@ func (b *backend) isRolledBackOnce(t *testing.T, when string) {
 	if c := b.told(t, 4); c == nil || c.Status != metav1.ConditionTrue || c.Reason != reasonDeadline || c.Message != want {
 		t.Errorf("%s: RolledBack is %+v, want %q", when, c, want)
 	}
-	// The rollback is late itself, and goes no further back.
+	// The rollback itself misses its deadline, and is not rolled back.
 	if c := b.told(t, 5); c != nil {
 		t.Errorf("%s: argocd-5 is rolled back, or not: %+v", when, c)
 	}
@@ -275,8 +276,8 @@ func (b *backend) isRolledBackOnce(t *testing.T, when string) {
 	}
 }
 
-// TestRollbackOnceOfReplicas: one leads without knowing that it does not any more,
-// and its cache is behind.
+// TestRollbackOnceOfReplicas: a replica has lost the lease without noticing, and its cache is
+// behind.
 func TestRollbackOnceOfReplicas(t *testing.T) {
 	b := chainOf(t, storetest.Client(t), "p")
 	old, leader := b.process(0), b.process(0)
@@ -293,7 +294,7 @@ func TestRollbackOnceOfReplicas(t *testing.T) {
 	if old.asked != 0 {
 		t.Error("the store was not asked before")
 	}
-	// Even when it has asked the store just before the other one was faster.
+	// The server refuses it even if it read the store just before the other replica wrote.
 	if no := old.scope.rollBack(t.Context(), &old.behind[0], "argocd-2"); no == nil || no.reason != reasonRefused {
 		t.Errorf("a second rollback of the same revision: %+v", no)
 	}
@@ -368,14 +369,15 @@ func (p *process) events() []string {
 	return (&setting{said: p.said}).events()
 }
 
-// rollbacks are the events about rollbacks; others tell how the rollouts go on.
+// rollbacks returns the events about rollbacks.
 func (p *process) rollbacks() []string {
 	return slices.DeleteFunc(p.events(), func(event string) bool {
 		return !strings.Contains(event, " RolledBack ") && !strings.Contains(event, " Rollback")
 	})
 }
 
-// TestRollbackRefusedIsTriedAgain, later and later, and heals.
+// TestRollbackRefusedIsTriedAgain: a refused rollback is retried with growing delays, until it
+// succeeds.
 func TestRollbackRefusedIsTriedAgain(t *testing.T) {
 	b := chainOf(t, storetest.Client(t), "p")
 	p := b.process(0)
@@ -409,7 +411,7 @@ func TestRollbackRefusedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNoRollback: cases without a failure, or without the wish to roll back.
+// TestNoRollback: cases without a failure, or without spec.onFailure: Rollback.
 func TestNoRollback(t *testing.T) {
 	extended := func(r *olmv1alpha1.ClusterExtensionRevision) { r.Spec.ProgressDeadlineMinutes = 11 }
 	cases := map[string]struct {
@@ -440,14 +442,14 @@ func TestNoRollback(t *testing.T) {
 	}
 }
 
-// TestRolledBackByAPerson is told as well; why it was refused once is not.
+// TestRolledBackByAPerson: status also reports rollbacks by users, and drops an earlier refusal.
 func TestRolledBackByAPerson(t *testing.T) {
 	before := numbered(2, worked)
 	w := &writer{now: noon}
 	w.status = before.Status
 	w.set(olmv1alpha1.ConditionRolledBack, false, reasonRefused, "not now")
 	next := numbered(3, annotated(olmv1alpha1.RollbackOfAnnotation, "argocd-1"))
-	// In the host anybody may have the name that Penstock has for itself.
+	// A user of the host can have Penstock's own user name.
 	for _, who := range []string{"alice", "system:apiserver"} {
 		next.Status.RequestedBy = &olmv1alpha1.Requester{Username: who, Groups: []string{"system:authenticated"}}
 		w.rolledBack(before, next)

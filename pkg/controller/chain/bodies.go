@@ -17,16 +17,16 @@ type Packs interface {
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
-// Rollouts under way read the same packs in every pass, and of an upgrade two in turn; chains
-// at rest read none. So more are kept than there are workers, as long as they are small, and
-// few of the others.
+// A rollout in progress reads the same packs in every pass, and an upgrade alternates between two.
+// Chains at rest read none. So the library keeps more small packs than there are workers, and few
+// large packs.
 const (
 	openSmall, openLarge = 64, 4
 	// smallPack bounds the manifests of a small pack, in bytes.
 	smallPack = 256 << 10
 )
 
-// library reads packs and keeps the ones used last.
+// library reads packs, and keeps the most recently used.
 type library struct {
 	packs        Packs
 	small, large *lru.Cache
@@ -58,7 +58,7 @@ func (l *library) read(ctx context.Context, root string) (map[manifest.Digest][]
 	return bodies, nil
 }
 
-// close drops the packs of a chain that is at rest: they hold Secrets.
+// close drops the packs of a chain at rest, because they contain Secrets.
 func (l *library) close(known memories) {
 	if l.small.Len()+l.large.Len() == 0 {
 		return
@@ -69,17 +69,16 @@ func (l *library) close(known memories) {
 	}
 }
 
-// manifestCache finds the manifests of a chain's layers. It is for one pass.
+// manifestCache finds the manifests of a chain's layers during one pass.
 type manifestCache struct {
 	library   *library
 	revisions []olmv1alpha1.ClusterExtensionRevision
 	known     memories
 
 	mu sync.Mutex
-	// barred packs must not be read in this pass, and why.
+	// barred holds the packs that must not be read in this pass, with the reason.
 	barred map[string]error
-	// roots says which pack holds a digest. Most passes ask for none: it is made
-	// when the first one is asked for.
+	// roots maps digests to packs. It is built on first use, because most passes need no manifests.
 	roots map[manifest.Digest]string
 }
 
@@ -87,7 +86,7 @@ func newManifestCache(l *library, revisions []olmv1alpha1.ClusterExtensionRevisi
 	return &manifestCache{library: l, revisions: revisions, known: known}
 }
 
-// root returns which pack holds a digest. The caller holds the lock.
+// root returns the pack that holds a digest. The caller holds the lock.
 func (s *manifestCache) root(digest manifest.Digest) (string, bool) {
 	if s.roots == nil {
 		s.roots = map[manifest.Digest]string{}
@@ -102,7 +101,7 @@ func (s *manifestCache) root(digest manifest.Digest) (string, bool) {
 	return root, ok
 }
 
-// bar keeps the manifests of a pack from being read.
+// bar prevents reads of a pack's manifests in this pass.
 func (s *manifestCache) bar(root string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +113,7 @@ func (s *manifestCache) bar(root string, why error) {
 
 // Body returns the manifest that a layer refers to.
 func (s *manifestCache) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
-	s.mu.Lock() // one decode at a time: the workers of a stage ask for the same pack
+	s.mu.Lock() // one decode at a time: the workers of a stage read the same pack
 	defer s.mu.Unlock()
 	root, ok := s.root(r.Digest)
 	if !ok {

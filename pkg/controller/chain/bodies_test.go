@@ -31,7 +31,7 @@ func listing(objects ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// packs are packs by root; opened counts.
+// packs holds packs by root. opened counts the reads.
 type packs struct {
 	bodies map[string]map[manifest.Digest][]byte
 	opened int
@@ -78,7 +78,8 @@ func TestManifestCache(t *testing.T) {
 	}
 }
 
-// TestLibrary: large packs do not fill memory, and do not drive out the small ones of others.
+// TestLibrary: large packs do not fill the memory, and do not evict the small packs of other
+// chains.
 func TestLibrary(t *testing.T) {
 	stored := &packs{bodies: map[string]map[manifest.Digest][]byte{"small": {"sha256:1": []byte("x")}}}
 	for i := range openLarge + 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// budget is the deletion budget of the chain, with what people have answered.
+// budget returns the deletion budget of the chain, with the acknowledgements of users.
 func (s *scope) budget() *rollout.Budget {
 	budget := &rollout.Budget{
 		Explicit: map[int64]bool{}, Acknowledged: map[string]bool{},
@@ -23,14 +23,15 @@ func (s *scope) budget() *rollout.Budget {
 		for _, token := range acknowledged(revision) {
 			budget.Acknowledged[token] = true
 		}
-		// Revisions that retention removes have nothing in the cluster. If it
-		// has all the same, nobody wants that gone.
+		// A revision that retention deletes should have no objects. If it still has some, no user
+		// has asked for their deletion.
 		budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero() && !removed(revision)
 	}
 	return budget
 }
 
-// acknowledged are the answers to what status or a diff asked about.
+// acknowledged returns the tokens by which users acknowledged a deletion that status or a diff
+// showed.
 func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 	var tokens []string
 	for token := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation], ",") {
@@ -41,7 +42,7 @@ func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 	return tokens
 }
 
-// listed returns what a revision lists, and whether there is one of that number.
+// listed returns the objects that a revision lists, and whether the revision exists.
 func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 	for i := range s.revisions {
 		if s.revisions[i].Spec.Revision == number {
@@ -51,9 +52,9 @@ func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 	return nil, false
 }
 
-// undone returns a function that reports the objects which a revision that never succeeded added to
-// those of an earlier, successful one. Objects of the successful revision are lost when they are
-// deleted, even after another revision took them over.
+// undone returns a function that reports the objects which a failed upgrade added. Such an object
+// belongs to a revision that never succeeded, above a revision that succeeded. It is listed by no
+// successful revision: deleting those is a loss, even after another revision took them over.
 func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool
 	succeeded := map[int64]bool{}
@@ -82,9 +83,9 @@ func (s *scope) undone() func(manifest.ID, int64) bool {
 }
 
 // reviewed returns a function that reports objects whose deletion a user acknowledged. The
-// acknowledgement is the digest of the newest layer's diff to an earlier revision, given at its
-// resumption. Objects of that layer or a later one are not covered. It is called rarely, and reads the
-// chain on the first call.
+// acknowledgement is the digest of the newest layer's diff to an earlier revision. The user gives
+// it when the layer is resumed. Objects of that layer or a later one are not covered. The function
+// is called rarely, and reads the chain on the first call.
 func (s *scope) reviewed() func(manifest.ID, int64) bool {
 	var named map[manifest.ID]bool
 	return func(id manifest.ID, revision int64) bool {
@@ -108,7 +109,7 @@ func (s *scope) newestLayer() *olmv1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// namedBy are the objects whose deletion the answers of a revision name.
+// namedBy returns the objects whose deletion the acknowledgements of a revision cover.
 func (s *scope) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manifest.ID]bool {
 	named, answers := map[manifest.ID]bool{}, map[string]bool{}
 	for _, answer := range acknowledged(newest) {

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// TestFrozenStatus: the condition that says why nothing moves has the author and the reason of the
-// freeze, and no other condition has them.
+// TestFrozenStatus: the condition about the freeze has the author and the reason of the freeze. No
+// other condition has them.
 func TestFrozenStatus(t *testing.T) {
 	freeze := &rollout.Freeze{Author: "alice", Reason: "the year ends"}
 	held := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonFrozen, false)}}, false)
@@ -47,7 +47,8 @@ func TestFrozenStatus(t *testing.T) {
 	}
 }
 
-// TestBudgetAsks: status of the revision whose objects would go has the very command.
+// TestBudgetAsks: the status of the revision whose objects would be deleted has the exact command
+// to acknowledge that.
 func TestBudgetAsks(t *testing.T) {
 	s := set(t, numbered(2), numbered(1, state(olmv1alpha1.LifecycleStateArchived)))
 	f := failure(rollout.ReasonBudget, true)
@@ -65,8 +66,8 @@ func TestBudgetAsks(t *testing.T) {
 	}
 }
 
-// TestBudgetAsksWhole: the command is there also when names are long, and when something
-// else waits for a person: the API takes only the answer that status asks for.
+// TestBudgetAsksWhole: status keeps the whole command if names are long, and if the revision waits
+// for other users' actions, too. The API accepts only the token in that command.
 func TestBudgetAsksWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(id *manifest.ID)
@@ -97,7 +98,7 @@ func TestBudgetAsksWhole(t *testing.T) {
 	}
 }
 
-// taken fails unless the API takes the answer to what a condition asks.
+// taken fails unless the API accepts the answer that a condition requests.
 func taken(t *testing.T, asking metav1.Condition, annotation, answer string) {
 	t.Helper()
 	var stored, answered olm.ClusterExtensionRevision
@@ -110,8 +111,8 @@ func taken(t *testing.T, asking metav1.Condition, annotation, answer string) {
 	}
 }
 
-// TestBudgetOfAChain: the engine gets the objects that revisions list, those that a failed upgrade
-// added, and those that a user read in a diff, as the chain has them.
+// TestBudgetOfAChain: the engine gets three lists from the chain: objects of revisions, objects
+// that a failed upgrade added, and objects whose deletion a user reviewed in a diff.
 func TestBudgetOfAChain(t *testing.T) {
 	configMaps := func(names ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 		var objects []string

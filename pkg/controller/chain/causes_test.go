@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// TestCauseInStatus: status has what is known of a cause, and nothing that others wrote.
+// TestCauseInStatus: status shows the known parts of a cause, and no text of other writers.
 func TestCauseInStatus(t *testing.T) {
 	found := cause.Cause{
 		Reason: "CreateContainerConfigError", Object: manifest.ID{Kind: "Pod", Namespace: "a", Name: "p"}, Container: "main",

@@ -10,12 +10,12 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// revisionKey is the key of every line of the log that belongs to a revision: with its
-// name, the lines are its history.
+// revisionKey is the key of every log line about a revision. The lines with one name are the
+// history of that revision.
 const revisionKey = "revision"
 
-// logConditions logs the changed conditions of a revision. It ignores a message in which only a count
-// changed (3 of 5, 4 of 5).
+// logConditions logs the changed conditions of a revision. It ignores messages in which only a
+// count changed (3 of 5, 4 of 5).
 func logConditions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next []metav1.Condition) {
 	log := klog.FromContext(ctx)
 	for _, now := range next {

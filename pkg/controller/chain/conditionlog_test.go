@@ -11,7 +11,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// A changed condition is logged, with the key that all lines about a revision have.
+// TestConditionLog: a changed condition is logged with the key of all lines about a revision.
 func TestConditionLog(t *testing.T) {
 	condition := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: olmv1alpha1.ConditionAvailable, Status: status, Reason: reason, Message: message}

@@ -24,41 +24,39 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// workers is the number of chains that are reconciled at the same time. Their writes share one
-// limiter (see package targetclient).
+// workers is the number of chains that are reconciled in parallel. Their writes share one limiter
+// (see package targetclient).
 const workers = 8
 
-// compiledLayers bounds the compiled revisions that are kept: those of chains with recent events.
-// One of 60 objects has 15 KB. Others are compiled at the next pass of their chain, which takes
-// less time than the pass itself.
+// compiledLayers bounds the cache of compiled revisions. It holds the chains with recent events. A
+// compiled revision of 60 objects takes 15 KB. Compiling again takes less time than a pass.
 const compiledLayers = 256
 
-// Options of the controller. All are required, but for Passes.
+// Options of the controller. All are required, except Passes.
 type Options struct {
-	// Client for our own API; it reads from a cache.
+	// Client accesses Penstock's own API, and reads from a cache.
 	Client client.Client
-	// Reader reads our own API past the cache.
+	// Reader reads Penstock's own API without the cache.
 	Reader client.Reader
-	// Engine rolls out what names no target of its own.
+	// Engine rolls out revisions that name no target.
 	Engine *rollout.Engine
 	// Targets resolves the clusters that chains name.
 	Targets Targets
-	// Events records events for users, in the host cluster. It knows the kinds of our own API.
+	// Events records events for users in the host. It knows the kinds of Penstock's own API.
 	Events      record.EventRecorder
 	Packs       Packs
 	Heads       Heads
 	Inventories Inventories
-	// Rollbacks is the API's own way back.
+	// Rollbacks requests rollbacks from Penstock's own API.
 	Rollbacks Rollbacks
-	// Owners follows who is held by a rollback.
+	// Owners watches the owners that a rollback holds.
 	Owners Owners
 	// Freezes reports whether the cluster is frozen.
 	Freezes Freezes
 	// Metrics runs MetricChecks.
 	Metrics Metrics
 	Clock   clock.PassiveClock
-	// Changed receives a chain's name when something happened to one of its
-	// objects.
+	// Changed receives the name of a chain when one of its objects changed.
 	Changed <-chan event.TypedGenericEvent[string]
 	// Passes records the running passes; nil records none.
 	Passes *Passes
@@ -93,15 +91,15 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// revisions queues a chain when a revision is created, deleted, or changed in a way that concerns the
-// controller.
+// revisions enqueues a chain when a revision is created, deleted, or changed in a way that concerns
+// the controller.
 type revisions struct {
 	handler.EventHandler
-	// saw is called with each changed revision, including changes by the controller itself.
+	// saw is called with each changed revision, also if the controller itself changed it.
 	saw func(revision client.Object)
 }
 
-// Update implements handler.EventHandler. The cache has the revision by then.
+// Update implements handler.EventHandler. The cache already holds the revision.
 func (r revisions) Update(ctx context.Context, update event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	r.saw(update.ObjectNew)
 	if concerns(update) {
@@ -109,8 +107,8 @@ func (r revisions) Update(ctx context.Context, update event.UpdateEvent, queue w
 	}
 }
 
-// concerns is true for updates that may change what is to be done. Status, and the
-// annotation that sums it up, do not: this controller writes them.
+// concerns reports whether an update may need a pass. Changes of status, and of the annotation that
+// summarises it, do not: this controller writes them.
 func concerns(update event.UpdateEvent) bool {
 	before, after := update.ObjectOld, update.ObjectNew
 	if before.GetGeneration() != after.GetGeneration() || len(before.GetFinalizers()) != len(after.GetFinalizers()) {

@@ -9,9 +9,9 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// deadline returns when a rollout that goes on is Stalled, if ever.
-// In a freeze, and whenever else Penstock itself holds it back, Progressing is not True:
-// the time of the deadline begins anew afterwards.
+// deadline returns the time when a rollout in progress becomes Stalled, if it has a limit. During a
+// freeze or another hold by Penstock, Progressing is not True. Afterwards the full time begins
+// again.
 func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	minutes := revision.Spec.ProgressDeadlineMinutes
 	if minutes <= 0 {
@@ -24,15 +24,15 @@ func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) 
 	return began.Add(time.Duration(minutes) * time.Minute), true
 }
 
-// overdue is true for a rollout that goes on behind its deadline. One that is
-// complete, and only has to stay so, is not judged.
+// overdue reports whether a rollout in progress has missed its deadline. A complete revision that
+// only has to stay available is not overdue.
 func overdue(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	at, limited := deadline(revision)
 	return limited && !soaking(revision) && !now.Before(at) &&
 		meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing)
 }
 
-// soaking is true for a revision that lacks nothing but time and answers of MetricChecks.
+// soaking reports whether a revision lacks only time and answers of MetricChecks.
 func soaking(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	succeeded := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 	if succeeded == nil || succeeded.Status == metav1.ConditionTrue {
@@ -45,22 +45,22 @@ func soaking(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return false
 }
 
-// unanswered is true for a revision that has lacked an answer of its MetricChecks for as long as a
-// rollout may take. That is no failure: it is not rolled back.
+// unanswered reports whether the MetricChecks of a revision have not answered before their
+// deadline. That is no failure: the revision is not rolled back.
 func unanswered(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	at, limited := answerDeadline(revision)
 	return limited && !now.Before(at)
 }
 
-// answerDeadline returns until when MetricChecks have to answer, if they have to.
+// answerDeadline returns the time by which MetricChecks must answer, if there is one.
 func answerDeadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	end, available := soaked(revision, revision.Status.Conditions)
 	return end.Add(time.Duration(revision.Spec.ProgressDeadlineMinutes) * time.Minute),
 		available && revision.Spec.ProgressDeadlineMinutes > 0 && len(revision.Spec.MetricChecks) > 0 && soaking(revision) && !metricFailed(revision.Status.Conditions)
 }
 
-// soak returns until when a revision has to stay Available to succeed, if that is
-// all that it lacks. As all times of conditions it is to the second.
+// soak returns the time until which a revision must stay Available, if it lacks nothing else to
+// succeed. The time has whole seconds, like all times of conditions.
 func soak(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	succeeded := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 	if succeeded == nil || succeeded.Status == metav1.ConditionTrue || succeeded.Reason != reasonSoaking {
@@ -69,7 +69,7 @@ func soak(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	return soaked(revision, revision.Status.Conditions)
 }
 
-// soaked returns when a revision that is Available has been so for long enough.
+// soaked returns the time when an Available revision has been Available for its success delay.
 func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.Condition) (time.Time, bool) {
 	available := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionAvailable)
 	if available == nil || available.Status != metav1.ConditionTrue {
@@ -78,18 +78,18 @@ func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.
 	return available.LastTransitionTime.Add(time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second), true
 }
 
-// next returns the wait before the next pass without an event.
+// next returns the delay of the next pass, if no event arrives earlier.
 func (s *scope) next() time.Duration {
 	after := s.report.RequeueAfter
 	if s.stale {
-		// The event of the change comes through a cache; do not depend on it.
+		// The cache will report the change, but the pass does not depend on that.
 		after = staleRetry
 	}
 	sooner := func(at time.Time) {
 		if !at.After(s.judged) {
-			return // this pass has seen it
+			return // this pass has handled it
 		}
-		// A deadline that came during the pass is looked at at once.
+		// A deadline that passed during this pass is handled at once.
 		if left := max(at.Sub(s.Clock.Now()), 1); after == 0 || left < after {
 			after = left
 		}

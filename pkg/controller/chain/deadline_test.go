@@ -18,8 +18,7 @@ func withDelay(seconds int32) func(*olmv1alpha1.ClusterExtensionRevision) {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) { r.Spec.SuccessDelaySeconds = seconds }
 }
 
-// TestSoak plays what happens to a revision that has to stay available for a
-// minute.
+// TestSoak plays the life of a revision that must stay available for a minute.
 func TestSoak(t *testing.T) {
 	waiting := report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false)
 	done := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
@@ -105,7 +104,7 @@ func TestSoakSaysUntilWhen(t *testing.T) {
 	}
 }
 
-// TestSoakIsLookedAtWhenItEnds, and not before.
+// TestSoakIsLookedAtWhenItEnds: the next pass runs at the end of the soak time, not earlier.
 func TestSoakIsLookedAtWhenItEnds(t *testing.T) {
 	s := set(t, numbered(1, withDelay(60), withDeadline(1)))
 	if err := s.writeStatus(t.Context()); err != nil {
@@ -124,8 +123,8 @@ func TestSoakIsLookedAtWhenItEnds(t *testing.T) {
 	}
 }
 
-// TestDeadlinePassesDuringAPass: another pass follows at once for facts that status could not know
-// yet, and none for facts that it knows.
+// TestDeadlinePassesDuringAPass: another pass follows at once for a deadline that status does not
+// show yet, and none for a deadline that it shows.
 func TestDeadlinePassesDuringAPass(t *testing.T) {
 	s := set(t, numbered(1, withDelay(60), withDeadline(1)))
 	if err := s.writeStatus(t.Context()); err != nil {

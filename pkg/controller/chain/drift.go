@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// driftReportedUntil returns until when a revision has drift reported and not repaired; zero for not at
-// all.
+// driftReportedUntil returns the time until which drift of a revision is reported and not repaired;
+// zero if drift is repaired.
 func driftReportedUntil(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) time.Time {
 	if value := revision.Annotations[olmv1alpha1.ReportDriftUntilAnnotation]; value != "" {
 		if until, err := olmv1alpha1.ReportsDriftUntil(value, now); err == nil {
@@ -23,7 +23,7 @@ func driftReportedUntil(revision *olmv1alpha1.ClusterExtensionRevision, now time
 	return time.Time{}
 }
 
-// reportsDrift reports whether the revision that leads has drift reported.
+// reportsDrift reports whether drift of the leading revision is reported and not repaired.
 func (s *scope) reportsDrift() bool {
 	for _, layer := range s.layers {
 		if !isPaused(layer) {
@@ -33,7 +33,7 @@ func (s *scope) reportsDrift() bool {
 	return false
 }
 
-// drift writes to the leading revision that drift is reported, and the objects that differ.
+// drift writes to the leading revision that drift is only reported, with the objects that differ.
 func (w *writer) drift(revision *olmv1alpha1.ClusterExtensionRevision, found finding, leads bool) {
 	until := driftReportedUntil(revision, found.began)
 	if !leads || until.IsZero() {

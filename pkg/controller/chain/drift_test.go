@@ -14,8 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// TestDriftReported: a revision whose drift is reported says until when, and what differs. It is as well
-// as it was. The end comes by itself, and a time that is too far ahead does not count.
+// TestDriftReported: the status of a revision whose drift is only reported has the end time and the
+// differences. Its other conditions do not change. The time ends by itself, and a time too far
+// ahead is ignored.
 func TestDriftReported(t *testing.T) {
 	until := noon.Add(time.Hour).Format(time.RFC3339)
 	s := set(t, numbered(1, succeeded, annotated(olmv1alpha1.ReportDriftUntilAnnotation, until)))

@@ -12,20 +12,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Freezes reports whether the cluster is frozen. Nothing is written to a frozen cluster, and nothing
-// is deleted.
+// Freezes reports whether the cluster is frozen. The engine writes and deletes nothing in a frozen
+// cluster.
 type Freezes interface {
-	// Frozen returns why, nil for not frozen. freeze.ErrUnknown means that the answer
-	// is on its way; any other error is why there is none.
+	// Frozen returns the reason of the freeze, or nil if there is none. freeze.ErrUnknown means
+	// that the answer is pending. Any other error explains why the answer is unknown.
 	Frozen() (*rollout.Freeze, error)
-	// Changed has an element when the answer is another one.
+	// Changed receives an element when the answer changes.
 	Changed() <-chan event.TypedGenericEvent[string]
 }
 
 // everyChain returns a request for each chain.
 func (r *reconciler) everyChain(ctx context.Context, _ string) []reconcile.Request {
 	var all olmv1alpha1.ClusterExtensionRevisionList
-	// Of each only the label is read.
+	// The caller reads only the labels, so copies are not needed.
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the client reads a cache, which has synced
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// helm is the Helm release that the chain was adopted from. Helm stores the Secret of a new
-// revision before it writes the first object, so a caller that asks before its own write
-// cannot miss it.
+// helm is the Helm release from which the chain was adopted. Helm stores the Secret of a new
+// revision before it writes the first object. So a caller that checks before its own write cannot
+// miss it.
 type helm struct {
 	release helmrelease.Release
-	// revision of ours that says so.
+	// revision is the name of the Penstock revision that records the adoption.
 	revision string
 	releases rollout.Lister
 }
 
 var _ rollout.CompetingOwner = helm{}
 
-// competingOwner is Helm, for a chain that was adopted from it, and nil for all others.
+// competingOwner returns the Helm release from which the chain was adopted, or nil.
 func (s *scope) competingOwner() rollout.CompetingOwner {
 	found := helm{releases: s.cluster.Engine.Lister}
 	for i := range s.revisions {
@@ -34,7 +34,7 @@ func (s *scope) competingOwner() rollout.CompetingOwner {
 		if !adopted {
 			continue
 		}
-		// Admission takes no other values; and one that cannot be read names no release.
+		// Admission accepts only valid values. An invalid value names no release.
 		release, err := helmrelease.Parse(value)
 		if err == nil && release.Revision > found.release.Revision {
 			found.release, found.revision = release, s.revisions[i].Name
@@ -77,7 +77,8 @@ func (h helm) Claims(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// extensionFlag names the extension to the command, where that is not called as the release.
+// extensionFlag returns the flag that names the extension in the command, if its name differs from
+// the release.
 func (h helm) extensionFlag() string {
 	if extension, _, _ := olm.ChainOf(h.revision); extension != h.release.Name {
 		return " --extension " + extension
@@ -85,7 +86,7 @@ func (h helm) extensionFlag() string {
 	return ""
 }
 
-// helmRevision is the number of a revision of Helm's, 0 for none.
+// helmRevision returns the revision number of a Helm release Secret, or 0.
 func helmRevision(secret metav1.Object) int {
 	number, err := strconv.Atoi(secret.GetLabels()["version"])
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// listed are the Secrets of a release.
+// listed holds the Secrets of a release.
 type listed []metav1.PartialObjectMetadata
 
 func (l listed) Secrets(context.Context, string, string) ([]metav1.PartialObjectMetadata, error) {
 	return l, nil
 }
 
-// TestClaims: a command for a person is written as they have to type it, and no message ends in one
-// of several commands as if that were the answer.
+// TestClaims: a command for users has the exact form in which they type it. A message with several
+// commands does not end with one of them, which would look like the only answer.
 func TestClaims(t *testing.T) {
 	for name, test := range map[string]struct {
 		revision, owner, status, version string

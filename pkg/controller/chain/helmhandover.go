@@ -12,16 +12,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// helmManager is the field manager by which ClusterExtensions are applied by Helm.
+// helmManager is the field manager of ClusterExtensions that Helm applies.
 const helmManager = "penstock-helm"
 
-// isKept is true for a revision that was handed to Helm, and that nobody has archived or deleted.
+// isKept reports whether a revision was handed to Helm, and is neither archived nor deleted.
 func isKept(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return rev.IsHanded(revision) && revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
 }
 
-// newOwnerOf returns the owner that the objects of a revision get when it is handed to Helm: they
-// are deleted with the ClusterExtension, unless they are to stay.
+// newOwnerOf returns the owner for the objects of a revision that is handed to Helm. The objects
+// are deleted with the ClusterExtension, unless they must be kept.
 func newOwnerOf(revision *olmv1alpha1.ClusterExtensionRevision) *targetclient.NewOwner {
 	handed := &targetclient.NewOwner{Manager: helmManager, Operation: metav1.ManagedFieldsOperationApply}
 	if owner := metav1.GetControllerOf(revision); owner != nil && revision.Spec.TeardownPolicy != olmv1alpha1.TeardownPolicyOrphan {
@@ -31,8 +31,8 @@ func newOwnerOf(revision *olmv1alpha1.ClusterExtensionRevision) *targetclient.Ne
 	return handed
 }
 
-// handed describes a revision whose objects are Helm's. That was asked for and is reached when
-// nothing in the cluster is its any more: only then Held is True.
+// handed describes a revision whose objects were handed to Helm. The request is fulfilled, and Held
+// becomes True, once no object in the cluster belongs to the revision.
 func (w *writer) handed(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	for i := range w.status.Phases {
 		phase := &w.status.Phases[i]

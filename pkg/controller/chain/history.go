@@ -10,22 +10,21 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Heads keeps the numbers and the history of chains.
+// Heads keeps the numbers and history of chains.
 type Heads interface {
-	// Get returns the head of a chain, and whether there is one.
+	// Get returns the head of a chain, and whether it exists.
 	Get(ctx context.Context, chain string) (store.Head, bool, error)
-	// Confirm notes that a revision exists, and what history keeps of it.
+	// Confirm records that a revision exists, with its row of history.
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
-	// Release lifts the hold that a revision is the reason of.
+	// Release ends the hold that a revision caused.
 	Release(ctx context.Context, chain string, revision types.UID) error
-	// Succeed is Confirm for a revision that succeeded: for ever, whatever becomes of
-	// the revision and its row.
+	// Succeed is Confirm for a revision that succeeded. The success outlives the revision and its
+	// row.
 	Succeed(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
 }
 
-// number makes sure that the numbers of all revisions are known to be used, which
-// they are as a rule. Missing history of a revision without a result is written
-// with its first result, at the end of the pass.
+// number makes sure that the head records the numbers of all revisions as used, as it usually does.
+// A missing row of a revision without a result is written later, with its first result.
 func (s *scope) number(ctx context.Context) error {
 	for i := range s.revisions {
 		revision := &s.revisions[i]
@@ -48,9 +47,9 @@ func (s *scope) number(ctx context.Context) error {
 	return nil
 }
 
-// confirm makes sure that history says of all revisions what is known by now. The API writes
-// it with each status that has another result, and with the end of a revision; what is not
-// there was written by an older Penstock.
+// confirm makes sure that history has the present result of each revision. The API writes a row
+// with each new result, and when a revision ends. Rows are missing only if an older Penstock wrote
+// the revision.
 func (s *scope) confirm(ctx context.Context) error {
 	for i := range s.revisions {
 		if err := s.note(ctx, i, rev.Row(&s.revisions[i], s.known[s.revisions[i].UID].root)); err != nil {
@@ -60,7 +59,7 @@ func (s *scope) confirm(ctx context.Context) error {
 	return nil
 }
 
-// note writes the row of the i-th revision, unless it is what was written last.
+// note writes the row of the i-th revision, unless it equals the last written row.
 func (s *scope) note(ctx context.Context, i int, row store.Row) error {
 	revision := &s.revisions[i]
 	known := s.known[revision.UID]

@@ -44,8 +44,8 @@ func TestNoteCounts(t *testing.T) {
 	}
 }
 
-// TestMemoriesGoWithTheirRevisions: of a revision that is gone, however it went,
-// nothing is kept; of the others everything is.
+// TestMemoriesGoWithTheirRevisions: the memory of a deleted revision is dropped, and the memories
+// of other revisions are kept.
 func TestMemoriesGoWithTheirRevisions(t *testing.T) {
 	var kept memoryByChain
 	two, one := *numbered(2), *numbered(1)

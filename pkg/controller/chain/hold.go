@@ -13,18 +13,17 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Owner is the object whose controller creates the revisions of a chain, as last seen.
+// Owner is the last observed state of the object whose controller creates the revisions of a chain.
 type Owner struct {
 	UID        types.UID
 	Generation int64
 }
 
-// Owners follows the owners of chains that are held.
+// Owners watches the owners of held chains.
 type Owners interface {
-	// Follow returns an owner, if it was seen, and brings a pass over the chain
-	// when it changes.
+	// Follow returns an owner, if it was observed. It enqueues the chain when the owner changes.
 	Follow(chain string, owner metav1.OwnerReference) (Owner, bool)
-	// Unfollow ends that.
+	// Unfollow ends the watch.
 	Unfollow(chain string)
 }
 
@@ -32,12 +31,12 @@ type Owners interface {
 type ownerHold struct {
 	hold  *store.Hold
 	owner metav1.OwnerReference
-	// released is the reason for which the hold ended in this pass; "" if it did not.
+	// released is the reason why the hold ended in this pass; empty if it did not end.
 	released string
 }
 
-// hold finds out whether a rollback holds the chain's owner, and releases it when
-// that is over. A chain without an owner holds nobody.
+// hold finds out whether a rollback holds the chain's owner, and ends a hold that is over. A chain
+// without an owner has no hold.
 func (s *scope) hold(ctx context.Context) error {
 	owner := ownerOf(s.revisions)
 	if owner == nil {
@@ -64,7 +63,7 @@ func (s *scope) hold(ctx context.Context) error {
 	return nil
 }
 
-// over returns why a hold is over, "" when it is not.
+// over returns the reason why a hold is over; empty if it is not.
 func (s *scope) over(hold *store.Hold, owner metav1.OwnerReference) string {
 	name := olm.RevisionName(s.chain, hold.Revision)
 	for i := range s.revisions {
@@ -84,7 +83,7 @@ func (s *scope) over(hold *store.Hold, owner metav1.OwnerReference) string {
 	return ""
 }
 
-// ownerOf returns the controller of the newest revision that has one.
+// ownerOf returns the controller reference of the newest revision that has one.
 func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerReference {
 	for i := range revisions {
 		if owner := metav1.GetControllerOf(&revisions[i]); owner != nil {
@@ -94,8 +93,8 @@ func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerRefe
 	return nil
 }
 
-// hold writes the held owner, the end of the hold, and the command that releases it to the newest
-// revision. Older revisions get no condition.
+// hold writes a condition to the newest revision: the held owner, the end of the hold, and the
+// command that releases it. Older revisions get no condition.
 func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held ownerHold) {
 	switch {
 	case !newest:
@@ -103,7 +102,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	case held.hold != nil:
 		w.set(olmv1alpha1.ConditionHeld, true, reasonIsRollback, held.until(revision))
 	case w.is(olmv1alpha1.ConditionHeld):
-		// The process that released it may have died before it said why.
+		// The process that released the hold may have died before it wrote the reason.
 		why := held.released
 		if why == "" {
 			why = "released"
@@ -112,7 +111,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	}
 }
 
-// until describes the end of a hold.
+// until describes when the hold ends.
 func (h ownerHold) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	chain, _, _ := olm.ChainOf(newest.Name)
 	rollback := olm.RevisionName(chain, h.hold.Revision)

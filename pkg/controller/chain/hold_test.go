@@ -16,7 +16,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// seen are owners by chain.
+// seen holds the observed owners by chain.
 type seen map[string]Owner
 
 func (s seen) Follow(chain string, _ metav1.OwnerReference) (Owner, bool) {
@@ -72,11 +72,11 @@ func TestHold(t *testing.T) {
 				owners["argocd"] = *tc.owner
 			}
 			s.Owners, s.heads.head.Hold = owners, tc.hold
-			// A hold that ends was told before.
+			// A hold that ends was reported before.
 			if strings.HasPrefix(tc.want, "False") {
 				is(olmv1alpha1.ConditionHeld)(&s.revisions[0])
 			}
-			for range 2 { // the second pass finds nothing new
+			for range 2 { // the second pass changes nothing
 				if err := s.hold(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -152,7 +152,7 @@ func TestOwnerWatch(t *testing.T) {
 	}
 }
 
-// TestHoldAsksWhole: the command that releases an owner is there also when names are long.
+// TestHoldAsksWhole: status has the whole release command, also if names are long.
 func TestHoldAsksWhole(t *testing.T) {
 	chain := strings.Repeat("c", 60)
 	r := numbered(4, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Name = chain + "-4" })

@@ -13,21 +13,21 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Inventories keeps what each chain has in the cluster.
+// Inventories stores the inventory of each chain.
 type Inventories interface {
 	Load(ctx context.Context, chain string) (store.Inventory, int64, error)
 	Save(ctx context.Context, chain string, inventory store.Inventory, modRevision int64) (int64, error)
 }
 
-// ledger is the inventory of one chain during one pass. It knows which version it
-// was read at, and so notices another writer.
+// ledger is the inventory of one chain during one pass. It has the version that was read, and so
+// notices another writer.
 type ledger struct {
 	inventories Inventories
 	chain       string
 	revision    int64
 	inventory   rollout.Inventory
-	// cluster identifies the cluster of the objects, see store.Inventory. A change of it is saved
-	// together with the objects in question.
+	// cluster identifies the cluster of the objects, see store.Inventory. It is saved together with
+	// the objects.
 	cluster string
 }
 
@@ -39,7 +39,7 @@ func openLedger(ctx context.Context, inventories Inventories, chain string) (*le
 	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: rev.Inventory(stored), cluster: stored.Cluster}, nil
 }
 
-// save stores the inventory; it fails when someone else has since the last time.
+// save stores the inventory. It fails if another writer stored it since the last read or write.
 func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 	stored := rev.StoredInventory(inventory)
 	stored.Cluster = l.cluster
@@ -51,10 +51,9 @@ func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 	return nil
 }
 
-// forget drops what belongs to revisions that no longer exist: entries of a
-// revision whose finalizer was removed by hand, which is how a person says that
-// its objects are not to be torn down, and the latches of revisions that are gone.
-// It returns the objects given up.
+// forget drops the entries and latches of revisions that no longer exist. A user who removes a
+// finalizer by hand means that the objects of the revision must not be deleted. forget returns the
+// objects that were given up.
 func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
 	numbers, keys := identities(revisions)
 	out := rollout.Inventory{
@@ -74,8 +73,8 @@ func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollo
 	return out, given
 }
 
-// outlived is true when the inventory knows of a revision that is not listed. It
-// is asked in every pass, and copies nothing.
+// outlived reports whether the inventory names a revision that no longer exists. It runs in every
+// pass, and copies nothing.
 func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool {
 	numbers, keys := identities(revisions)
 	for _, entry := range l.inventory.Entries {
@@ -96,7 +95,7 @@ func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool
 	return false
 }
 
-// identities are the numbers and uids of revisions.
+// identities returns the numbers and uids of revisions.
 func identities(revisions []olmv1alpha1.ClusterExtensionRevision) (numbers map[int64]bool, keys map[string]bool) {
 	numbers, keys = make(map[int64]bool, len(revisions)), make(map[string]bool, len(revisions))
 	for i := range revisions {
@@ -106,8 +105,8 @@ func identities(revisions []olmv1alpha1.ClusterExtensionRevision) (numbers map[i
 	return numbers, keys
 }
 
-// holder returns an object that carries the content of a revision, always the
-// same one of several, or nil.
+// holder returns an object that has the content of a revision, or nil. Of several objects it always
+// returns the same one.
 func (l *ledger) holder(number int64) *manifest.ID {
 	var first *manifest.ID
 	for id, entry := range l.inventory.Entries {

@@ -14,7 +14,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// storedInventory is a store of inventories with compare-and-swap, as a test sees it.
+// storedInventory is a fake store of one inventory with compare-and-swap.
 type storedInventory struct {
 	inventory store.Inventory
 	version   int64
@@ -144,7 +144,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// numbered is a revision of argocd by its number.
+// numbered returns the revision of argocd with a number.
 func numbered(number int64, change ...func(*olmv1alpha1.ClusterExtensionRevision)) *olmv1alpha1.ClusterExtensionRevision {
 	return revision(append([]func(*olmv1alpha1.ClusterExtensionRevision){func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Name, r.UID, r.Spec.Revision = nameOf(number), uidOf(number), number

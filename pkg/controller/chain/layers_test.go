@@ -14,10 +14,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// played is a layer of fifteen objects as a pass found it.
+// played is the state of a layer with fifteen objects in a pass.
 type played struct {
 	of []func(*olmv1alpha1.ClusterExtensionRevision)
-	// superseded and pending of the fifteen are a newer layer's, or not reached yet.
+	// superseded of the fifteen objects belong to a newer layer; pending are not reached yet.
 	superseded, pending int
 	failures            []rollout.Failure
 }
@@ -34,7 +34,8 @@ func (p played) report(number int64) rollout.LayerReport {
 	return rollout.LayerReport{Revision: number, Complete: p.pending == 0 && len(p.failures) == 0, Phases: []rollout.PhaseReport{phase}}
 }
 
-// TestLayers: of several layers each says what is true of what it still answers for.
+// TestLayers: the status of each layer describes only the objects for which the layer is
+// responsible.
 func TestLayers(t *testing.T) {
 	type revise = func(*olmv1alpha1.ClusterExtensionRevision)
 	of := func(change ...revise) []revise { return change }
@@ -191,7 +192,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestEveryConditionSaysSomething: a reason alone is a word that people have to look up.
+// TestEveryConditionSaysSomething: every condition has a message, because users would have to look
+// up a bare reason.
 func TestEveryConditionSaysSomething(t *testing.T) {
 	done := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
 	for name, tc := range map[string]struct {
@@ -230,8 +232,8 @@ func sentences(s olmv1alpha1.ClusterExtensionRevisionStatus) []string {
 	return out
 }
 
-// TestInstancesAskByCommand: the message has the whole command that lets definitions with instances
-// go.
+// TestInstancesAskByCommand: the message has the whole command that allows the deletion of
+// definitions with instances.
 func TestInstancesAskByCommand(t *testing.T) {
 	r := numbered(1, finalized)
 	r.Annotations = map[string]string{olmv1alpha1.AllowCRDDeletionAnnotation: "before.example.com"}

@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxOffencesLength bounds the message that lists all offenders of a revision, in
-// bytes. The list is what a person needs to mend it in one go.
+// maxOffencesLength bounds the message with all offences of a revision, in bytes. With the full
+// list a user can repair all of them together.
 const maxOffencesLength = 8 << 10
 
-// manifestsError reports manifests of a revision that cannot be applied. None of the revision's
-// manifests is applied then.
+// manifestsError reports invalid manifests of a revision. None of the revision's manifests is
+// applied.
 type manifestsError struct{ offences []release.Offence }
 
 func (e *manifestsError) Error() string {
@@ -40,11 +40,11 @@ func (e *manifestsError) Error() string {
 	return line
 }
 
-// vet validates the manifests of a revision that has not begun. It refuses the revision when a
+// vet validates the manifests of a revision that has not begun. It refuses the revision if a
 // manifest has invalid rollout annotations, or contradicts the revision. Admission checks the same,
 // but admission can be switched off, and a stored revision may be older than the check.
 //
-// When the manifests cannot be read, this pass writes nothing of the revision: a later read in the
+// If the manifests cannot be read, this pass writes nothing of the revision: a later read in the
 // same pass must not bypass the check.
 func (s *scope) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
 	known := s.known[revision.UID]
@@ -64,8 +64,8 @@ func (s *scope) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionR
 	return nil
 }
 
-// unsaid lists manifests that require another rollout than the revision shows. Such revisions were
-// stored by a version that did not read this from manifests.
+// unsaid lists manifests whose create-only mark differs from the mark in the revision. An earlier
+// Penstock, which did not read the mark from manifests, stored such revisions.
 func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.Object) []release.Offence {
 	var offences []release.Offence
 	next := 0
@@ -85,7 +85,7 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 	return offences
 }
 
-// contents are the manifests of a revision, in its order.
+// contents returns the manifests of a revision, in the order of its spec.
 func (s *scope) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	root := s.known[revision.UID].root
 	wanted := references.Of(revision)
@@ -107,9 +107,8 @@ func (s *scope) contents(ctx context.Context, revision *olmv1alpha1.ClusterExten
 	return objects, nil
 }
 
-// byLevels decides whether install levels order a revision: while nothing of the
-// chain ever succeeded. For a revision that has begun it was decided then, and is
-// read from where the stages that it reached are counted.
+// byLevels decides whether install levels order a revision: they do until the first success of the
+// chain. A revision that has begun keeps its decision, which is stored with its reached stages.
 func (s *scope) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
 	if !rev.HasLevels(revision) {
 		return false, nil
@@ -125,10 +124,9 @@ func (s *scope) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExten
 	return !head.Succeeded, nil
 }
 
-// inversions are the objects of a revision that wait for what comes after them.
-// They are looked for when an install level is waited for, once. The next pass
-// looks again for those that cannot be read: they are a hint, and nothing
-// depends on them.
+// inversions returns the objects of a revision that depend on objects of a later install level. It
+// computes them once, when an install level waits. They are only a hint, so an error is ignored,
+// and the next pass tries again.
 func (s *scope) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, report *rollout.LayerReport) []release.Inversion {
 	if report.Level == nil || report.Level.Waiting == 0 {
 		return nil
@@ -144,8 +142,8 @@ func (s *scope) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExt
 	return known.inverted
 }
 
-// waitingForLevel describes the running install level, its obstacles, and what waits for it. The line
-// stays the same while those do.
+// waitingForLevel describes the running install level, its obstacles, and the waiting objects. The
+// line changes only when these change.
 func waitingForLevel(level *rollout.LevelReport, inverted []release.Inversion) string {
 	line := fmt.Sprintf("install level %d: ", level.Number)
 	switch {
@@ -172,7 +170,7 @@ func waits(n int) string {
 	return "wait"
 }
 
-// blocking lists the objects that are not ready and that depend on an object of a later level.
+// blocking describes the unready objects that depend on an object of a later level.
 func blocking(level *rollout.LevelReport, inverted []release.Inversion) []string {
 	var out []string
 	for _, i := range inverted {
@@ -183,7 +181,7 @@ func blocking(level *rollout.LevelReport, inverted []release.Inversion) []string
 	return out
 }
 
-// reasonOf is the reason of a revision that cannot be compiled.
+// reasonOf returns the reason for a revision that cannot be compiled.
 func reasonOf(err error) string {
 	var manifests *manifestsError
 	if errors.As(err, &manifests) {

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// packed are the packs of a test, all with the same bodies.
+// packed is a fake of packs, all with the same bodies.
 type packed struct {
 	bodies map[manifest.Digest][]byte
 	broken error
@@ -32,9 +32,8 @@ func (p *packed) Read(context.Context, string) (map[manifest.Digest][]byte, erro
 	return p.bodies, p.broken
 }
 
-// marked gives a revision one phase of ConfigMaps with annotations in JSON, by
-// name, and returns their manifests. The revision shows them as they are
-// unless the name ends in "-unsaid".
+// marked returns a phase of ConfigMaps with annotations in JSON, by name, and their manifests. The
+// revision has the same marks, unless the name ends in "-unsaid".
 func marked(annotations map[string]string) (func(*olmv1alpha1.ClusterExtensionRevision), map[manifest.Digest][]byte) {
 	bodies := map[manifest.Digest][]byte{}
 	phase := olmv1alpha1.RevisionPhase{Name: "all"}
@@ -59,7 +58,7 @@ func level(value string) string {
 	return fmt.Sprintf(`{"release.openshift.io/create-only":"true","release.openshift.io/install-level":%s}`, value)
 }
 
-// vetting is a pass over a chain with one revision and its manifests.
+// vetting prepares a pass over a chain with one revision and its manifests.
 func vetting(t *testing.T, annotations map[string]string) (*setting, *packed) {
 	t.Helper()
 	change, bodies := marked(annotations)
@@ -119,8 +118,8 @@ func TestVet(t *testing.T) {
 	}
 }
 
-// TestUnvettedManifestsAreNotRead: a revision that cannot be vetted now is not let through by a
-// read that succeeds a moment later.
+// TestUnvettedManifestsAreNotRead: if a revision cannot be vetted, a later successful read in the
+// same pass does not let it through.
 func TestUnvettedManifestsAreNotRead(t *testing.T) {
 	s, packs := vetting(t, map[string]string{"a": level(`"2"`)})
 	packs.broken = errors.New("etcd is away")
@@ -153,9 +152,8 @@ func TestInvalidManifestsInStatus(t *testing.T) {
 	}
 }
 
-// TestModeIsDecidedOnce: whether this is an installation is read from what is
-// stored of what was done, not from what is about to be (the wrong state was once
-// looked at).
+// TestModeIsDecidedOnce: the stored state decides whether this is an installation, not the next
+// state. (An earlier version read the wrong state.)
 func TestModeIsDecidedOnce(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
@@ -241,8 +239,8 @@ func TestWaitingForLevel(t *testing.T) {
 	}
 }
 
-// TestStatusConflictIsNotSuccess: a status that could not be written brings another
-// pass (a conflict was once returned as no error and forgotten).
+// TestStatusConflictIsNotSuccess: a status that could not be written causes another pass. (An
+// earlier version returned a conflict as success.)
 func TestStatusConflictIsNotSuccess(t *testing.T) {
 	s := set(t, numbered(1))
 	s.meanwhile(t, 1)

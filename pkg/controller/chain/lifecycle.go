@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 )
 
-// archive archives the older revisions once the newest has succeeded.
+// archive archives the older revisions after the newest has succeeded.
 func (s *scope) archive(ctx context.Context) error {
 	if len(s.layers) == 0 || len(s.invalid) > 0 {
 		return nil
@@ -39,8 +39,8 @@ func (s *scope) archive(ctx context.Context) error {
 	return nil
 }
 
-// older are the revisions that the newest layer replaces: also those that were handed to Helm
-// before it took their objects back.
+// older returns the revisions that the newest layer replaces, including earlier revisions that were
+// handed to Helm.
 func (s *scope) older() []*olmv1alpha1.ClusterExtensionRevision {
 	older := slices.Clone(s.layers[1:])
 	for i := range s.revisions {
@@ -51,8 +51,8 @@ func (s *scope) older() []*olmv1alpha1.ClusterExtensionRevision {
 	return older
 }
 
-// release lets go of revisions that are being deleted once no object carries
-// their content. The API notes in history when they go.
+// release removes the finalizer from deleted revisions whose content no object has any more. The
+// API records their end in history.
 func (s *scope) release(ctx context.Context) error {
 	for i := range s.revisions {
 		revision := &s.revisions[i]
@@ -73,17 +73,18 @@ func (s *scope) release(ctx context.Context) error {
 	return nil
 }
 
-// removed is true for a revision that Penstock itself deletes, and no user.
+// removed reports whether retention deletes the revision.
 func removed(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[olmv1alpha1.DeletedByAnnotation] == olmv1alpha1.DeletedByRetention
 }
 
-// withdrawn is true for a proposal that its owner takes back: retention deletes archived revisions.
+// withdrawn reports whether the owner withdrew an unapproved proposal. (Retention itself deletes
+// only archived revisions.)
 func withdrawn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return removed(revision) && revision.Annotations[olmv1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
 }
 
-// deletion returns the reason of a deleted revision, and a message.
+// deletion returns the reason and message of the event for a deleted revision.
 func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message string) {
 	by := revision.Annotations[olmv1alpha1.DeletedByAnnotation]
 	switch {
@@ -98,20 +99,20 @@ func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message s
 	}
 }
 
-// free is true for a revision that is being deleted, and held by nothing but our
-// finalizer.
+// free reports whether a deleted revision has no objects left, and still has Penstock's finalizer.
 func (s *scope) free(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return !revision.DeletionTimestamp.IsZero() && s.ledger.holder(revision.Spec.Revision) == nil &&
 		controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer)
 }
 
-// patch changes a revision that is still as it was read, and tells whether it was.
-// One that has changed or is gone brings a pass of its own.
+// patch changes a revision if it has not changed since it was read, and reports whether it did. A
+// changed or deleted revision causes a new pass.
 func (s *scope) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
 	return s.wrote(updated, s.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{})))
 }
 
-// wrote is patch behind its request, whose error is given.
+// wrote handles the result of a write: it treats a conflict like patch, and remembers the written
+// revision.
 func (s *scope) wrote(updated *olmv1alpha1.ClusterExtensionRevision, err error) (bool, error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		s.stale = true

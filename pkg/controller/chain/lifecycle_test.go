@@ -6,8 +6,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestDeletion: events and the deletion budget tell what a user deleted from what retention
-// removes.
+// TestDeletion: events and the deletion budget distinguish deletions by users from deletions by
+// retention.
 func TestDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by, reason, message string

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Passes records the running passes, so that a health check finds one that hangs. A nil *Passes
+// Passes records the running passes, so that a health check finds a hanging pass. A nil *Passes
 // records nothing.
 type Passes struct {
 	Clock clock.PassiveClock
@@ -23,7 +23,7 @@ type pass struct {
 	since time.Time
 }
 
-// Begin notes that a pass over a chain begins, and returns what notes its end.
+// Begin records the start of a pass over a chain. The returned function records its end.
 func (p *Passes) Begin(chain string) (end func()) {
 	if p == nil {
 		return func() {}
@@ -43,8 +43,8 @@ func (p *Passes) Begin(chain string) (end func()) {
 	}
 }
 
-// Oldest returns the chain of the pass that has been running for longest, and
-// since when. Without a running pass the time is zero.
+// Oldest returns the chain and the start time of the longest-running pass. If no pass is running,
+// the time is zero.
 func (p *Passes) Oldest() (chain string, since time.Time) {
 	if p == nil {
 		return "", time.Time{}

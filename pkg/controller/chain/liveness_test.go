@@ -25,10 +25,10 @@ func TestPasses(t *testing.T) {
 	endSecond := passes.Begin("b")
 	want("a", first)
 	endFirst()
-	endFirst() // a second time does nothing
+	endFirst() // the second call has no effect
 	want("b", second)
 
-	// The same chain in a new term is another pass.
+	// In a new term the same chain has a new pass.
 	clock.Step(time.Minute)
 	endThird := passes.Begin("b")
 	endSecond()

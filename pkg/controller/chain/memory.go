@@ -14,47 +14,42 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// memory has the facts of a revision that are kept from pass to pass. All of it can be found out
-// again.
+// memory holds facts of a revision between passes. Each of them can be computed again.
 type memory struct {
-	// root names the revision's pack; it never changes.
+	// root names the revision's pack, which never changes.
 	root string
-	// written is the row of history that was written last, without counts: those
-	// never change.
+	// written is the last written row of history, without counts, which never change.
 	written store.Row
-	// numbered is true when the revision's number is known to be used.
+	// numbered is true if the head records the revision's number as used.
 	numbered bool
-	// again is the time of the next attempt at a rollback that was refused, and wait the time
-	// before it.
+	// again is the time of the next attempt at a refused rollback; wait is the delay before it.
 	again time.Time
 	wait  time.Duration
-	// unknownSince is since when the answers of watches have been on their way; zero
-	// when none are.
+	// unknownSince is the time since when answers of watches are missing; zero if none is missing.
 	unknownSince time.Time
-	// vetted is true when the manifests were found to be fit before the first of
-	// them was written.
+	// vetted is true after the manifests were validated, before the first write.
 	vetted bool
-	// inverted are the objects that wait for a later install level; searched is
-	// true when they were looked for.
+	// inverted holds the objects that depend on a later install level. searched is true after they
+	// were computed.
 	inverted []release.Inversion
 	searched bool
-	// told are the events of the rollout.
+	// told holds the recorded events of the rollout.
 	told told
 	own  ownWrite
 }
 
-// ownWrite is a write of this controller to a revision that the cache does not have yet.
-// The cache can get it during a pass.
+// ownWrite is this controller's last write to a revision, until the cache has it. The cache can get
+// it during a pass.
 type ownWrite struct {
 	mu sync.Mutex
-	// latest is the revision as it was written last, nil when the cache has come to
-	// that: it is a copy of its own, and most revisions have no other pass for days.
+	// latest is the revision as last written, nil once the cache has it. Without that, every
+	// revision would keep a second copy for days.
 	latest *olmv1alpha1.ClusterExtensionRevision
-	// seen is the version of the last change that the cache told of, empty for none.
+	// seen is the resourceVersion of the last change in the cache; empty for none.
 	seen string
 }
 
-// wrote notes a revision as it was answered.
+// wrote remembers the answer to a write.
 func (o *ownWrite) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +58,7 @@ func (o *ownWrite) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// saw notes a version that the cache has come to.
+// saw records that the cache has reached a resourceVersion.
 func (o *ownWrite) saw(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,16 +67,16 @@ func (o *ownWrite) saw(version string) {
 	}
 }
 
-// pending returns the write that the cache may lack; nil for none.
+// pending returns the write that the cache may lack, or nil.
 func (o *ownWrite) pending() *olmv1alpha1.ClusterExtensionRevision {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.latest
 }
 
-// includes is true when a cache that has come to a version of a revision, empty for
-// none, has come to what was written. A cache that has the revision has not, when that
-// went with the write.
+// includes reports whether a cache with this resourceVersion of a revision includes a write. An
+// empty version includes no write. If the write deleted the revision, a cache that still has the
+// revision does not include it.
 func includes(version string, written *olmv1alpha1.ClusterExtensionRevision) bool {
 	if version == "" || gone(written) {
 		return false
@@ -90,34 +85,34 @@ func includes(version string, written *olmv1alpha1.ClusterExtensionRevision) boo
 	return err != nil || order >= 0
 }
 
-// gone is true for a revision that went with the write that was answered so.
+// gone reports whether the write removed the last finalizer, and so deleted the revision.
 func gone(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return !revision.DeletionTimestamp.IsZero() && len(revision.Finalizers) == 0
 }
 
-// memories are the memories of a chain's revisions, by uid.
+// memories holds the memories of a chain's revisions, by uid.
 type memories map[types.UID]*memory
 
-// wrote notes a revision as it was answered to a write of ours.
+// wrote remembers the answer to a write of a revision.
 func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	if known := m[revision.UID]; known != nil {
 		known.own.wrote(revision)
 	}
 }
 
-// written are the writes that the cache may lack, by uid.
+// written holds the writes that the cache may lack, by uid.
 type written map[types.UID]*olmv1alpha1.ClusterExtensionRevision
 
-// recall replaces revisions of the cache by our own later writes, and leaves out deleted
-// ones. The cache lags behind our writes: a write that is based on an outdated revision
-// would be refused.
+// recall replaces cached revisions by the controller's own later writes, and drops deleted
+// revisions. The cache lags behind these writes, and the API would refuse a write that is based on
+// an outdated revision.
 func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	current := revisions[:0]
 	for _, seen := range revisions {
 		switch latest := w[seen.UID]; {
 		case latest == nil || includes(seen.ResourceVersion, latest):
 		case gone(latest):
-			continue // the cache will hear of it
+			continue // the cache will drop it
 		default:
 			seen = *latest
 		}
@@ -126,14 +121,14 @@ func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv
 	return current
 }
 
-// memoryByChain keeps memories by chain. One pass at a time works on those of a chain.
+// memoryByChain holds the memories of all chains. One pass at a time uses those of a chain.
 type memoryByChain struct {
 	mu     sync.Mutex
 	chains map[string]memories
 }
 
-// open returns the memories of a chain: of the revisions that are there, and of no
-// other.
+// open returns the memories of a chain's existing revisions, and drops all other memories of the
+// chain.
 func (r *memoryByChain) open(chain string, revisions []olmv1alpha1.ClusterExtensionRevision) memories {
 	r.mu.Lock()
 	known := r.chains[chain]
@@ -158,9 +153,9 @@ func (r *memoryByChain) open(chain string, revisions []olmv1alpha1.ClusterExtens
 	return kept
 }
 
-// pending returns what was written of a chain and the cache may lack. It is asked
-// before the cache is read: the cache has what is forgotten by then, and need not have
-// had what is forgotten later.
+// pending returns the writes of a chain that the cache may lack. Call it before reading the cache:
+// the cache then has every write that was dropped earlier, but maybe not a write that is dropped
+// later.
 func (r *memoryByChain) pending(chain string) written {
 	r.mu.Lock()
 	known := r.chains[chain]
@@ -174,7 +169,7 @@ func (r *memoryByChain) pending(chain string) written {
 	return pending
 }
 
-// saw is called for each revision that enters the cache.
+// saw records the version of each revision that enters the cache.
 func (r *memoryByChain) saw(revision client.Object) {
 	r.mu.Lock()
 	known := r.chains[revision.GetLabels()[olmv1alpha1.ChainLabel]][revision.GetUID()]

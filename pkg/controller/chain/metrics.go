@@ -17,15 +17,15 @@ import (
 
 // Metrics runs MetricChecks on rollouts. The engine does not know MetricChecks.
 type Metrics interface {
-	// Measured returns the last measurements, of which kept are stored.
+	// Measured returns the last measurements, based on the stored ones in kept.
 	Measured(of metriccheck.Subject, kept []olmv1alpha1.MetricMeasurement) []olmv1alpha1.MetricMeasurement
-	// Ask begins the queries that are due, and returns when the next one is; zero for none.
+	// Ask starts the queries that are due. It returns the time of the next query; zero for none.
 	Ask(of metriccheck.Subject, measured []olmv1alpha1.MetricMeasurement) time.Time
-	// Changed has an element when MetricChecks have changed.
+	// Changed receives an element when MetricChecks have changed.
 	Changed() <-chan event.TypedGenericEvent[string]
 }
 
-// measured returns the measurements of a revision: new ones while they decide whether it succeeds.
+// measured returns the measurements of a revision. They are updated while they decide its success.
 func (s *scope) measured(revision *olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.MetricMeasurement {
 	subject, judged := judgedByMetrics(revision)
 	if !judged {
@@ -34,7 +34,7 @@ func (s *scope) measured(revision *olmv1alpha1.ClusterExtensionRevision) []olmv1
 	return s.Metrics.Measured(subject, revision.Status.MetricChecks)
 }
 
-// judgedByMetrics returns the subject for MetricChecks of a revision that lacks nothing but time and
+// judgedByMetrics returns the subject for the MetricChecks of a revision that lacks only time and
 // their answers.
 func judgedByMetrics(revision *olmv1alpha1.ClusterExtensionRevision) (metriccheck.Subject, bool) {
 	available := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionAvailable)
@@ -48,7 +48,8 @@ func judgedByMetrics(revision *olmv1alpha1.ClusterExtensionRevision) (metricchec
 	}, true
 }
 
-// workloadNamespaces are the namespaces of objects of the group apps, or else those of all objects.
+// workloadNamespaces returns the namespaces of objects in the group apps, or else the namespaces of
+// all objects.
 func workloadNamespaces(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 	var workloads, all []string
 	for _, phase := range revision.Spec.Phases {
@@ -69,14 +70,14 @@ func workloadNamespaces(revision *olmv1alpha1.ClusterExtensionRevision) []string
 	return slices.Compact(workloads)
 }
 
-// metricVerdict judges the measurements of a revision whose objects must be Available at least until
-// end.
+// metricVerdict judges the measurements of a revision whose objects must stay Available at least
+// until end.
 func metricVerdict(revision *olmv1alpha1.ClusterExtensionRevision, measured []olmv1alpha1.MetricMeasurement, end time.Time) (olmv1alpha1.MetricVerdict, string) {
 	since := end.Add(-time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second)
 	return rule.Judge(revision.Spec.MetricChecks, measured, since, end)
 }
 
-// metricFailed reports whether an answer of a MetricCheck fails a revision.
+// metricFailed reports whether the answer of a MetricCheck failed a revision.
 func metricFailed(conditions []metav1.Condition) bool {
 	succeeded := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionSucceeded)
 	return succeeded != nil && succeeded.Status == metav1.ConditionFalse && succeeded.Reason == reasonMetricFailed

@@ -25,7 +25,8 @@ func said(name string, verdict olmv1alpha1.MetricVerdict, at time.Time) olmv1alp
 	return olmv1alpha1.MetricMeasurement{Name: name, Verdict: verdict, Time: metav1.NewTime(at), Message: "2 is above the maximum of 1"}
 }
 
-// TestMetricGate plays the answers of a MetricCheck to a revision that has to stay available for a minute.
+// TestMetricGate plays the answers of a MetricCheck for a revision that must stay available for a
+// minute.
 func TestMetricGate(t *testing.T) {
 	waiting := report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false)
 	done := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
@@ -104,7 +105,7 @@ func TestMetricGate(t *testing.T) {
 	}
 }
 
-// answers are those of MetricChecks.
+// answers is a fake of MetricChecks.
 type answers struct {
 	measured []olmv1alpha1.MetricMeasurement
 	next     time.Time
@@ -122,8 +123,8 @@ func (a *answers) Ask(of metriccheck.Subject, _ []olmv1alpha1.MetricMeasurement)
 
 func (a *answers) Changed() <-chan event.TypedGenericEvent[string] { return nil }
 
-// TestMetricsAreAsked: MetricChecks are asked as soon as all objects are available, about the namespaces of the
-// workloads, and not any more after the success.
+// TestMetricsAreAsked: MetricChecks run once all objects are available, for the namespaces of the
+// workloads, and stop after the success.
 func TestMetricsAreAsked(t *testing.T) {
 	s := set(t, numbered(1, withDelay(60), withMetrics("errors"), func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Spec.Phases = []olmv1alpha1.RevisionPhase{{Name: "deploy", Objects: []olmv1alpha1.RevisionObject{
@@ -153,7 +154,7 @@ func TestMetricsAreAsked(t *testing.T) {
 	}
 }
 
-// TestMetricRollsBack: a revision that an answer fails is rolled back once, for that reason.
+// TestMetricRollsBack: a revision that fails a MetricCheck is rolled back once, for that reason.
 func TestMetricRollsBack(t *testing.T) {
 	b := newBackend(t, storetest.Client(t), "p", numbered(2, stuck, withMetrics("errors"), func(r *olmv1alpha1.ClusterExtensionRevision) {
 		for kind, status := range map[string]metav1.ConditionStatus{olmv1alpha1.ConditionAvailable: metav1.ConditionTrue, olmv1alpha1.ConditionSucceeded: metav1.ConditionFalse} {

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// repeatAfter is the time in which the same event of a revision is not repeated, so
-	// that a state that flaps makes one event.
+	// repeatAfter is the time in which the same event of a revision is not repeated, so that a
+	// flapping state causes one event.
 	repeatAfter = time.Hour
-	// maxMilestones bounds the different events of a revision that are remembered, and so
-	// those within repeatAfter. Ends are told beyond that.
+	// maxMilestones bounds the different events of a revision that are remembered, and so the
+	// events within repeatAfter. End events are always recorded.
 	maxMilestones = 20
-	// stuckAfter is the time without availability after which an event tells the cause: a shorter
+	// stuckAfter is the time without availability after which an event reports the cause: a shorter
 	// failure can end by itself.
 	stuckAfter = time.Minute
 )
 
-// Reasons of events on revisions, besides those of what is changed in the cluster.
+// Reasons of events on revisions, except events about changes in the cluster.
 const (
 	eventBegun     = rolloutevents.Begun
 	eventPhase     = rolloutevents.PhaseAvailable
@@ -50,13 +50,13 @@ type milestone struct {
 	key string
 }
 
-// end is true for events that there is one of in the life of a revision.
+// end reports whether the event happens only once in the life of a revision.
 func (m milestone) end() bool {
 	return m.reason == eventSucceeded || m.reason == eventRolled || m.reason == eventArchived
 }
 
-// milestones are the events between two statuses of a revision, in the order in which they
-// happen. They come from what is stored, so that a restart repeats none.
+// milestones returns the events between two statuses of a revision, in order. They depend only on
+// stored statuses, so a restart repeats none.
 func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *olmv1alpha1.ClusterExtensionRevisionStatus, now time.Time) []milestone {
 	var found []milestone
 	add := func(warning bool, reason, key, message string) {
@@ -76,7 +76,8 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 		if turned(olmv1alpha1.ConditionProgressing) != nil || len(before.Conditions) == 0 && meta.IsStatusConditionTrue(after.Conditions, olmv1alpha1.ConditionSucceeded) {
 			add(false, eventBegun, "", begun(revision))
 		}
-		// With the last of them the rollout has succeeded, which says it of all.
+		// When the last phase becomes available, the rollout succeeds, and that event covers all
+		// phases.
 		if phases := madeAvailable(before.Phases, after.Phases); len(phases) > 0 && succeeded == nil && !isPaused(revision) {
 			add(false, eventPhase, strings.Join(phases, ","), nowAvailable(phases, after.Phases))
 		}
@@ -106,7 +107,8 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 	return found
 }
 
-// archivedNow returns the condition Ready of a revision that has given up all it had.
+// archivedNow returns the condition Ready of an archived revision that just gave up its last
+// object.
 func archivedNow(before, after *olmv1alpha1.ClusterExtensionRevisionStatus) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Conditions, olmv1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, olmv1alpha1.ConditionReady)
 	given := func(c *metav1.Condition) bool {
@@ -149,7 +151,7 @@ func complete(revision *olmv1alpha1.ClusterExtensionRevision, phases []olmv1alph
 	return message + ", within a second"
 }
 
-// madeAvailable are the phases that became Available, by name.
+// madeAvailable returns the names of the phases that became Available.
 func madeAvailable(before, after []olmv1alpha1.PhaseStatus) []string {
 	was := map[string]olmv1alpha1.PhaseState{}
 	for _, phase := range before {
@@ -179,7 +181,7 @@ func nowAvailable(names []string, all []olmv1alpha1.PhaseStatus) string {
 	return fmt.Sprintf("%s available; that is %d of %s", what, done, text.Count(len(all), "phase"))
 }
 
-// explained is the first object of which it is known why it is not ready.
+// explained returns the first unready object with a known cause.
 func explained(phases []olmv1alpha1.PhaseStatus) *olmv1alpha1.ObjectFailure {
 	for i := range phases {
 		for j := range phases[i].Failing {
@@ -192,10 +194,10 @@ func explained(phases []olmv1alpha1.PhaseStatus) *olmv1alpha1.ObjectFailure {
 	return nil
 }
 
-// told has the times of a revision's events, by reason and key.
+// told has the times of a revision's recorded events, by reason and key.
 type told map[string]time.Time
 
-// fresh is true for an event that was not told lately, and notes it.
+// fresh reports whether an event was not recorded lately, and remembers it.
 func (t told) fresh(m milestone, now time.Time) bool {
 	key := m.reason + " " + m.key
 	if at, again := t[key]; again && now.Before(at.Add(repeatAfter)) {
@@ -213,8 +215,8 @@ func (t told) fresh(m milestone, now time.Time) bool {
 	return true
 }
 
-// recordMilestones records the milestones of a rollout as events. A milestone whose status could not
-// be stored is recorded again.
+// recordMilestones records the milestones of a rollout as events. If the status could not be
+// stored, the next pass records the milestone again.
 func (s *scope) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
 	known := s.known[revision.UID]
 	for _, m := range milestones(revision, &before, &revision.Status, s.judged) {

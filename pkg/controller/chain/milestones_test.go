@@ -13,14 +13,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// life is a revision and the events of its rollout, told through statuses that follow one
-// another.
+// life is a revision and the events of its rollout, through a series of statuses.
 type life struct {
 	*olmv1alpha1.ClusterExtensionRevision
 	told told
 }
 
-// after is the next status, and which events it brings.
+// after computes the next status, and returns its events.
 func (l *life) after(at time.Duration, found finding) []string {
 	now := noon.Add(at)
 	before := l.Status
@@ -39,7 +38,7 @@ func (l *life) after(at time.Duration, found finding) []string {
 	return said
 }
 
-// TestMilestones follows rollouts through their lives.
+// TestMilestones follows whole rollouts.
 func TestMilestones(t *testing.T) {
 	unready := func(reason string) rollout.Failure {
 		f := failure(rollout.ReasonProbe, false)
@@ -118,8 +117,8 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
-// TestMilestonesAreBounded: a milestone that comes and goes is told a few times, and the end
-// always.
+// TestMilestonesAreBounded: a milestone that flaps is recorded a few times. The end is always
+// recorded.
 func TestMilestonesAreBounded(t *testing.T) {
 	told, n := told{}, 0
 	for i := range 1000 {

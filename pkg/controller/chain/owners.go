@@ -12,36 +12,36 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// OwnerWatch watches ClusterExtensions of the host by name, those whose chains are
-// held and no other: most of the time it watches nothing.
+// OwnerWatch watches ClusterExtensions of the host by name, but only those whose chains are held.
+// Most of the time it watches nothing.
 type OwnerWatch struct {
 	client metadata.Interface
 	notify func(chain string)
 
 	mu     sync.Mutex
 	owners map[string]*watched
-	// ended is true when nothing is watched any more.
+	// ended is true after all watches have stopped for good.
 	ended bool
 }
 
 var _ Owners = &OwnerWatch{}
 
-// watched is one owner.
+// watched is the watch of one owner.
 type watched struct {
 	reference metav1.OwnerReference
 	stop      context.CancelFunc
 	seen      *Owner
 }
 
-// NewOwnerWatch returns a watch that ends with the context. notify is called with
-// a chain when its owner has changed.
+// NewOwnerWatch returns an OwnerWatch that stops when ctx ends. It calls notify with a chain when
+// its owner has changed.
 func NewOwnerWatch(ctx context.Context, client metadata.Interface, notify func(chain string)) *OwnerWatch {
 	o := &OwnerWatch{client: client, notify: notify, owners: map[string]*watched{}}
 	context.AfterFunc(ctx, o.end)
 	return o
 }
 
-// end stops all watches, for ever.
+// end stops all watches for good.
 func (o *OwnerWatch) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,8 +51,8 @@ func (o *OwnerWatch) end() {
 	}
 }
 
-// Follow watches the owner of a chain from now on. Of owners that are no
-// ClusterExtensions nothing is ever seen: what their generation means is not known.
+// Follow watches the owner of a chain from now on. It does not watch owners that are no
+// ClusterExtensions, because the meaning of their generation is unknown.
 func (o *OwnerWatch) Follow(chain string, owner metav1.OwnerReference) (Owner, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +70,7 @@ func (o *OwnerWatch) Follow(chain string, owner metav1.OwnerReference) (Owner, b
 	return *current.seen, true
 }
 
-// Unfollow ends the watch for a chain, if there is one.
+// Unfollow ends the watch for a chain, if it exists.
 func (o *OwnerWatch) Unfollow(chain string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,9 +80,9 @@ func (o *OwnerWatch) Unfollow(chain string) {
 	}
 }
 
-// start begins to watch. The caller holds the lock.
+// start starts a watch. The caller holds the lock.
 func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
-	// It lasts longer than the pass that asks for it.
+	// The watch outlives the pass that needs it.
 	ctx, stop := context.WithCancel(context.Background())
 	current := &watched{reference: owner, stop: stop}
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
@@ -90,8 +90,8 @@ func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
 		return current
 	}
 	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
-	// An owner that is deleted takes its revisions with it; until then the last
-	// that was seen of it stays.
+	// The deletion of an owner deletes its revisions, too. Until then the last observed state
+	// stays.
 	look := func() {
 		if found, err := watching.Get(); err == nil && found != nil {
 			o.saw(ctx, chain, current, Owner{UID: found.UID, Generation: found.Generation})

@@ -11,9 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// phaseStatuses reports the phases of an active revision, in the order of its
-// spec. A phase without objects has no stages and is as complete as the one
-// before it.
+// phaseStatuses reports the phases of an active revision, in the order of its spec. A phase without
+// objects has no stages, and is as complete as the phase before it.
 func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) []olmv1alpha1.PhaseStatus {
 	reports := make(map[string]rollout.PhaseReport, len(layer.Phases))
 	for _, report := range layer.Phases {
@@ -36,8 +35,8 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 	return out
 }
 
-// failureBytes is the size that one failing object may take in status, next to its message: its
-// identity and the field names. The few causes that a chain has fit into the other half of status.
+// failureBytes is the most space, in bytes, that one failing object takes in status besides its
+// message: its identity and field names. The causes fit into the other half of status.
 const failureBytes = 512
 
 // maxFailures bounds the failing objects in the status of each phase, so that status stays within
@@ -80,7 +79,7 @@ func phaseStatus(report rollout.PhaseReport, most int) olmv1alpha1.PhaseStatus {
 	return status
 }
 
-// failureCause returns the part of a cause that status shows: no text that others wrote.
+// failureCause returns the part of a cause that status shows. It omits text of other writers.
 func failureCause(found *cause.Cause) *olmv1alpha1.FailureCause {
 	if found == nil {
 		return nil
@@ -117,8 +116,7 @@ func phaseState(report rollout.PhaseReport) olmv1alpha1.PhaseState {
 	}
 }
 
-// applied is true when all objects of a layer are as its manifests say, whether
-// or not they pass their probes.
+// applied reports whether all objects of a layer match its manifests, even if probes fail.
 func applied(layer *rollout.LayerReport) bool {
 	for _, phase := range layer.Phases {
 		if phase.Applied+phase.Superseded < phase.Objects {
@@ -128,12 +126,12 @@ func applied(layer *rollout.LayerReport) bool {
 	return true
 }
 
-// failing is true for an object that somebody should look at: waiting does not help, or has
-// not for long.
+// failing reports whether a user should look at an object: waiting does not help, or has not helped
+// for long.
 func failing(failure rollout.Failure) bool { return failure.NeedsPerson || failure.Stuck }
 
-// summary describes in one line the obstacles of a layer. It returns the first failure that needs a
-// user, and the first that is stuck.
+// summary describes the obstacles of a layer in one line. It returns the first failure that needs a
+// user, and the first stuck failure.
 func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout.Failure) {
 	var first *rollout.Failure
 	for i, phase := range layer.Phases {
@@ -157,11 +155,10 @@ func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout
 	return clip(message), person, stuck
 }
 
-// acknowledgeCommand is the beginning of the command at the end of a message that requires an
-// acknowledgement.
+// acknowledgeCommand begins the command at the end of a message that requires an acknowledgement.
 const acknowledgeCommand = ": kubectl annotate --overwrite cer "
 
-// describe is a failure in one line.
+// describe returns a failure in one line.
 func describe(failure rollout.Failure) string {
 	if before, rest, asks := strings.Cut(failure.Message, acknowledgeCommand); asks && (failure.Acknowledge != "" || failure.Reason == rollout.ReasonCRDInstances) {
 		return ask(fmt.Sprintf("%s: %s", failure.ID, before), acknowledgeCommand+rest)
@@ -182,8 +179,8 @@ func clip(message string) string {
 	return text.Clip(message, olmv1alpha1.MaxMessageLength)
 }
 
-// ask is a message with a command for people at its end, which is always whole: the API
-// takes the answer that is in it, and no other.
+// ask returns a message that ends in a command for users. The command is never cut, because the API
+// accepts only the answer in it.
 func ask(message, command string) string {
 	return text.Clip(message, olmv1alpha1.MaxMessageLength-len(command)) + command
 }

@@ -8,13 +8,12 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// timed says in the next phases of a revision when they began, and were available first.
-// Times change only when a state does, so that they cost no write of their own. Unknown
-// times stay empty: phases that were under way before somebody noted times, and all of
-// an imported revision, which was rolled out elsewhere.
+// timed writes into the next phases of a revision when they began, and when they were first
+// available. Times change only when a state changes, so they cause no extra write. Unknown times
+// stay empty. Examples are phases that began under an older Penstock, and imported revisions.
 //
-// A phase that leaves Pending began with the pass, at began; one that becomes Available
-// is so when the pass is judged, at now.
+// A phase that leaves Pending began at the start of the pass, began. A phase that becomes Available
+// does so when the pass is judged, at now.
 func timed(revision *olmv1alpha1.ClusterExtensionRevision, next []olmv1alpha1.PhaseStatus, began, now time.Time) []olmv1alpha1.PhaseStatus {
 	if _, imported := revision.Annotations[olmv1alpha1.RequestedByAnnotation]; imported {
 		return next
@@ -33,7 +32,7 @@ func timed(revision *olmv1alpha1.ClusterExtensionRevision, next []olmv1alpha1.Ph
 		if phase.AvailableAt == nil && phase.StartedAt != nil && phase.State == olmv1alpha1.PhaseStateAvailable {
 			phase.AvailableAt = stored(now)
 			if phase.AvailableAt.Before(phase.StartedAt) {
-				// Another replica, whose clock is ahead, noted the start.
+				// Another replica with a faster clock recorded the start.
 				phase.AvailableAt = phase.StartedAt.DeepCopy()
 			}
 		}
@@ -41,7 +40,7 @@ func timed(revision *olmv1alpha1.ClusterExtensionRevision, next []olmv1alpha1.Ph
 	return next
 }
 
-// stored is a time as it comes back from the API, in whole seconds.
+// stored returns a time as the API returns it, in whole seconds.
 func stored(at time.Time) *metav1.Time {
 	t := metav1.NewTime(at).Rfc3339Copy()
 	return &t

@@ -14,8 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// times prints the phases of a status as name=state(start..available), in minutes after
-// noon.
+// times prints the phases of a status as name=state(start..available), in minutes after noon.
 func times(s olmv1alpha1.ClusterExtensionRevisionStatus) string {
 	minutes := func(at *metav1.Time) string {
 		if at == nil {
@@ -30,15 +29,14 @@ func times(s olmv1alpha1.ClusterExtensionRevisionStatus) string {
 	return strings.Join(out, " ")
 }
 
-// layerOf has the phases crds and deploy, of an object each.
+// layerOf returns a layer with the phases crds and deploy, with one object each.
 func layerOf(crds, deploy rollout.PhaseReport) *rollout.LayerReport {
 	crds.Name, crds.Objects = "crds", 1
 	deploy.Name, deploy.Objects = "deploy", 1
 	return &rollout.LayerReport{Revision: 2, Phases: []rollout.PhaseReport{crds, deploy}, Complete: crds.Available+deploy.Available == 2}
 }
 
-// A phase has times of its own, which are written with a change of state and at no other
-// time.
+// TestPhaseTimes: each phase has times, which are written only when the state of a phase changes.
 func TestPhaseTimes(t *testing.T) {
 	var (
 		pending  = rollout.PhaseReport{}
@@ -60,8 +58,8 @@ func TestPhaseTimes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		before func(*olmv1alpha1.ClusterExtensionRevision)
-		// passes begin at minute 1, 3, 5 … and are judged a minute later. One without a
-		// layer finds the revision archived.
+		// passes begin at minute 1, 3, 5 … and are judged one minute later. In a pass without a
+		// layer, the revision is archived.
 		passes []*rollout.LayerReport
 		want   []string
 	}{

@@ -18,15 +18,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// freezeRetry is the wait while it is unknown whether the cluster is frozen. That is so for a
-// moment after a start.
+// freezeRetry is the delay while it is unknown whether the cluster is frozen, shortly after a
+// start.
 const freezeRetry = 100 * time.Millisecond
 
-// staleRetry is the wait after a revision changed during a pass.
+// staleRetry is the delay after a revision changed during a pass.
 const staleRetry = time.Second
 
-// reconciler reconciles one chain at a time for each key; the key's name is the
-// chain.
+// reconciler reconciles chains; the name of the key is the chain.
 type reconciler struct {
 	Options
 	library *library
@@ -39,52 +38,50 @@ type reconciler struct {
 type scope struct {
 	*reconciler
 	chain string
-	// revisions as they were when the pass began, newest first. Status speaks of
-	// their generations.
+	// revisions holds the revisions as the pass read them, newest first. Status reports their
+	// generations.
 	revisions []olmv1alpha1.ClusterExtensionRevision
 	known     memories
 	ledger    *ledger
-	// layers are the revisions that the engine was given, by index.
+	// layers holds the revisions that the engine gets, by index.
 	layers  []*olmv1alpha1.ClusterExtensionRevision
 	invalid map[string]error
 	held    ownerHold
 	report  rollout.Report
-	// began is the time at which the pass began.
+	// began is the start time of the pass.
 	began time.Time
-	// judged is the time by which status judges deadlines.
+	// judged is the time at which status judges deadlines.
 	judged time.Time
-	// freeze is the reason why nothing may be written; nil for none.
+	// freeze is the reason why the engine must not write; nil for none.
 	freeze *rollout.Freeze
 	// cluster is the cluster of the chain. targetErr is the reason why it is unknown or
-	// unreachable: nothing is done then.
+	// unreachable. Then the engine does nothing.
 	cluster   target.Cluster
 	targetErr error
-	// manifests has the manifests, and inverted, for each layer, the objects that
-	// wait for a later install level.
+	// manifests reads the manifests. inverted holds, for each layer, the objects that depend on a
+	// later install level.
 	manifests *manifestCache
 	inverted  [][]release.Inversion
-	// stale is true when a revision turned out to have changed during the pass.
+	// stale is true if a revision changed during the pass.
 	stale bool
 }
 
 // Reconcile does one pass over a chain:
 //
-//  1. read the chain's revisions and its inventory, whether the cluster is frozen, and
-//     which cluster it is,
-//  2. make sure that the numbers in use are known to be used, and find out whether
-//     a rollback holds the chain's owner,
-//  3. give up what belongs to revisions that are gone,
-//  4. let the engine do what can be done now,
-//  5. tell what was done, in events, in status and in history,
-//  6. roll back what has failed and asks for it,
-//  7. archive what a complete rollout supersedes,
-//  8. release revisions that are being deleted and hold nothing any more.
+//  1. It reads the chain's revisions and inventory, the freeze, and the target cluster.
+//  2. It makes sure that the head records all numbers in use as used, and finds out whether a
+//     rollback holds the chain's owner.
+//  3. It drops the inventory of deleted revisions.
+//  4. It lets the engine do the work that is possible now.
+//  5. It reports the work in events, status and history.
+//  6. It rolls back a failed revision whose spec requests that.
+//  7. It archives the revisions that a complete rollout replaces.
+//  8. It releases deleted revisions without objects.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.Passes.Begin(request.Name)()
 	v := &scope{reconciler: r, chain: request.Name, invalid: map[string]error{}, began: r.Clock.Now()}
 	if err := v.list(ctx); errors.As(err, new(*bychain.UnreadableError)) {
-		// The wishes of the chain are not known. The event of that revision
-		// brings the next pass.
+		// The wishes of the chain are unknown. An event of that revision causes the next pass.
 		return ctrl.Result{}, v.complain(ctx, err)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading the revisions of extension %s: %w", v.chain, err)
@@ -103,24 +100,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil {
 		v.resolveTarget()
 		if errors.Is(v.targetErr, target.ErrNotYet) {
-			return ctrl.Result{}, nil // the answer brings the next pass
+			return ctrl.Result{}, nil // the answer causes the next pass
 		}
 		err = v.pass(ctx)
 	}
 	if err != nil {
-		// A person who reads the revision must see that it is not being kept.
+		// The status must show users that the revision is not maintained.
 		return ctrl.Result{}, errors.Join(err, v.complain(ctx, err))
 	}
 	return ctrl.Result{RequeueAfter: v.next()}, nil
 }
 
-// pass is Reconcile for a chain that exists.
+// pass does the steps of Reconcile for a chain that exists.
 func (s *scope) pass(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	err := s.rollOut(ctx)
-	// Events tell of finished work even when the pass did not come to its end.
+	// Events report finished work even if the pass failed.
 	s.announce()
 	if err != nil {
 		return err
@@ -165,8 +162,8 @@ func (s *scope) prepare(ctx context.Context) error {
 	return nil
 }
 
-// list gets the revisions of the chain, newest first, and what is known of them; of a
-// chain with one that cannot be read the others, and the error.
+// list reads the revisions of the chain, newest first, with their memories. If a revision cannot be
+// read, list returns the other revisions and the error.
 func (s *scope) list(ctx context.Context) error {
 	pending := s.memoryByChain.pending(s.chain)
 	var err error
@@ -178,12 +175,12 @@ func (s *scope) list(ctx context.Context) error {
 	return err
 }
 
-// forgetRemoved drops from the inventory what no revision answers for any more.
+// forgetRemoved drops inventory entries of revisions that no longer exist.
 func (s *scope) forgetRemoved(ctx context.Context) error {
 	if !s.ledger.outlived(s.revisions) {
 		return nil
 	}
-	// The cache may be behind, and forgetting is for ever: ask the store itself.
+	// The cache may be behind, and the entries cannot be restored: read the store itself.
 	revisions, err := bychain.List(ctx, s.Reader, s.chain)
 	if err != nil {
 		return err

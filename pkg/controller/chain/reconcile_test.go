@@ -30,11 +30,11 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// confirmed are rows of history by number.
+// confirmed holds rows of history by number.
 type confirmed struct {
 	rows   map[int64]store.Row
 	writes int
-	// succeeded is true if the head of the chain says so.
+	// succeeded is the success that the head of the chain records.
 	succeeded bool
 	head      store.Head
 	broken    error
@@ -104,7 +104,7 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 	return s
 }
 
-// stored reads a revision back; nil when it is gone.
+// stored reads a revision; nil if it does not exist.
 func (s *setting) stored(t *testing.T, number int64) *olmv1alpha1.ClusterExtensionRevision {
 	t.Helper()
 	var r olmv1alpha1.ClusterExtensionRevision
@@ -118,7 +118,7 @@ func (s *setting) stored(t *testing.T, number int64) *olmv1alpha1.ClusterExtensi
 	return &r
 }
 
-// meanwhile changes a revision behind the pass's back.
+// meanwhile changes a revision during the pass.
 func (s *setting) meanwhile(t *testing.T, number int64) {
 	t.Helper()
 	r := s.stored(t, number)
@@ -223,7 +223,7 @@ func TestRelease(t *testing.T) {
 		reason   string
 		revision *olmv1alpha1.ClusterExtensionRevision
 		change   func(*testing.T, *setting)
-		// want is the finalizers in the end; gone when there are none.
+		// want lists the finalizers in the end; gone if there are none.
 		want []string
 		gone bool
 	}{
@@ -278,7 +278,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// behind lists what there was before, as a cache does for a moment.
+// behind lists an earlier state, as a cache can do for a moment.
 type behind struct {
 	client.Client
 	seen []olmv1alpha1.ClusterExtensionRevision
@@ -292,8 +292,8 @@ func (b *behind) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// TestOwnWritesAreKnown: a pass that begins before the cache has come to what the
-// last one wrote works with that, and is not refused.
+// TestOwnWritesAreKnown: a pass that begins before the cache has the last own write uses that
+// write, and its own writes are not refused.
 func TestOwnWritesAreKnown(t *testing.T) {
 	s := set(t, numbered(3), numbered(2), numbered(1, finalized))
 	late := &behind{Client: s.api, seen: slices.Clone(s.revisions)}
@@ -319,7 +319,7 @@ func TestOwnWritesAreKnown(t *testing.T) {
 	if err := s.update(t.Context(), &s.revisions[0], said); err != nil || s.stale {
 		t.Errorf("an update behind our own one was refused: %v", err)
 	}
-	// Newer revisions of the cache count.
+	// Newer revisions in the cache win.
 	s.meanwhile(t, 3)
 	late.seen = []olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 3), *s.stored(t, 2)}
 	if err := s.list(t.Context()); err != nil || s.revisions[0].Annotations["somebody"] == "" {
@@ -327,13 +327,13 @@ func TestOwnWritesAreKnown(t *testing.T) {
 	}
 }
 
-// TestOwnWritesAreForgotten: a write of our own is in memory only until the cache tells
-// that it has it, which brings no pass, and most revisions have no other for days.
+// TestOwnWritesAreForgotten: an own write stays in memory only until the cache has it. The cache's
+// report causes no pass, and most revisions have no other pass for days.
 func TestOwnWritesAreForgotten(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// before and after the answer to our write come what the cache tells; true is
-		// the write, false the state before.
+		// before and after list the cache's reports before and after the answer to the write. True
+		// is the written state, false the earlier one.
 		before, after []bool
 		kept          bool
 	}{
@@ -375,8 +375,8 @@ func TestOwnWritesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestOwnDeletesAreKept: until the cache tells that a revision is gone it tells of
-// states before that.
+// TestOwnDeletesAreKept: until the cache reports the deletion of a revision, it reports earlier
+// states.
 func TestOwnDeletesAreKept(t *testing.T) {
 	s := set(t, numbered(2), numbered(1, finalized))
 	last := s.revisions[1].DeepCopy()
@@ -390,8 +390,8 @@ func TestOwnDeletesAreKept(t *testing.T) {
 	}
 }
 
-// TestOwnWritesAreSeen: a cache that comes to our write while it is read is believed to
-// have it, and what was read before that is not.
+// TestOwnWritesAreSeen: if the cache gets the own write during a read, the result of the earlier
+// read is still corrected.
 func TestOwnWritesAreSeen(t *testing.T) {
 	s := set(t, numbered(1))
 	before := s.revisions[0].DeepCopy()
@@ -416,8 +416,8 @@ func TestOwnWritesAreSeen(t *testing.T) {
 	}
 }
 
-// TestGiveUpAsksTheStore: a cache that has not heard of a revision is no reason to
-// forget what it has.
+// TestGiveUpAsksTheStore: a revision that is missing in an outdated cache does not lose its
+// inventory.
 func TestGiveUpAsksTheStore(t *testing.T) {
 	entry := func(s *setting, number int64) {
 		s.ledger.inventory.Entries[objectID("server")] = rollout.Entry{Revision: number}
@@ -425,7 +425,7 @@ func TestGiveUpAsksTheStore(t *testing.T) {
 	t.Run("the cache is behind", func(t *testing.T) {
 		s := set(t, numbered(2), numbered(1))
 		entry(s, 2)
-		s.revisions = s.revisions[1:] // as an informer may
+		s.revisions = s.revisions[1:] // as an informer may do
 		if err := s.forgetRemoved(t.Context()); err != nil {
 			t.Fatal(err)
 		}

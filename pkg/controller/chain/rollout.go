@@ -57,8 +57,8 @@ func (s *scope) rollOut(ctx context.Context) error {
 		}
 		compiled, err := s.layer(ctx, revision, byLevels)
 		if err != nil {
-			// Its objects stay as they are: an unreadable layer is no reason to
-			// delete anything, nor to roll out what is below it.
+			// The objects of an unreadable layer stay unchanged. It is no reason to delete objects,
+			// nor to roll out the layers below it.
 			s.invalid[revision.Name] = err
 			continue
 		}
@@ -83,8 +83,8 @@ func (s *scope) rollOut(ctx context.Context) error {
 	return nil
 }
 
-// ordered notes whether install levels order a layer. It is stored with the first
-// stage that the layer reaches. The map may be shared, and is left as it is.
+// ordered records whether install levels order a layer. It is stored with the first stage that the
+// layer reaches. The given map may be shared, so ordered does not change it.
 func ordered(levels map[string]bool, layer rollout.Layer) map[string]bool {
 	if levels[layer.Key] == layer.Levels {
 		return levels
@@ -101,13 +101,13 @@ func ordered(levels map[string]bool, layer rollout.Layer) map[string]bool {
 	return levels
 }
 
-// compilation is a revision, compiled one way.
+// compilation identifies a compiled revision and its mode.
 type compilation struct {
 	uid      types.UID
 	byLevels bool
 }
 
-// layer compiles a revision once: what is compiled never changes.
+// layer compiles a revision once, because the result never changes.
 func (s *scope) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
 	if err := s.vet(ctx, revision); err != nil {
 		return rollout.Layer{}, err
@@ -127,15 +127,15 @@ func (s *scope) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensio
 	return compiled, nil
 }
 
-// leading is the index of the layer that progresses: the newest that is not paused,
-// or the newest when all are.
+// leading returns the index of the layer that progresses: the newest layer that is not paused, or
+// the newest if all are paused.
 func (s *scope) leading() int {
 	return max(0, slices.IndexFunc(s.layers, func(layer *olmv1alpha1.ClusterExtensionRevision) bool {
 		return layer.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused
 	}))
 }
 
-// finding returns what the pass found of the i-th revision.
+// finding returns the findings of the pass about the i-th revision.
 func (s *scope) finding(i int) finding {
 	revision := &s.revisions[i]
 	found := finding{invalid: s.invalid[revision.Name], targetErr: s.targetErr, chainHeld: s.held, freeze: s.freeze, began: s.began}
@@ -174,14 +174,14 @@ func (s *scope) finding(i int) finding {
 	return found
 }
 
-// allowing is the value of the annotation of a revision that lets all of its definitions go
+// allowing returns the annotation value that allows the deletion of all definitions of the revision
 // that have instances.
 func (s *scope) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	var names []string
 	if before := revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation]; before != "" {
 		names = append(names, before)
 	}
-	const most = 256 // bytes: the command has to fit into a message, and what is left is asked for next
+	const most = 256 // bytes: the command must fit into a message; status requests the rest later
 	for _, failure := range s.report.Leaving {
 		if len(strings.Join(names, ","))+len(failure.ID.Name) > most && len(names) > 0 {
 			break
@@ -205,8 +205,8 @@ func (s *scope) taking(n int) []string {
 	return names
 }
 
-// stillStuck keeps a refusal that the status already reports as Failing. Only the process that saw its
-// start knows its age, so a new process must not withdraw the finding.
+// stillStuck keeps a refusal that the status already reports as Failing. Only the process that saw
+// its start knows its age, so a new process must not withdraw the finding.
 func (f *finding) stillStuck(revision *olmv1alpha1.ClusterExtensionRevision) {
 	said := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionFailing)
 	if said == nil || said.Status != metav1.ConditionTrue {

@@ -8,12 +8,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// share has the objects that a layer is responsible for: those that it has reached and no newer
+// share describes the objects for which a layer is responsible: it has reached them, and no newer
 // layer has.
 type share struct {
 	objects, available, superseded, pending, phases int
-	// complete is true when all objects that the layer answers for are as rolled out
-	// and pass their probes; newer are the revisions that have the others.
+	// complete is true if all these objects are rolled out and pass their probes. newer lists the
+	// revisions that have the superseded objects.
 	complete bool
 	newer    []string
 }
@@ -33,13 +33,13 @@ func shareOf(layer *rollout.LayerReport, newer []string) share {
 // own returns the number of objects for which the layer is responsible.
 func (s share) own() int { return s.objects - s.superseded - s.pending }
 
-// none is true when the layer answers for none of its objects.
+// none reports whether the layer is responsible for none of its objects.
 func (s share) none() bool { return s.objects > 0 && s.own() == 0 }
 
-// whole is true when the layer answers for all of its objects.
+// whole reports whether the layer is responsible for all of its objects.
 func (s share) whole() bool { return s.own() == s.objects }
 
-// String describes the share of objects that are as rolled out, and the state of the others.
+// String describes how many objects are rolled out, and the state of the rest.
 func (s share) String() string {
 	if s.whole() {
 		return fmt.Sprintf("%s in %s %s as rolled out", text.Count(s.objects, "object"), text.Count(s.phases, "phase"), verb(s.objects))

@@ -28,7 +28,7 @@ const (
 	reasonDriftFound = "DriftFound"
 	reasonNoDrift    = "NoDrift"
 
-	// Reasons by MetricChecks, after and while all objects are available.
+	// Reasons for MetricChecks, after and while all objects are available.
 	reasonMetricFailed  = "MetricCheckFailed"
 	reasonMetricUnknown = "MetricCheckUnknown"
 
@@ -64,43 +64,41 @@ const (
 	nothingStalls = "nothing waits for a person, and no deadline has passed"
 )
 
-// finding has the findings of a pass about one revision.
+// finding holds the findings of a pass about one revision.
 type finding struct {
-	// layer is nil for a revision that is archived or being deleted.
+	// layer is nil if the revision is archived or being deleted.
 	layer *rollout.LayerReport
-	// newest is true for the newest layer of the chain that is not paused, which
-	// alone progresses.
+	// newest is true for the leading layer: the newest that is not paused. Only that layer
+	// progresses.
 	newest bool
-	// successor names the layer that progresses instead, for one that is older, and
-	// taking are the newer layers that have objects, newest first.
+	// successor names the layer that progresses instead of an older one. taking lists the newer
+	// layers that have objects, newest first.
 	successor string
 	taking    []string
-	// leaving are the objects whose content is this revision's and that still
-	// have to go.
+	// leaving holds the objects that still have this revision's content and must be deleted.
 	leaving []rollout.Failure
-	// remaining is an object that still carries the content of a revision that is no
-	// layer any more.
+	// remaining is an object that still has the content of a revision that is no longer a layer.
 	remaining *manifest.ID
-	// next is the next newer revision of the chain, nil for none.
+	// next is the next newer revision of the chain, or nil.
 	next *olmv1alpha1.ClusterExtensionRevision
 	// chainHeld is the hold of the chain's owner, reported on the newest revision.
 	chainHeld ownerHold
-	// freeze is the reason why nothing may be written; nil for none.
+	// freeze is the reason why the engine must not write; nil for none.
 	freeze *rollout.Freeze
-	// inverted are objects that wait for a later install level.
+	// inverted holds the objects that depend on a later install level.
 	inverted []release.Inversion
-	// measured are the last answers of MetricChecks.
+	// measured holds the last answers of MetricChecks.
 	measured []olmv1alpha1.MetricMeasurement
 	// invalid is the reason why the revision cannot be compiled.
 	invalid error
-	// targetErr is the reason why the cluster is unknown, so that nothing is done.
+	// targetErr is the reason why the cluster is unknown, so that the engine does nothing.
 	targetErr error
-	// began is the time at which the pass began.
+	// began is the start time of the pass.
 	began time.Time
 }
 
-// status is the status of a revision after a pass, a function of what was found
-// and of the status before: transition times and the latch Succeeded carry over.
+// status returns the status of a revision after a pass. It depends on the findings and the earlier
+// status, from which it keeps transition times and the latch Succeeded.
 func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
 	s := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
 	s.status.ObservedGeneration = revision.Generation
@@ -126,8 +124,8 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	return s.status
 }
 
-// troubled is the status of a revision whose pass failed: nobody keeps it as it
-// should be until that is cured. Earlier observations stay.
+// troubled returns the status of a revision whose pass failed: Penstock does not maintain its
+// objects until the cause is removed. Earlier observations stay.
 func troubled(revision *olmv1alpha1.ClusterExtensionRevision, trouble error, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
 	w := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
@@ -159,22 +157,22 @@ func (w *writer) say(kind string, s metav1.ConditionStatus, reason, message stri
 	})
 }
 
-// keep sets a latched condition's generation to the current one: kubectl wait ignores a condition of
-// another generation.
+// keep sets the generation of a latched condition to the current one: kubectl wait ignores a
+// condition of another generation.
 func (w *writer) keep(kind string) {
 	if latch := meta.FindStatusCondition(w.status.Conditions, kind); latch != nil && latch.Status == metav1.ConditionTrue {
 		latch.ObservedGeneration = w.generation
 	}
 }
 
-// current is the revision with the status as it is by now.
+// current returns a copy of the revision with the status written so far.
 func (w *writer) current(revision *olmv1alpha1.ClusterExtensionRevision) *olmv1alpha1.ClusterExtensionRevision {
 	current := *revision
 	current.Status = w.status
 	return &current
 }
 
-// message returns the message of a condition, empty without it.
+// message returns the message of a condition; empty if there is none.
 func (w *writer) message(kind string) string {
 	if c := meta.FindStatusCondition(w.status.Conditions, kind); c != nil {
 		return c.Message
@@ -186,9 +184,9 @@ func (w *writer) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
 }
 
-// active writes the status of an active layer, about the objects that it is responsible for.
+// active writes the status of an active layer, about the objects for which it is responsible.
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
-	leads := found.newest && !isPaused(revision) // the newest is paused when all are
+	leads := found.newest && !isPaused(revision) // the newest can be paused only if all are
 	own := shareOf(found.layer, found.taking)
 	message, person, stuck := summary(found.layer)
 	if level := found.layer.Level; level != nil && level.Waiting > 0 && leads {
@@ -212,15 +210,16 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	w.ready(message, own)
 }
 
-// succeed turns Succeeded True once the newest layer has been complete for long
-// enough, and its MetricChecks say Yes. It returns what that still takes, when nothing else is missing.
+// succeed sets Succeeded to True once the newest layer has been complete for its success delay, and
+// its MetricChecks answer Yes. It returns a message about the remaining time if nothing else is
+// missing.
 func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share) string {
 	end, available := soaked(revision, w.status.Conditions)
 	verdict, why := metricVerdict(revision, w.status.MetricChecks, end)
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded):
 	case !available || !found.newest || !own.whole():
-		// Objects of a newer revision, even of a paused one, do not make this one succeed.
+		// Objects of a newer revision do not count for this one, even if the newer one is paused.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	case verdict == olmv1alpha1.MetricNo:
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonMetricFailed, clip(why))
@@ -247,7 +246,7 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 	return ""
 }
 
-// progress reports whether anything is under way.
+// progress reports whether a rollout is in progress.
 func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share, message string) {
 	switch {
 	case isPaused(revision):
@@ -277,8 +276,8 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 	}
 }
 
-// fail reports whether somebody should look. A stuck revision is tried again and may go on by
-// itself: it is Failing, and not Stalled.
+// fail reports whether a user should look. A stuck revision is retried and may continue by itself,
+// so it is Failing but not Stalled.
 func (w *writer) fail(person, stuck *rollout.Failure) {
 	switch {
 	case person != nil:
@@ -292,7 +291,7 @@ func (w *writer) fail(person, stuck *rollout.Failure) {
 	}
 }
 
-// stall reports whether nothing moves.
+// stall reports whether the rollout cannot continue.
 func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure, message string) {
 	switch {
 	case person != nil:
@@ -309,7 +308,7 @@ func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *r
 	}
 }
 
-// ready joins Succeeded and Available of the layer that progresses.
+// ready derives Ready from Succeeded and Available of the leading layer.
 func (w *writer) ready(message string, own share) {
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded) && w.is(olmv1alpha1.ConditionAvailable):

@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// revision has two phases and was created at noon.
+// revision returns a revision with two phases that was created at noon.
 func revision(change ...func(*olmv1alpha1.ClusterExtensionRevision)) *olmv1alpha1.ClusterExtensionRevision {
 	r := &olmv1alpha1.ClusterExtensionRevision{}
 	r.Name, r.Generation, r.CreationTimestamp = "argocd-2", 3, metav1.NewTime(noon)
@@ -63,7 +63,7 @@ func failure(reason string, person bool) rollout.Failure {
 	}
 }
 
-// report has a finished first phase and a second one as given.
+// report returns a layer with a finished first phase, and the given second phase.
 func report(deploy rollout.PhaseReport, complete bool) *rollout.LayerReport {
 	deploy.Name, deploy.Reached, deploy.Objects = "deploy", true, 1
 	return &rollout.LayerReport{Revision: 2, Complete: complete, Phases: []rollout.PhaseReport{
@@ -196,8 +196,8 @@ func TestStatusConditions(t *testing.T) {
 	}
 }
 
-// TestFailingSurvivesARestart: a process that was just started does not know for how long
-// an object has been refused. Status does.
+// TestFailingSurvivesARestart: a new process does not know how long an object has been refused, but
+// status does.
 func TestFailingSurvivesARestart(t *testing.T) {
 	seen := func(change ...func(*rollout.Failure)) finding {
 		f := failure(rollout.ReasonUnreachable, false)
@@ -239,8 +239,8 @@ func TestFailingSurvivesARestart(t *testing.T) {
 	}
 }
 
-// kubectl wait does not believe a condition of an older generation: it would wait
-// for ever on a revision that has succeeded, was paused and goes on.
+// kubectl wait ignores a condition of an older generation. It would wait forever for a succeeded
+// revision that was paused and resumed.
 func TestSucceededIsOfThisGeneration(t *testing.T) {
 	done := finding{layer: report(rollout.PhaseReport{Applied: 1, Available: 1}, true), newest: true}
 	for name, tc := range map[string]struct {

@@ -32,13 +32,13 @@ func (s *scope) writeStatus(ctx context.Context) error {
 		revision := &s.revisions[i]
 		found := s.finding(i)
 		if len(s.invalid) > 0 && found.invalid == nil {
-			continue // nothing was looked at
+			continue // the pass did not examine it
 		}
 		if s.inSyncGrace(revision, found.layer) {
-			continue // what it says was true when somebody could see it
+			continue // the last known status still counts
 		}
 		if s.free(revision) && len(revision.Finalizers) == 1 {
-			continue // it goes with this pass
+			continue // this pass releases it
 		}
 		before := revision.Status
 		errs = append(errs, s.update(ctx, revision, status(revision, found, s.judged)))
@@ -47,8 +47,7 @@ func (s *scope) writeStatus(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// complain writes into status that a pass failed, for revisions that should be
-// kept, and leaves all else that status says as it was.
+// complain writes into status that a pass failed. It keeps all other parts of the status.
 func (s *scope) complain(ctx context.Context, trouble error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -61,7 +60,7 @@ func (s *scope) complain(ctx context.Context, trouble error) error {
 	return errors.Join(errs...)
 }
 
-// update writes the status of a revision if it is another than before.
+// update writes the status of a revision if it changed.
 func (s *scope) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
 	if equality.Semantic.DeepEqual(next, revision.Status) {
 		return nil
@@ -70,7 +69,7 @@ func (s *scope) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	updated.Status = next
 	err := s.Client.Status().Update(ctx, updated)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// It was changed meanwhile: that change brings the next pass.
+		// Another writer changed it, and that change causes the next pass.
 		s.stale = true
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// available reports whether what a layer answers for is as it was rolled out.
+// available reports whether the objects for which a layer is responsible are available.
 func (w *writer) available(found finding, leads bool, own share, message string) {
 	part := reasonSuperseded
 	if own.superseded == 0 {
@@ -22,16 +22,16 @@ func (w *writer) available(found finding, leads bool, own share, message string)
 	case found.layer.Complete || !leads && own.complete:
 		w.set(olmv1alpha1.ConditionAvailable, true, part, clip(own.String()))
 	case found.layer.Unknown && before != nil && before.Status != metav1.ConditionFalse:
-		// It was available, and nothing is known to be otherwise.
+		// It was available, and no failure is known.
 		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnknown, message)
 	default:
 		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
 	}
 }
 
-// aside describes a layer that is not to progress: it is paused, or a newer one takes
-// its place. That was asked for and is reached, so nothing stalls it, and clients that
-// wait for Ready need not wait for it. Progressing says which of the two it is.
+// aside describes a layer that must not progress, because it is paused or a newer layer replaces
+// it. A user asked for that, so the layer is not Stalled, and clients need not wait for Ready.
+// Progressing has the reason.
 func (w *writer) aside(message string) {
 	because := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing)
 	reason, why := because.Reason, because.Message

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// syncGrace is the time for the first answers of watches. After it status says that they are
-// missing.
+// syncGrace is the time for the first answers of watches. After that time, status reports the
+// missing answers.
 const syncGrace = time.Minute
 
-// inSyncGrace is true for a revision whose status speaks of its present generation, while
-// watches that were just opened have not answered: after a start of this process
-// nothing is known of a healthy revision, which is no reason to call it unavailable
-// for a moment. An object that is known to be wrong ends that, and so does time.
+// inSyncGrace reports whether status stays unchanged while new watches have not answered. After a
+// start of the process, nothing is known about a healthy revision, and that must not make it
+// unavailable for a moment. The grace ends with its time, with a known failure of an object, and
+// with a new generation.
 func (s *scope) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
 	known := s.known[revision.UID]
 	if layer == nil || !layer.Unknown || !syncing(layer) {
@@ -28,7 +28,7 @@ func (s *scope) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, laye
 	return revision.Status.ObservedGeneration == revision.Generation && now.Sub(known.unknownSince) < syncGrace
 }
 
-// syncing is true when no watch has told why it does not answer.
+// syncing reports whether no watch has failed, so that only answers are missing.
 func syncing(layer *rollout.LayerReport) bool {
 	for _, phase := range layer.Phases {
 		for _, failure := range phase.Failures {

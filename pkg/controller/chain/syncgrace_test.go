@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// TestStatusHoldsUntilWatchesAnswer: the first passes of a process see nothing, and
-// change no status of a revision that was well, unless that lasts.
+// TestStatusHoldsUntilWatchesAnswer: the first passes of a process have no answers. They do not
+// change the status of a healthy revision until the grace ends.
 func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 	well := numbered(2)
 	well.Status = status(well, finding{newest: true, layer: report(rollout.PhaseReport{Applied: 1, Available: 1}, true)}, noon)

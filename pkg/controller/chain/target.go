@@ -17,15 +17,15 @@ import (
 
 // Targets resolves the clusters that chains name. *target.Targets implements it.
 type Targets interface {
-	// Use returns the cluster of a Secret, for a chain that needs it from now on in
-	// place of any other. target.ErrNotYet means that the answer is on its way.
+	// Use returns the cluster of a Secret, and replaces the chain's earlier Secret.
+	// target.ErrNotYet means that the answer is pending.
 	Use(chain, secret string) (target.Cluster, error)
-	// Leave tells that a chain names none any more.
+	// Leave records that a chain no longer names a Secret.
 	Leave(chain string)
 }
 
 // dividedError reports that the revisions of a chain name several targets. The API refuses that,
-// except for two revisions created at the same moment.
+// except for two revisions that are created at the same moment.
 type dividedError struct {
 	one, other *olmv1alpha1.ClusterExtensionRevision
 }
@@ -35,7 +35,7 @@ func (e *dividedError) Error() string {
 		e.one.Name, e.one.Target(), e.other.Name, e.other.Target())
 }
 
-// resolveTarget finds out into which cluster the chain is rolled out.
+// resolveTarget finds the target cluster of the chain.
 func (s *scope) resolveTarget() {
 	first := &s.revisions[0]
 	for i := range s.revisions {
@@ -53,8 +53,9 @@ func (s *scope) resolveTarget() {
 	s.cluster, s.targetErr = s.Targets.Use(s.chain, first.Target())
 }
 
-// checkTarget makes sure that the inventory is about the cluster that was found: all that is in
-// another one would be taken for deleted. An inventory without objects is about none.
+// checkTarget checks that the inventory belongs to the found cluster. Otherwise the engine would
+// treat all objects of the other cluster as deleted. An inventory without objects belongs to no
+// cluster.
 func (s *scope) checkTarget() {
 	if s.targetErr != nil || s.ledger.cluster == s.cluster.ID {
 		return
@@ -63,12 +64,12 @@ func (s *scope) checkTarget() {
 		s.targetErr = &rev.ElsewhereError{Recorded: s.ledger.cluster, Named: s.cluster.ID}
 		return
 	}
-	// Reached stages were reached there.
+	// Stages that were reached in the earlier cluster do not count.
 	s.ledger.cluster, s.ledger.inventory = s.cluster.ID, rollout.Inventory{}
 }
 
-// forgetOrphans gives up the objects of revisions that are deleted and leave theirs behind,
-// where nothing can be done about them: they keep our marks.
+// forgetOrphans gives up the objects of deleted revisions that orphan their objects, while the
+// cluster is unavailable. The objects keep Penstock's marks.
 func (s *scope) forgetOrphans(ctx context.Context) error {
 	if s.targetErr == nil {
 		return nil
@@ -89,7 +90,7 @@ func (s *scope) forgetOrphans(ctx context.Context) error {
 	return s.ledger.save(ctx, inventory)
 }
 
-// needsPerson reports whether the cluster is found again by itself.
+// needsPerson reports whether only a user can make the cluster available again.
 func needsPerson(targetErr error) bool {
 	var unavailable *target.UnavailableError
 	return !errors.As(targetErr, &unavailable) || unavailable.NeedsPerson

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// known are clusters, and errors, by Secret.
+// known holds clusters, or errors, by Secret.
 type known map[string]any
 
 func (k known) Use(_, secret string) (target.Cluster, error) {
@@ -28,7 +28,7 @@ func (k known) Use(_, secret string) (target.Cluster, error) {
 
 func (known) Leave(string) {}
 
-// blind is an observer of nothing.
+// blind observes nothing.
 type blind struct{ rollout.Observer }
 
 func (blind) Want(string, ...observe.Interest) {}
@@ -45,8 +45,8 @@ func orphaned(r *olmv1alpha1.ClusterExtensionRevision) {
 	r.Spec.TeardownPolicy = olmv1alpha1.TeardownPolicyOrphan
 }
 
-// TestTarget: nothing is done while it is not certain that the inventory is about the
-// cluster that the revisions lead to.
+// TestTarget: the engine does nothing until it is certain that the inventory belongs to the cluster
+// that the revisions name.
 func TestTarget(t *testing.T) {
 	missing := &target.UnavailableError{Secret: "penstock/hosted", NeedsPerson: true, Why: errors.New("there is no such Secret")}
 	silent := &target.UnavailableError{Secret: "penstock/hosted", Why: errors.New("it does not answer")}
@@ -56,14 +56,15 @@ func TestTarget(t *testing.T) {
 		reason    string
 		revisions revisions
 		targets   known
-		// recorded is the cluster of the inventory. held is the number of objects of revision 1 in the
-		// inventory.
+		// recorded is the cluster of the inventory. held is the number of objects of revision 1 in
+		// the inventory.
 		recorded string
 		held     int
-		// targetErr is wanted, with Available and Failing of the newest revision.
+		// targetErr tells whether an error is wanted, with Available and Failing of the newest
+		// revision.
 		targetErr          bool
 		available, failing metav1.ConditionStatus
-		// cluster and left of the inventory in the end.
+		// cluster and left are the cluster and the number of objects of the inventory in the end.
 		cluster string
 		left    int
 	}{
@@ -134,7 +135,7 @@ func TestTarget(t *testing.T) {
 			if !tc.targetErr {
 				return
 			}
-			// Nothing is asked of an engine: there is none.
+			// The pass uses no engine: there is none.
 			if err := s.rollOut(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,7 @@ func TestTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.left == 0 {
-				// It goes, and tells nothing any more.
+				// The revision is deleted, and records no event.
 				if err := s.release(t.Context()); err != nil || s.stored(t, tc.revisions[0].Spec.Revision) != nil {
 					t.Errorf("%s: it is still there: %v", tc.reason, err)
 				}
@@ -161,7 +162,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestTargetForgetsStages: a stage that was reached in one cluster was not reached in another.
+// TestTargetForgetsStages: a stage that was reached in one cluster does not count in another.
 func TestTargetForgetsStages(t *testing.T) {
 	s := set(t, numbered(1, on("hosted")))
 	s.Targets, s.Engine = known{"hosted": "c-2"}, rollout.New(rollout.Options{Observer: blind{}})

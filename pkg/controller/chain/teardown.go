@@ -54,7 +54,8 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		}
 		return
 	}
-	// A question comes first: it can be answered only while status asks it.
+	// A failure that requires an acknowledgement comes first, because users can answer only while
+	// status shows the question.
 	person := first(found.leaving, func(f rollout.Failure) bool { return f.Acknowledge != "" })
 	if person == nil {
 		person = first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
@@ -67,8 +68,8 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	}
 }
 
-// given reports whether an archived revision has given up all it had: that is what was asked for.
-// One that is being deleted is never Ready.
+// given sets Ready to True for an archived revision without objects: it has reached the requested
+// state. A revision that is being deleted is never Ready.
 func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found finding, reason, message string) {
 	if len(found.leaving) == 0 && found.remaining == nil && revision.DeletionTimestamp.IsZero() {
 		w.set(olmv1alpha1.ConditionReady, true, reason, message+": no object in the cluster belongs to it any more")
@@ -80,7 +81,7 @@ func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found fin
 	w.set(olmv1alpha1.ConditionReady, false, reason, message)
 }
 
-// first returns the first failure that is as a function says, or nil.
+// first returns the first failure that matches, or nil.
 func first(failures []rollout.Failure, is func(rollout.Failure) bool) *rollout.Failure {
 	if i := slices.IndexFunc(failures, is); i >= 0 {
 		return &failures[i]

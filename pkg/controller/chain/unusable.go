@@ -7,8 +7,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// unusableTarget describes a revision whose cluster is not known or cannot be used: what it was
-// it may still be.
+// unusableTarget describes a revision whose cluster is unknown or unavailable. The objects may
+// still be as they were.
 func (w *writer) unusableTarget(err error) {
 	message := clip(err.Error())
 	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
@@ -20,7 +20,7 @@ func (w *writer) unusableTarget(err error) {
 	if !w.is(olmv1alpha1.ConditionSucceeded) {
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	}
-	// The deadline of the rollout does not count meanwhile, as while it is frozen.
+	// The deadline of the rollout does not count during this time, as during a freeze.
 	w.set(olmv1alpha1.ConditionProgressing, false, reasonTargetUnavailable, message)
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
 		if needsPerson(err) {
