@@ -21,7 +21,7 @@ type key struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// wrong are the times of wrong keys in the last second.
+	// wrong holds the times of wrong keys in the last second.
 	wrong []time.Time
 }
 
@@ -29,7 +29,7 @@ func newKey(is string, clock clock.PassiveClock) *key {
 	return &key{sum: sha256.Sum256([]byte(is)), clock: clock}
 }
 
-// admit compares the key. Guesses beyond a few a second are not looked at.
+// admit compares the key. It counts wrong keys, and refuses more than a few per second with 429.
 func (k *key) admit(r *http.Request) *screens.Refusal {
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), bearerPrefix)
 	sum := sha256.Sum256([]byte(given))
@@ -48,12 +48,12 @@ func (k *key) admit(r *http.Request) *screens.Refusal {
 	return &screens.Refusal{Status: http.StatusUnauthorized, Reason: "Key", Message: "the key of this console is missing or wrong: open the address that kubectl penstock console prints"}
 }
 
-// bearerPrefix begins what a request shows.
+// bearerPrefix begins the Authorization header of a request.
 const bearerPrefix = "Bearer "
 
-// admitToken refuses requests without a token, which would be those of nobody (the cluster calls
-// that system:anonymous), and those with two, of which a proxy may have looked at the other one.
-// Whose token it is, and whether it is any good, the cluster says.
+// admitToken refuses requests without a token: the cluster would treat them as system:anonymous. It
+// also refuses requests with two tokens, because a proxy may have checked only one of them. The
+// cluster itself checks the token.
 func admitToken(r *http.Request) *screens.Refusal {
 	shown := r.Header.Values("Authorization")
 	if len(shown) == 1 && tokenOf(r) != "" {
@@ -62,7 +62,7 @@ func admitToken(r *http.Request) *screens.Refusal {
 	return &screens.Refusal{Status: http.StatusUnauthorized, Reason: "Token", Message: "a token of the cluster is required, as Authorization: Bearer"}
 }
 
-// tokenOf is the token that a request shows; empty for none, and for what can be no token.
+// tokenOf returns the token of a request; empty without a valid token.
 func tokenOf(r *http.Request) string {
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), bearerPrefix)
 	if !bearer || len(given) > maxToken || strings.ContainsFunc(given, func(c rune) bool { return c <= ' ' || c > '~' }) {

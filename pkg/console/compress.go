@@ -8,15 +8,14 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// minCompressed is the size of an answer, in bytes, from which it is worth compressing. A stream
-// is compressed however small its messages are.
+// minCompressed is the smallest size, in bytes, of a compressed answer. Streams are always
+// compressed.
 const minCompressed = 1 << 10
 
-// compressed sends the answers of a handler as gzip to who accepts that. Content that the handler
-// flushes arrives at once. Each write is compressed for itself: between two messages of a stream
-// nothing is kept, neither memory (a stream that remembers takes about a megabyte, and some
-// hundred are open at a time) nor earlier text, which a later one could be compared with by its
-// length.
+// compressed sends the answers of a handler as gzip to clients that accept gzip. Flushed content
+// arrives at once. Each write is compressed separately. A stream with memory would take about a
+// megabyte, and some hundred streams are open at a time. Without earlier text in memory, the length
+// of a message also reveals nothing about earlier messages.
 func compressed(next http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false))
 	if err != nil {

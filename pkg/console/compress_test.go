@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/screens"
 )
 
-// zipped asks a server, as a browser does that accepts gzip.
+// zipped sends a request like a browser that accepts gzip.
 func zipped(t *testing.T, server *httptest.Server, path string) *http.Response {
 	t.Helper()
 	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
@@ -34,8 +34,8 @@ func zipped(t *testing.T, server *httptest.Server, path string) *http.Response {
 	return answer
 }
 
-// TestCompressed: each message of a stream can be read when it is flushed, before there is
-// another one; what is small is sent as it is, and so is everything to who accepts nothing else.
+// TestCompressed: each message of a stream can be read when it is flushed, before the next message.
+// Small answers are not compressed, nor are answers to clients without gzip.
 func TestCompressed(t *testing.T) {
 	next := make(chan string)
 	handler, err := compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestCompressedStream: a stream of the console itself, through its door; it ends as it should.
+// TestCompressedStream: a compressed stream of the console itself can be read, and ends correctly.
 func TestCompressedStream(t *testing.T) {
 	console, _ := testConsole(t, nil)
 	server := httptest.NewServer(console)

@@ -15,15 +15,15 @@ import (
 type Options struct {
 	// Key is the bearer token that a browser must send.
 	Key string
-	// Hosts are the values of the header Host that are served, with the port: all others are
-	// refused, and without any everything is.
+	// Hosts are the accepted values of the Host header, with the port. All other values are
+	// refused; an empty list refuses all.
 	Hosts []string
 	// Screens serves the API of the pages.
 	Screens *screens.API
 	Clock   clock.PassiveClock
 }
 
-// New is the console of one user as a handler: its files, and its API behind the gate.
+// New returns the handler of a console for one user: its files, and its API behind the gate.
 func New(options Options) (http.Handler, error) {
 	files, err := web.New(web.Provider{})
 	if err != nil {
@@ -41,12 +41,12 @@ func New(options Options) (http.Handler, error) {
 
 // SharedOptions configure a console for many users, each with their own token.
 type SharedOptions struct {
-	// Hosts are as of Options; a port is left out where browsers do.
+	// Hosts are like Options.Hosts. The port is left out where browsers leave it out.
 	Hosts []string
-	// As makes the API of the user who has a token.
+	// As returns the API of the user with a token.
 	As func(token string) (*screens.API, error)
-	// Provider is the identity provider at which pages sign in; zero for none. Its issuer must be an
-	// origin with an optional path.
+	// Provider is the identity provider for signing in; zero for none. Its issuer must be an origin
+	// with an optional path.
 	Provider web.Provider
 }
 
@@ -74,7 +74,7 @@ func NewShared(options SharedOptions) (http.Handler, error) {
 		around(bounded(all, ofManyUsers(), who)), nil
 }
 
-// served are the files and the API.
+// served joins the files and the API.
 func served(api, files http.Handler) (http.Handler, error) {
 	small, err := compressed(api)
 	if err != nil {
@@ -97,11 +97,11 @@ func ofManyUsers() limits {
 	return limits{requests: maxRequests, streams: maxStreams, allRequests: maxSharedRequests, allStreams: maxSharedStreams}
 }
 
-// caller is the digest of what somebody has shown; of a console of one user it is always the same.
+// caller is the digest of a user's credentials. A console for one user has only one caller.
 type caller [sha256.Size]byte
 
-// bounded refuses requests beyond how many may go on at a time, and streams beyond theirs. Files
-// are small, and are not counted.
+// bounded refuses requests above the limit of concurrent requests, and streams above their own
+// limit. Files are small, and are not counted.
 func bounded(next http.Handler, most limits, who func(*http.Request) caller) http.Handler {
 	requests, streams := newPlaces(most.requests, most.allRequests), newPlaces(most.streams, most.allStreams)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func bounded(next http.Handler, most limits, who func(*http.Request) caller) htt
 	})
 }
 
-// places count the running requests and streams.
+// places counts the running requests and streams.
 type places struct {
 	each, all int
 
@@ -145,7 +145,7 @@ func (p *places) take(who caller) bool {
 	return true
 }
 
-// giveBack forgets callers of whom nothing goes on.
+// giveBack ends a request or stream. It forgets callers without any.
 func (p *places) giveBack(who caller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

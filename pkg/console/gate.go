@@ -10,28 +10,29 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/screens"
 )
 
-// apiPrefix begins the paths of the API. Everything else is a file, which is no secret.
+// apiPrefix begins the paths of the API. All other paths are files, which are public.
 const apiPrefix = "/api/"
 
-// Limits of the API.
+// These are the limits of the API.
 const (
-	// maxBody is the size of a request's body, in bytes.
+	// maxBody bounds the body of a request, in bytes.
 	maxBody = 1 << 20
-	// maxRequests and maxStreams are how many go on at a time.
+	// maxRequests and maxStreams bound the concurrent requests and streams of a caller.
 	maxRequests = 16
 	maxStreams  = 8
-	// maxSharedRequests and maxSharedStreams are those of all callers of a shared console together.
+	// maxSharedRequests and maxSharedStreams are the bounds for all callers of a shared console
+	// together.
 	maxSharedRequests = 128
 	maxSharedStreams  = 400
-	// maxToken is the length of a token, in bytes.
+	// maxToken bounds the length of a token, in bytes.
 	maxToken = 16 << 10
-	// maxWrongKeys is the number of wrong keys that are checked per second.
+	// maxWrongKeys bounds the wrong keys that are checked per second.
 	maxWrongKeys = 5
 )
 
-// policyOf is the Content-Security-Policy of all pages: everything is from here, nothing is
-// inline, and no string becomes a script or markup. Pages send requests to the origin of the issuer
-// as well, if there is an issuer.
+// policyOf returns the Content-Security-Policy of all pages: all content comes from the console,
+// nothing is inline, and no string becomes a script or markup. If there is an issuer, pages may
+// also send requests to its origin.
 func policyOf(issuer string) string {
 	connect := "'self'"
 	if at, err := url.Parse(issuer); err == nil && issuer != "" {
@@ -41,17 +42,17 @@ func policyOf(issuer string) string {
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// gate decides which requests are accepted. A browser also opens pages of strangers, and others
-// reach the port, so an address proves nothing.
+// gate decides which requests are accepted. The user's browser also opens pages of other sites, and
+// other programs can reach the port. So the address of a request proves nothing.
 type gate struct {
-	// hosts are the values of the header Host that are ours, with the port. A name of a
-	// stranger that leads here (DNS rebinding) is none of them. Without any, nobody may ask.
+	// hosts are the accepted values of the Host header, with the port. They exclude foreign names
+	// that resolve to this address (DNS rebinding). An empty list refuses all.
 	hosts []string
-	// scheme is that of our own pages: http on loopback, https elsewhere.
+	// scheme is the scheme of the console's pages: http on loopback, https elsewhere.
 	scheme string
 	// policy is the Content-Security-Policy of pages.
 	policy string
-	// admit checks the credentials of a request, and returns the refusal of wrong ones.
+	// admit checks the credentials of a request, and returns the refusal of wrong credentials.
 	admit func(*http.Request) *screens.Refusal
 	// sameOrigin refuses writes from other origins, by the headers of the browser.
 	sameOrigin *http.CrossOriginProtection
@@ -59,8 +60,8 @@ type gate struct {
 
 func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, apiPrefix) }
 
-// around lets requests through to a handler, or refuses them. It sets the headers of all
-// answers, refusals included.
+// around passes requests on to a handler, or refuses them. It sets the headers of all answers,
+// including refusals.
 func (g *gate) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api := isAPI(r)
@@ -91,7 +92,7 @@ func (g *gate) headers(h http.Header, api bool) {
 	h.Set("Content-Security-Policy", g.policy)
 }
 
-// refuse returns the reason to refuse a request, or nil. The order matters: the origin is checked
+// refuse returns the reason to refuse a request, or nil. The order matters: it checks the origin
 // before the key.
 func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 	if !slices.Contains(g.hosts, r.Host) {
@@ -103,7 +104,7 @@ func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 		}
 		return nil
 	}
-	// Another port of this machine is same-site, and not same-origin. Browsers set the header;
+	// Another port of this machine is same-site, but not same-origin. Browsers set this header;
 	// pages cannot.
 	if r.Header.Get("Sec-Fetch-Site") != "same-origin" {
 		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may send requests: Sec-Fetch-Site is not same-origin"}

@@ -23,7 +23,7 @@ const (
 	testHost = "127.0.0.1:4711"
 )
 
-// upstream is a cluster that counts what it is asked, and refuses all of it.
+// upstream is a cluster that counts the requests, and refuses them.
 type upstream struct {
 	*httptest.Server
 	asked []string
@@ -66,7 +66,7 @@ func testConsole(t *testing.T, change func(*Options, *screens.Options)) (http.Ha
 	return handler, cluster
 }
 
-// request is one of a page of the console, but for what a case changes.
+// request is a request of a page of the console. Each case changes some fields.
 type request struct {
 	method, path, host, body string
 	header                   map[string]string
@@ -105,7 +105,7 @@ const rollback = "/api/revisions/shop-1/rollback"
 
 // TestGate covers known attacks on other consoles.
 func TestGate(t *testing.T) {
-	const passes = http.StatusForbidden // by the cluster, which refuses all
+	const passes = http.StatusForbidden // by the cluster, which refuses everything
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	handler, cluster := testConsole(t, func(options *Options, _ *screens.Options) { options.Clock = clock })
 	for name, tc := range map[string]struct {
@@ -158,7 +158,7 @@ func TestGate(t *testing.T) {
 		"unknown button":     {"", request{path: "/api/rights?button=everything"}, 400, "Button"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock.Step(time.Second) // a wrong key is looked at
+			clock.Step(time.Second) // wrong keys are checked again
 			cluster.asked = nil
 			answer := tc.request.send(handler)
 			refusal := screens.Refusal{}
@@ -173,7 +173,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestHeaders: headers that every answer has, and headers that none has.
+// TestHeaders: some headers are in every answer, and some in none.
 func TestHeaders(t *testing.T) {
 	handler, _ := testConsole(t, nil)
 	for _, path := range []string{"/", "/app/main.js", "/style.css", "/nothing", "/api/me", "/api/nothing", "/api/diffs/a-1..a-2", "/api/watch/overview"} {
@@ -205,7 +205,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicy: pages send requests to the console, and to the origin of the issuer if there is one.
+// TestPolicy: pages can send requests only to the console, and to the origin of the issuer if there
+// is one.
 func TestPolicy(t *testing.T) {
 	for issuer, want := range map[string]string{"": "connect-src 'self'; ", "https://id.example.com:8443/realms/a": "connect-src 'self' https://id.example.com:8443; "} {
 		handler, err := NewShared(SharedOptions{Hosts: []string{sharedHost}, Provider: web.Provider{Issuer: issuer, ClientID: "penstock"}})
@@ -233,7 +234,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a console that only shows sends no write.
+// TestReadOnly: a read-only console sends no writes.
 func TestReadOnly(t *testing.T) {
 	handler, cluster := testConsole(t, func(_ *Options, shown *screens.Options) { shown.ReadOnly = true })
 	for _, path := range []string{rollback, "/api/revisions/shop-1/state", "/api/plans/p/approve", "/api/plans/p/compute", "/api/plans/p/stop", "/api/plans/p/undo", "/api/packages/p/install", "/api/rollouts/r/approve", "/api/rollouts/r/halt", "/api/rollouts/r/resume", "/api/rollouts/r/retry", "/api/rollouts/r/skip"} {
@@ -247,7 +248,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestGuesses: wrong keys are looked at a few times a second, and the right one passes always.
+// TestGuesses: a few wrong keys are checked per second. The right key always passes.
 func TestGuesses(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	handler, _ := testConsole(t, func(options *Options, _ *screens.Options) { options.Clock = clock })
@@ -306,7 +307,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestBusy: as many streams as a few tabs need, and not more.
+// TestBusy: enough streams for a few tabs are allowed, and no more.
 func TestBusy(t *testing.T) {
 	blocked, release := make(chan struct{}), make(chan struct{})
 	handler := bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -329,7 +330,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestRefusedUpstream: a refusal of the cluster is shown in its words, and not tried again.
+// TestRefusedUpstream: a refusal of the cluster is shown with its message, and the request is not
+// repeated.
 func TestRefusedUpstream(t *testing.T) {
 	handler, cluster := testConsole(t, nil)
 	for _, one := range []request{

@@ -9,21 +9,21 @@ import (
 	"strconv"
 )
 
-// loopbacks are the addresses that only this machine reaches. There is no setting for more:
-// a user who needs the console elsewhere has ssh -L.
+// loopbacks returns the addresses that only this machine reaches. No setting allows other
+// addresses: a user who needs the console elsewhere has ssh -L.
 func loopbacks() []string { return []string{"127.0.0.1", "::1"} }
 
 // Door is the set of listeners of a console.
 type Door struct {
-	// Listeners are on all addresses of loopback that this machine has, on one port.
+	// Listeners listen on all loopback addresses of this machine, on one port.
 	Listeners []net.Listener
-	// Hosts are the values of the header Host that lead here.
+	// Hosts are the values of the Host header for this console.
 	Hosts []string
-	// Address is the first of them, as a URL.
+	// Address is the first of the hosts, as a URL.
 	Address string
 }
 
-// Listen opens a port on loopback; 0 takes any free one.
+// Listen opens a port on loopback; 0 takes any free port.
 func Listen(port int) (*Door, error) {
 	door := &Door{}
 	for _, address := range loopbacks() {
@@ -32,7 +32,7 @@ func Listen(port int) (*Door, error) {
 		case err != nil && address == loopbacks()[0]:
 			return nil, fmt.Errorf("listening on port %d of loopback: %w", port, err)
 		case err != nil:
-			continue // a machine without IPv6, or another program on that port of it
+			continue // the machine has no IPv6, or another program uses the port there
 		}
 		port = listener.Addr().(*net.TCPAddr).Port
 		door.Listeners = append(door.Listeners, listener)
@@ -43,7 +43,7 @@ func Listen(port int) (*Door, error) {
 	return door, nil
 }
 
-// Close gives the port back.
+// Close releases the port.
 func (d *Door) Close() error {
 	var all []error
 	for _, listener := range d.Listeners {
@@ -52,7 +52,7 @@ func (d *Door) Close() error {
 	return errors.Join(all...)
 }
 
-// keyBytes is the length of a key: 256 bits.
+// keyBytes is the length of a key in bytes: 256 bits.
 const keyBytes = 32
 
 // NewKey returns a random key, in characters that are valid in a URL.

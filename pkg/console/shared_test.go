@@ -18,11 +18,11 @@ import (
 
 const sharedHost = "console.example.com"
 
-// witness is a cluster that notes with which credentials it is asked.
+// witness is a cluster that records the credentials of requests.
 type witness struct {
 	*httptest.Server
 	mu sync.Mutex
-	// seen are the headers of requests that may say who asks.
+	// seen holds the headers of requests that may identify the user.
 	seen []http.Header
 }
 
@@ -39,7 +39,7 @@ func newWitness(t *testing.T) *witness {
 			_, _ = io.WriteString(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`)
 			return
 		}
-		// A user is told the name that is their token.
+		// The name of each user is their token.
 		name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		_ = json.NewEncoder(answer).Encode(map[string]any{"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": map[string]any{"userInfo": map[string]any{"username": name}}})
 	}))
@@ -67,7 +67,7 @@ func testShared(t *testing.T, hosts ...string) (http.Handler, *witness) {
 	return handler, cluster
 }
 
-// asSomebody is a request of a page of a shared console.
+// asSomebody returns a request of a page of a shared console.
 func asSomebody(method, path, body string, change func(*http.Request)) *http.Request {
 	asked := httptest.NewRequest(method, path, strings.NewReader(body))
 	asked.Host = sharedHost
@@ -154,8 +154,8 @@ func TestSharedGate(t *testing.T) {
 	}
 }
 
-// TestSharedCallers: the cluster is asked with the token of the user who asks, with nothing else that
-// they have sent, and with no other one's, also when many ask at a time.
+// TestSharedCallers: the cluster receives the token of the calling user, and no other header of the
+// request. Concurrent requests of other users do not change that.
 func TestSharedCallers(t *testing.T) {
 	handler, cluster := testShared(t, sharedHost)
 	var all sync.WaitGroup
@@ -205,7 +205,7 @@ func TestSharedClosed(t *testing.T) {
 	}
 }
 
-// TestPlaces: one caller cannot take the places of all, and all together have an end.
+// TestPlaces: one caller cannot take the places of all callers. All callers together have a limit.
 func TestPlaces(t *testing.T) {
 	places := newPlaces(2, 5)
 	take := func(name byte) bool { return places.take(caller{name}) }

@@ -26,18 +26,18 @@ type Options struct {
 	Version string
 	// ReadOnly refuses all writes.
 	ReadOnly bool
-	// Server learns the version of the Penstock that answers; nil for one of its own.
+	// Server records the version of the Penstock that answers; nil creates a new one.
 	Server *client.ServerVersion
 }
 
-// API answers the screens, as one user.
+// API answers the requests of the screens, as one user.
 type API struct {
 	Options
 	penstock versioned.Interface
 	host     dynamic.Interface
 }
 
-// New connects. It sends nothing yet.
+// New returns the API of a user. It sends no request.
 func New(options Options) (*API, error) {
 	a := &API{Options: options}
 	config := rest.CopyConfig(options.Config)
@@ -58,12 +58,12 @@ func New(options Options) (*API, error) {
 
 // Route is one path of the API.
 type Route struct {
-	// Method and Path are as http.ServeMux has them.
+	// Method and Path have the form of http.ServeMux patterns.
 	Method, Path string
 	Handler      http.Handler
 }
 
-// Handler serves all routes and refuses other paths. It is no proxy.
+// Handler serves all routes and refuses other paths. It does not proxy other requests.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range a.Routes() {
@@ -75,10 +75,10 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// streams begin the paths that are answered by a stream.
+// streams begins the paths that are answered by a stream.
 const streams = "/api/watch/"
 
-// IsStream reports whether a path is answered by a stream, which lasts.
+// IsStream reports whether a path is answered by a stream.
 func IsStream(path string) bool { return strings.HasPrefix(path, streams) }
 
 // Routes returns all routes of the API.
@@ -128,7 +128,7 @@ func (a *API) Routes() []Route {
 	}
 }
 
-// answer is a handler that answers once.
+// answer returns a handler with a single answer.
 func answer(ask func(context.Context, *http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name := r.PathValue("name"); name != "" {
@@ -146,7 +146,7 @@ func answer(ask func(context.Context, *http.Request) (any, error)) http.Handler 
 	})
 }
 
-// write is a handler of a write.
+// write returns the handler of a write.
 func (a *API) write(ask func(context.Context, *http.Request) (any, error)) http.Handler {
 	if a.ReadOnly {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -156,10 +156,10 @@ func (a *API) write(ask func(context.Context, *http.Request) (any, error)) http.
 	return answer(ask)
 }
 
-// checkName refuses what can be no name of ours, or of two with dots between them, before it
+// checkName accepts a name, or two names with dots between them. It refuses other text before it
 // becomes part of a path.
 func checkName(name string) *Refusal {
-	// ..b is b and the one before it.
+	// ..b means b and the revision before it.
 	for side := range strings.SplitSeq(strings.TrimPrefix(name, ".."), "..") {
 		if len(validation.IsDNS1123Subdomain(side)) > 0 {
 			return &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is not a name", name)}
@@ -168,8 +168,8 @@ func checkName(name string) *Refusal {
 	return nil
 }
 
-// read decodes the body of a request. Fields that nobody knows are refused: they may have been
-// meant to matter.
+// read decodes the body of a request. It refuses unknown fields, because they may have been meant
+// to matter.
 func read[T any](r *http.Request) (T, error) {
 	var into T
 	decoder := json.NewDecoder(r.Body)

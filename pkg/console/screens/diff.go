@@ -16,21 +16,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Diff has the changes between two revisions, or between the cluster and one.
+// Diff has the changes between two revisions, or between the cluster and a revision.
 type Diff struct {
 	// Asked is the time of the diff, in RFC 3339. Objects in the cluster change after it.
 	Asked string                 `json:"asked"`
 	Diff  *v1alpha1.RevisionDiff `json:"diff"`
 }
 
-// narrowing are the parameters of a diff that pages may give.
+// narrowing returns the parameters by which pages may narrow a diff.
 func narrowing() []string { return []string{"objectKind", "objectNamespace", "objectName", "unified"} }
 
 // diff reads a diff by its name.
 func (a *API) diff(ctx context.Context, r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	request := a.penstock.OlmV1alpha1().RESTClient().Get()
-	// Of the first revision there is none before: its own diff says that all is added.
+	// The first revision has no revision before it: its own diff shows everything as added.
 	if own, only := strings.CutPrefix(name, ".."); only {
 		request = request.Resource("clusterextensionrevisions").Name(own).SubResource("diff")
 	} else {
@@ -67,13 +67,13 @@ type ManifestObject struct {
 	Digest   string `json:"digest"`
 	// Size of the manifest in bytes.
 	Size int64 `json:"size"`
-	// Manifest is YAML. Of a Secret it has no values.
+	// Manifest is YAML, without the values of a Secret.
 	Manifest string `json:"manifest"`
 	// Hidden is true when values were left out.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// manifestOf gets the manifest of the object of a revision that a request names.
+// manifestOf reads the manifest of an object of a revision. The request names both.
 func (a *API) manifestOf(ctx context.Context, r *http.Request) (*v1alpha1.RevisionManifest, error) {
 	given := r.URL.Query()
 	if given.Get("kind") == "" || given.Get("objectName") == "" {
@@ -112,8 +112,8 @@ func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// withoutSecrets takes the values out of a Secret: a page may be seen over a shoulder, and
-// a user who needs them has kubectl.
+// withoutSecrets removes the values from a Secret: another person may see the screen, and a user
+// who needs the values has kubectl.
 func withoutSecrets(content map[string]any) (hidden bool) {
 	if content["apiVersion"] != "v1" || content["kind"] != "Secret" {
 		return false

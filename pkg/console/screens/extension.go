@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Extension is one extension with its stored revisions, the newest first.
+// Extension is an extension with its stored revisions, newest first.
 type Extension struct {
 	Name string       `json:"name"`
 	Row  ExtensionRow `json:"row"`
@@ -32,13 +32,13 @@ type Wanted struct {
 	// UID and Generation identify the shown object: a write names them, and fails when the object has changed.
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
-	// Source is Catalog, Image or Chart; of a catalog are Package, Version (a range) and Channels.
+	// Source is Catalog, Image or Chart. Package, Version (a range) and Channels are for a catalog.
 	Source    string   `json:"source"`
 	Package   string   `json:"package,omitempty"`
 	Version   string   `json:"version,omitempty"`
 	Channels  []string `json:"channels,omitempty"`
 	Namespace string   `json:"namespace"`
-	// Installed is true if something is.
+	// Installed is true if a version is installed.
 	Installed bool `json:"installed,omitempty"`
 }
 
@@ -50,25 +50,25 @@ type Revision struct {
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	Version    string `json:"version,omitempty"`
-	// Target is the other cluster that it is rolled out into; empty for this one.
+	// Target is the other cluster of the rollout; empty for this cluster.
 	Target string `json:"target,omitempty"`
 	// Lifecycle is Active, Paused, Archived or Deleting.
 	Lifecycle string `json:"lifecycle"`
 	Signal    Signal `json:"signal"`
-	// State and Message are of the condition that decides, Since when it began.
+	// State and Message are from the condition that decides. Since is the time when it began.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
 	Since   string `json:"since,omitempty"`
 	Created string `json:"created,omitempty"`
-	// By is the user who asked for it, or has approved it.
+	// By is the user who requested or approved the revision.
 	By    string `json:"by,omitempty"`
 	Cause string `json:"cause,omitempty"`
 	// Reason is the reason that a user gave for pausing, resuming or archiving the revision.
 	Reason     string `json:"reason,omitempty"`
 	RollbackOf string `json:"rollbackOf,omitempty"`
-	// Proposed is true of the newest revision while somebody is to read it.
+	// Proposed is true for the newest revision while it waits for a review.
 	Proposed bool `json:"proposed,omitempty"`
-	// Diff is the name of the diff that shows what it changes.
+	// Diff is the name of the diff that shows the revision's changes.
 	Diff    string  `json:"diff"`
 	Ready   int     `json:"ready"`
 	Objects int     `json:"objects"`
@@ -81,15 +81,17 @@ type Phase struct {
 	State     string `json:"state"`
 	Objects   int32  `json:"objects"`
 	Available int32  `json:"available"`
-	// Started and Done are in RFC 3339; empty when it did not begin, or was never available.
+	// Started and Done are in RFC 3339. They are empty if the phase did not begin, or was never
+	// available.
 	Started string `json:"started,omitempty"`
 	Done    string `json:"done,omitempty"`
-	// Failing are the objects that hold it back, and Omitted how many more there are.
+	// Failing are the objects that hold back the phase. Omitted is the number of further failing
+	// objects.
 	Failing []v1alpha1.ObjectFailure `json:"failing,omitempty"`
 	Omitted int32                    `json:"omitted,omitempty"`
 }
 
-// watchExtension sends an extension whenever it changes, and what its ClusterExtension asks for.
+// watchExtension sends an extension and the request of its ClusterExtension whenever they change.
 func (a *API) watchExtension(ctx context.Context, r *http.Request, send func(Message)) error {
 	name := r.PathValue("name")
 	ctx, stop := context.WithCancel(ctx)
@@ -112,7 +114,7 @@ type oneExtension struct {
 	heard bool
 }
 
-// revised is the message about revisions that have changed.
+// revised returns the message for changed revisions.
 func (o *oneExtension) revised(all []*v1alpha1.ClusterExtensionRevision) Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +127,7 @@ func (o *oneExtension) revised(all []*v1alpha1.ClusterExtensionRevision) Message
 	return o.message()
 }
 
-// message is about the extension as it is known. The lock is held.
+// message returns the message for the present extension. The lock is held.
 func (o *oneExtension) message() Message {
 	if o.found.Newest() == nil {
 		return Message{Kind: "extension"}
@@ -133,7 +135,7 @@ func (o *oneExtension) message() Message {
 	return Message{Kind: "extension", Extension: extensionOf(o.found)}
 }
 
-// asks notes what the ClusterExtension says, and sends what that changes.
+// asks stores the request of the ClusterExtension, and sends the resulting change.
 func (o *oneExtension) asks(asked *overview.Asked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,8 +145,8 @@ func (o *oneExtension) asks(asked *overview.Asked) {
 	}
 }
 
-// watchWanted sends what a ClusterExtension asks for, whenever that changes. Where there is none,
-// or where somebody cannot read them, nothing is sent: revisions are shown without it.
+// watchWanted sends the request of a ClusterExtension whenever it changes. If the object does not
+// exist, or the user may not read it, it sends nothing: the revisions are shown without it.
 func (a *API) watchWanted(ctx context.Context, known *oneExtension) {
 	source := a.clusterExtensions()
 	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, known.name).String()
@@ -172,7 +174,7 @@ func wantedOf(read *extension.Extension) *Wanted {
 	return out
 }
 
-// one follows what a screen is about, and sends it whenever it changes.
+// one follows the object of a screen, and sends it whenever it changes.
 func one[T metav1.Object](ctx context.Context, source follow.Source[T], send func(Message), project func([]T) Message) error {
 	troubled, synced := false, false
 	return source.Follow(ctx, func(err error) { troubled = true; send(trouble("", err)) }, func(all []T) (bool, error) {
@@ -209,7 +211,7 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 		Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation], Reason: revision.Annotations[overview.ReasonAnnotation],
 		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation], Diff: ".." + revision.Name, Phases: phasesOf(revision),
 	}
-	// A proposal is compared with what is rolled out, which might not be the one before it.
+	// A proposal is compared with the rolled out revision, which may differ from the previous one.
 	if revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused {
 		one.Diff = comparison(e, revision)
 	}
@@ -219,7 +221,7 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	if asked := revision.Status.RequestedBy; asked != nil {
 		one.By = asked.Username
 	}
-	// Only Penstock writes it, when somebody approves what it has proposed.
+	// Only Penstock writes this annotation, when a user approves its proposal.
 	if approver := revision.Annotations[v1alpha1.ApprovedByAnnotation]; approver != "" {
 		one.By = approver
 	}
@@ -227,7 +229,7 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	return one
 }
 
-// phasesOf are the phases of a revision, those that nothing is known of too.
+// phasesOf returns the phases of a revision, including phases without status.
 func phasesOf(revision *v1alpha1.ClusterExtensionRevision) []Phase {
 	reported := map[string]*v1alpha1.PhaseStatus{}
 	for i := range revision.Status.Phases {

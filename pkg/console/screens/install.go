@@ -16,15 +16,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// InstallRequest is a request for a ClusterExtension of a package, as the screen showed it.
+// InstallRequest is a request for a ClusterExtension of a package, as the screen showed the
+// package.
 type InstallRequest struct {
-	// Latest is the latest version that was on the screen: with another one it is another offer.
+	// Latest is the latest version on the screen. If it differs now, the request is refused.
 	Latest    string `json:"latest"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Version is a range; empty is the highest one.
+	// Version is a range; empty means the highest version.
 	Version string `json:"version,omitempty"`
-	// Channel is the only one to take versions from; empty is any.
+	// Channel is the only channel to take versions from; empty means any channel.
 	Channel string `json:"channel,omitempty"`
 	// ServiceAccount is the account whose rights install later versions.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
@@ -34,16 +35,16 @@ type InstallRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// Installation has the objects that are, or would be, written for a request.
+// Installation holds the objects that are, or would be, written for a request.
 type Installation struct {
 	Name string `json:"name"`
 	// Written is the ClusterExtension, as YAML.
 	Written string `json:"written"`
-	// Version is the version that would be installed now, as far as the package shows it;
-	// empty for a range.
+	// Version is the version that would be installed now, if the package shows it; empty for a
+	// range.
 	Version string `json:"version,omitempty"`
-	// Refused is the reason why nothing would be installed; empty when none is known. Free is an
-	// unused name, set when the requested name is taken.
+	// Refused is the reason why nothing would be installed; empty if no reason is known. Free is an
+	// unused name. It is set when the requested name is taken.
 	Refused string `json:"refused,omitempty"`
 	Free    string `json:"free,omitempty"`
 	// Notes are facts to know before the installation. Warnings are the warnings of the cluster.
@@ -71,7 +72,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	if err := wanted.Check(); err != nil {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: err.Error()}
 	}
-	// 1. It is what was on the screen.
+	// 1. The package must be unchanged since it was on the screen.
 	offered, err := a.penstock.CatalogV1alpha1().CatalogPackages().Get(ctx, wanted.Package, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	if offered.Latest != asked.Latest {
 		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is now %s, and was %s: look at it again", wanted.Package, offered.Latest, asked.Latest)}
 	}
-	// 2. The cluster checks it, and stores it unless it is a dry run.
+	// 2. The cluster checks the object, and stores it unless this is a dry run.
 	object, err := wanted.Object()
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	}
 	out := Installation{Name: wanted.Name, Written: string(written), Version: wanted.LeadsTo(offered), Warnings: heard.all()}
 	if asked.DryRun {
-		// 3. It lists known obstacles to the installation.
+		// 3. The answer lists known obstacles to the installation.
 		if out.Notes, err = a.installNotes(ctx, offered, wanted); err != nil {
 			return nil, err
 		}
@@ -115,7 +116,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// named are the revisions of a name.
+// named returns the revisions of a name.
 func (a *API) named(ctx context.Context, name string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	listed, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + name})
 	if err != nil {
@@ -124,8 +125,8 @@ func (a *API) named(ctx context.Context, name string) ([]olmv1alpha1.ClusterExte
 	return listed.Items, nil
 }
 
-// freeName returns a name made of the package and its namespace. It is empty when the name is invalid
-// or in use.
+// freeName returns a name from the package and its namespace. It is empty if the name is invalid or
+// in use.
 func (a *API) freeName(ctx context.Context, wanted install.Request) string {
 	wanted.Name = wanted.Package + "-" + wanted.Namespace
 	if wanted.Check() != nil {
@@ -140,7 +141,7 @@ func (a *API) freeName(ctx context.Context, wanted install.Request) string {
 	return wanted.Name
 }
 
-// namespaces are the namespaces into which extensions are installed.
+// namespaces is the resource of namespaces, which extensions are installed into.
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // installNotes returns the facts to know before a package is installed.

@@ -18,15 +18,16 @@ import (
 const (
 	// maxLine bounds a line of a log, in bytes.
 	maxLine = 8 << 10
-	// maxTail bounds how many earlier lines can be asked for.
+	// maxTail bounds the requested earlier lines.
 	maxTail = 5000
 	// batchFor is the time for which lines are collected before they are sent.
 	batchFor = 100 * time.Millisecond
-	// maxBatch bounds how many lines are sent at a time.
+	// maxBatch bounds the lines of one message.
 	maxBatch = 500
 )
 
-// kindLog has lines of a log. The first of a stream has none: what a page had before is void.
+// kindLog is a message with lines of a log. The first message of a stream has no lines: it tells
+// the page to clear the log.
 const kindLog = "log"
 
 // kindEnded is the message after the last line of a log: the container has ended.
@@ -66,12 +67,12 @@ func (a *API) watchLog(ctx context.Context, r *http.Request, send func(Message))
 		return err
 	}
 	send(Message{Kind: kindEnded})
-	// A stream that ends would be opened again.
+	// If the stream ended, the page would open it again.
 	<-ctx.Done()
 	return nil
 }
 
-// sendLines sends what is read, some lines at a time, until there is no more.
+// sendLines reads lines and sends them in batches, until the log ends.
 func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
 	lines := make(chan string, maxBatch)
 	failed := make(chan error, 1)
@@ -104,8 +105,7 @@ func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
 	return <-failed
 }
 
-// readLines calls keep with each line, until it returns false. Of a line that is too long the rest
-// is left out.
+// readLines calls keep with each line, until keep returns false. It cuts lines that are too long.
 func readLines(log io.Reader, keep func(string) bool) error {
 	reader := bufio.NewReaderSize(log, maxLine)
 	for {
@@ -128,7 +128,7 @@ func readLines(log io.Reader, keep func(string) bool) error {
 // colors matches the colour codes that programs write for terminals.
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
-// printable is a line without what moves a cursor, or turns or hides text. Its gaps stay.
+// printable removes cursor movements, and control characters that turn or hide text. Spaces stay.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) {

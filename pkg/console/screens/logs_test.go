@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestLines: the log of a container is shown as lines, whatever is in it.
+// TestLines: the log of a container is shown as lines, for any content.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 3*maxLine)
 	for name, tc := range map[string]struct {
@@ -37,7 +37,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestPodOf: each container is shown, and one that nothing is known of waits.
+// TestPodOf: each container is shown. A container without status waits.
 func TestPodOf(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "first"}}, Containers: []corev1.Container{{Name: "web"}, {Name: "side"}}}}
 	pod.Status.Phase = corev1.PodRunning

@@ -24,8 +24,8 @@ type Me struct {
 	Cluster  string   `json:"cluster"`
 	Username string   `json:"username"`
 	Groups   []string `json:"groups,omitempty"`
-	// Version is that of the console, and Server that of the Penstock that has answered; empty as
-	// long as none has.
+	// Version is the version of the console. Server is the version of Penstock; empty until it has
+	// answered.
 	Version  string `json:"version"`
 	Server   string `json:"server,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
@@ -44,7 +44,7 @@ func (a *API) me(ctx context.Context, _ *http.Request) (any, error) {
 // further rights, which Penstock checks.
 type Right struct {
 	Allowed bool `json:"allowed"`
-	// Missing is the right that is missing, in words.
+	// Missing describes the missing right.
 	Missing string `json:"missing,omitempty"`
 }
 
@@ -59,7 +59,7 @@ func (r right) String() string {
 	return r.verb + " " + resource + "." + r.group
 }
 
-// buttons has the rights that pages check: for what they show, and for their buttons.
+// buttons returns the rights that pages check, for their content and their buttons.
 func buttons() map[string]right {
 	olm, hco, catalog := olmv1alpha1.GroupName, hcov1alpha1.GroupName, catalogv1alpha1.GroupName
 	const rollouts = "clusterextensionrollouts"
@@ -96,7 +96,8 @@ func buttons() map[string]right {
 	}
 }
 
-// rights returns the buttons that the user may use. Each costs one request, and all run at a time.
+// rights returns the buttons that the user may use. It sends one request for each, all at the same
+// time.
 func (a *API) rights(ctx context.Context, r *http.Request) (any, error) {
 	known := buttons()
 	asked := r.URL.Query()["button"]
@@ -143,7 +144,7 @@ func (a *API) right(ctx context.Context, wanted right, name string) (Right, erro
 	return Right{Missing: "you lack the right: " + wanted.String()}, nil
 }
 
-// review sends a question to the cluster, and reads the answer into the same place.
+// review sends an access review to the cluster, and decodes the answer into the same object.
 func (a *API) review(ctx context.Context, path string, question any) error {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// TestCatalogRow: a catalog that is served and could not be fetched again needs somebody, too.
+// TestCatalogRow: a catalog that could not be fetched again needs attention, even while its content
+// is served.
 func TestCatalogRow(t *testing.T) {
 	ref := &clustercatalog.Content{Ref: "r.example/c@sha256:1", Base: "https://x", Unpacked: time.Unix(1000, 0)}
 	for name, tc := range map[string]struct {
@@ -60,7 +61,7 @@ func lighthouse() *catalogv1alpha1.CatalogPackage {
 	}
 }
 
-// TestLeadsTo: which version a request leads to is said where the package tells, and nowhere else.
+// TestLeadsTo: the version for a request is shown only if the package tells it.
 func TestLeadsTo(t *testing.T) {
 	for want, request := range map[string]install.Request{
 		"1.2.0": {}, "1.1.0": {Channels: []string{"stable"}}, "1.0.0": {Version: "1.0.0"}, "": {Version: "1.x"},
@@ -79,11 +80,11 @@ func TestLeadsTo(t *testing.T) {
 	}
 }
 
-// offering is a cluster with one package, which takes extensions.
+// offering is a cluster with one package that takes extensions.
 type offering struct {
 	*httptest.Server
-	// created are the queries with which extensions were, and patched those with which their
-	// range was changed.
+	// created are the queries that created extensions. patched are the queries that changed their
+	// version range.
 	created, patched []string
 	// installed lists the installed versions of the package.
 	installed []catalogv1alpha1.InstalledVersion
@@ -173,8 +174,8 @@ func ask(t *testing.T, handler http.Handler, method, path, body string, into any
 	return answer.Code
 }
 
-// TestInstall: a look writes nothing and says what somebody should know; what has changed since
-// is not installed.
+// TestInstall: a dry run writes nothing and returns the notes. A package that changed since is not
+// installed.
 func TestInstall(t *testing.T) {
 	cluster, handler := newOffering(t)
 	var offered Packages
@@ -202,7 +203,7 @@ func TestInstall(t *testing.T) {
 	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"light","namespace":"sea","atOnce":true}`, &would); code != http.StatusOK || strings.Contains(would.Written, "Manual") {
 		t.Errorf("at once: %d %s", code, would.Written)
 	}
-	// This screen no longer asks about installed packages.
+	// The install screen no longer shows installed packages.
 	cluster.installed = nil
 	would = Installation{}
 	ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"taken","namespace":"sea","dryRun":true}`, &would)
@@ -225,7 +226,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestPlanOptions: options become what the member of the profile has, by their types.
+// TestPlanOptions: options get the types of the profile's fields.
 func TestPlanOptions(t *testing.T) {
 	options := []hcov1alpha1.ProfileOption{{Name: "size", Type: "integer"}, {Name: "limits.total", Type: "string"}, {Name: "on", Type: "boolean"}}
 	profile := &hcov1alpha1.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Options: options}
@@ -246,7 +247,7 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
-// TestBy: a proposal is by the user who has approved it, and until then by the user who asked for it.
+// TestBy: a proposal shows the user who approved it, or else the user who requested it.
 func TestBy(t *testing.T) {
 	revision := testRevision("shop", 1, v1alpha1.LifecycleStateActive, well()...)
 	revision.Status.RequestedBy = &v1alpha1.Requester{Username: "system:apiserver"}
@@ -258,7 +259,7 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// TestWithoutSecrets: nothing but the values of Secrets is left out.
+// TestWithoutSecrets: only the values of Secrets are left out.
 func TestWithoutSecrets(t *testing.T) {
 	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "c2VjcmV0"}, "stringData": map[string]any{"b": "secret"}, "type": "Opaque"}
 	want := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "hidden"}, "stringData": map[string]any{"b": "hidden"}, "type": "Opaque"}

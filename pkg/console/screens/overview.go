@@ -24,7 +24,7 @@ import (
 // batch is the time for which changes are collected before they are sent.
 const batch = 100 * time.Millisecond
 
-// Parts of the overview, which are heard of apart from each other.
+// The parts of the overview are read independently of each other.
 const (
 	partRevisions  = "extensions"
 	partPlans      = "plans"
@@ -32,16 +32,16 @@ const (
 	partSets       = "ClusterExtensionSets"
 )
 
-// picture is the overview as it is in the cluster, and as a page has it.
+// picture is the overview in the cluster, and the overview that the page has.
 type picture struct {
 	mu        sync.Mutex
 	revisions []*v1alpha1.ClusterExtensionRevision
 	asked     map[*unstructured.Unstructured]overview.Asked
 	plans     []*hcov1alpha1.ConfigurationPlan
 	sets      []*extensionset.Set
-	// unknown are the parts that nothing was heard of yet.
+	// unknown holds the parts that were not read yet.
 	unknown map[string]bool
-	// changed has a token when something has.
+	// changed has a token after a change.
 	changed chan struct{}
 
 	sentExtensions map[string]ExtensionRow
@@ -49,7 +49,7 @@ type picture struct {
 	sentSets       map[string]SetRow
 }
 
-// watchOverview sends all extensions, plans and sets, and then what changes.
+// watchOverview sends all extensions, plans and sets, and then their changes.
 func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Message)) error {
 	p := &picture{
 		unknown: map[string]bool{partRevisions: true, partPlans: true, partExtensions: true, partSets: true}, changed: make(chan struct{}, 1),
@@ -84,7 +84,7 @@ func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Mess
 	return context.Cause(ctx)
 }
 
-// part follows one kind of object, and notes what there is of it.
+// part follows the objects of one kind, and stores them.
 func part[T metav1.Object](ctx context.Context, p *picture, name string, source follow.Source[T], send func(Message), note func([]T)) error {
 	troubled := false
 	return source.Follow(ctx, func(err error) { troubled = true; send(trouble(name, err)) }, func(all []T) (bool, error) {
@@ -100,7 +100,7 @@ func part[T metav1.Object](ctx context.Context, p *picture, name string, source 
 	})
 }
 
-// clusterExtensions follows those; a cluster might not have the kind.
+// clusterExtensions follows ClusterExtensions. A cluster might not have the kind.
 func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
 	return ofHost(a.host.Resource(extension.Resource))
 }
@@ -119,7 +119,7 @@ func ofHost(resource dynamic.ResourceInterface) follow.Source[*unstructured.Unst
 	}
 }
 
-// ask notes what has become of ClusterExtensions. Those that have not changed are not read again.
+// ask stores the requests of ClusterExtensions. It does not decode unchanged objects again.
 func (p *picture) ask(all []*unstructured.Unstructured) {
 	asked := make(map[*unstructured.Unstructured]overview.Asked, len(all))
 	for _, object := range all {
@@ -132,7 +132,7 @@ func (p *picture) ask(all []*unstructured.Unstructured) {
 	p.asked = asked
 }
 
-// readSets notes sets. One that cannot be read is left out.
+// readSets stores sets. It omits sets that cannot be read.
 func (p *picture) readSets(all []*unstructured.Unstructured) {
 	p.sets = nil
 	for _, object := range all {
@@ -142,7 +142,7 @@ func (p *picture) readSets(all []*unstructured.Unstructured) {
 	}
 }
 
-// heard notes that a part is known, and wakes who shows it. The lock is held.
+// heard marks a part as known, and wakes show. The lock is held.
 func (p *picture) heard(part string) {
 	delete(p.unknown, part)
 	select {
@@ -151,7 +151,7 @@ func (p *picture) heard(part string) {
 	}
 }
 
-// without continues without a part. A cluster that does not serve the kind lacks no part.
+// without continues without a part. If the cluster does not serve the kind, nothing is missing.
 func (p *picture) without(part string, err error, send func(Message)) {
 	if !apierrors.IsNotFound(err) {
 		send(trouble(part, err))
@@ -161,7 +161,7 @@ func (p *picture) without(part string, err error, send func(Message)) {
 	p.heard(part)
 }
 
-// show sends what has changed, at most once a batch, until the context ends.
+// show sends changes, at most once per batch, until the context ends.
 func (p *picture) show(ctx context.Context, send func(Message)) {
 	synced := false
 	for {
@@ -186,8 +186,8 @@ func (p *picture) show(ctx context.Context, send func(Message)) {
 	}
 }
 
-// difference returns the rows that the page lacks, nil for none. Complete is false while something
-// is unknown.
+// difference returns the rows that the page lacks, or nil. complete is false while a part is
+// unknown.
 func (p *picture) difference() (rows *Rows, complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +215,7 @@ func (p *picture) difference() (rows *Rows, complete bool) {
 	return rows, len(p.unknown) == 0
 }
 
-// news are the rows that are not as they were sent, and the names of those that are gone.
+// news returns the rows that differ from the sent rows, and the names of removed rows.
 func news[R comparable](sent, now map[string]R) (changed []R, gone []string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if before, was := sent[name]; !was || before != now[name] {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// fakeCluster lists and watches revisions, and refuses plans. Without asked it has no
+// fakeCluster lists and watches revisions, and refuses plans. If asked is nil, it has no
 // ClusterExtensions.
 type fakeCluster struct {
 	*httptest.Server
@@ -76,7 +76,7 @@ func newFakeCluster(t *testing.T, revisions ...v1alpha1.ClusterExtensionRevision
 	return f
 }
 
-// testRevision is one that is rolled out, or that is not.
+// testRevision returns a revision in a lifecycle state.
 func testRevision(extension string, number int64, state v1alpha1.LifecycleState, conditions ...metav1.Condition) v1alpha1.ClusterExtensionRevision {
 	return v1alpha1.ClusterExtensionRevision{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "olm.operatorframework.io/v1alpha1", Kind: "ClusterExtensionRevision"},
@@ -96,7 +96,8 @@ func well() []metav1.Condition {
 		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, "RolledOut")}
 }
 
-// streamOf opens a stream of the API, and returns how to read its next message, without beats.
+// streamOf opens a stream of the API, and returns a function that reads its next message, except
+// beats.
 func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 	t.Helper()
 	api, err := New(Options{Config: &rest.Config{Host: cluster.URL}})
@@ -132,8 +133,8 @@ func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 	}
 }
 
-// TestWatchOverview: everything comes first, then what has changed and nothing else. The
-// answer names what cannot be seen, and shows the rest.
+// TestWatchOverview: all rows come first, then only changed rows. The answer names the parts that
+// the user may not see, and shows the rest.
 func TestWatchOverview(t *testing.T) {
 	cluster := newFakeCluster(t,
 		testRevision("well", 1, v1alpha1.LifecycleStateActive, well()...),
@@ -181,7 +182,7 @@ func TestWatchOverview(t *testing.T) {
 	}
 }
 
-// asks is a ClusterExtension with conditions of its spec.
+// asks returns a ClusterExtension with conditions of its spec.
 func asks(name string, conditions ...metav1.Condition) map[string]any {
 	for i := range conditions {
 		conditions[i].ObservedGeneration = 1
@@ -191,9 +192,9 @@ func asks(name string, conditions ...metav1.Condition) map[string]any {
 		"status": map[string]any{"conditions": conditions}}
 }
 
-// TestUnmet: a ClusterExtension that does not get what it asks for needs somebody, also where
-// revisions of its name are well, and while it is tried again. A ClusterExtension does not
-// hide what its revision says of itself.
+// TestUnmet: a ClusterExtension whose request is not met needs attention, even while its revisions
+// are healthy, and while Penstock retries. A ClusterExtension does not hide the state of its
+// revision.
 func TestUnmet(t *testing.T) {
 	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
 	taken := []metav1.Condition{condition("Ready", no, "NameTaken"), condition("Stalled", yes, "NameTaken"), condition("Progressing", no, "Blocked")}
@@ -231,8 +232,8 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// TestOneExtension: the screen of one extension says what the overview says, whichever part of it is
-// heard first, and without a ClusterExtension what its revisions say.
+// TestOneExtension: the screen of an extension agrees with the overview, in any order of the
+// events. Without a ClusterExtension it shows the state of the revisions.
 func TestOneExtension(t *testing.T) {
 	revision := testRevision("taken", 7, v1alpha1.LifecycleStateActive, well()...)
 	asked := overview.Asked{Name: "taken", Reason: "NameTaken", Message: "because", Needs: true}
@@ -253,7 +254,7 @@ func TestOneExtension(t *testing.T) {
 	}
 }
 
-// TestWatchExtension: all revisions, and what a write has to name.
+// TestWatchExtension: the stream has all revisions, and the fields that a write needs.
 func TestWatchExtension(t *testing.T) {
 	cluster := newFakeCluster(t, testRevision("shop", 1, v1alpha1.LifecycleStateActive, well()...), testRevision("shop", 2, v1alpha1.LifecycleStateArchived), testRevision("shop", 3, v1alpha1.LifecycleStatePaused))
 	next := streamOf(t, cluster, "/api/watch/extensions/shop")
@@ -288,7 +289,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzNames: any text that is taken for a name stays within its part of a path.
+// FuzzNames: any text that is accepted as a name stays within its part of a path.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"a-1..a-2", "..", "a/../b", "%2e%2e"} {
 		f.Add(seed)

@@ -18,18 +18,19 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Owners are the field managers of an object of a revision, as the object in the cluster lists them, with
-// that object and the events about it.
+// Owners holds the field managers of an object of a revision, the object in the cluster, and the
+// events about it.
 type Owners struct {
 	Asked string `json:"asked"`
-	// Target is the other cluster that the object is in: the caller has no credentials there.
+	// Target is the other cluster that contains the object; the caller has no credentials there.
 	Target string `json:"target,omitempty"`
-	// Managers are the field managers of the object, the last write first; empty for a missing object.
+	// Managers are the field managers of the object, last write first; empty for a missing object.
 	Managers []Manager `json:"managers"`
-	// Live is the object in the cluster as YAML. Of a Secret it has no values: then Hidden is true.
+	// Live is the object in the cluster as YAML. If values of a Secret were left out, Hidden is
+	// true.
 	Live   string `json:"live,omitempty"`
 	Hidden bool   `json:"hidden,omitempty"`
-	// Events are the newest ones about the object; NotShown is why there are none to see.
+	// Events are the newest events about the object. NotShown is the reason why none are shown.
 	Events   []Event `json:"events,omitempty"`
 	NotShown string  `json:"notShown,omitempty"`
 }
@@ -37,12 +38,12 @@ type Owners struct {
 // Manager is a field manager of an object: a program or a user that has set fields.
 type Manager struct {
 	Name string `json:"name"`
-	// Operation is Apply or Update, Subresource the part of the object that it was of.
+	// Operation is Apply or Update. Subresource is the subresource of the write.
 	Operation   string `json:"operation"`
 	Subresource string `json:"subresource,omitempty"`
-	// Time of the last write that changed a field, in RFC 3339; empty when it is not known.
+	// Time is the last write that changed a field, in RFC 3339; empty if unknown.
 	Time string `json:"time,omitempty"`
-	// Fields that the manager owns, and how many more there are.
+	// Fields are fields that the manager owns. Omitted is the number of further fields.
 	Fields  []string `json:"fields,omitempty"`
 	Omitted int      `json:"omitted,omitempty"`
 }
@@ -50,7 +51,7 @@ type Manager struct {
 // mostFields bounds the fields of one manager.
 const mostFields = 40
 
-// owners reads the field managers of an object of a revision: no other object can be asked for.
+// owners reads the field managers of an object. The revision must list the object.
 func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
 	found, refused := a.manifestOf(ctx, r)
 	if refused != nil {
@@ -88,7 +89,7 @@ func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
 	return out, err
 }
 
-// managersOf are field managers with their fields, the last write first.
+// managersOf returns field managers with their fields, last write first.
 func managersOf(entries []metav1.ManagedFieldsEntry) []Manager {
 	managers := make([]Manager, 0, len(entries))
 	for i := range entries {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestManagers: each field manager is there with the paths that it owns, the last write first. Fields
-// that cannot be read, and fields beyond the limit, leave the manager in the list.
+// TestManagers: each field manager is listed with its paths, last write first. Fields that cannot
+// be read, and fields beyond the limit, leave the manager in the list.
 func TestManagers(t *testing.T) {
 	entry := func(name string, minute int, fields string) metav1.ManagedFieldsEntry {
 		at := metav1.NewTime(time.Date(2026, 11, 28, 9, minute, 0, 0, time.UTC))

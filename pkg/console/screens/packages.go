@@ -19,16 +19,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Packages are the packages of the cluster's catalogs.
+// Packages holds the packages of the cluster's catalogs.
 type Packages struct {
 	// Asked is the time of the answer, in RFC 3339.
 	Asked    string       `json:"asked"`
 	Packages []PackageRow `json:"packages"`
 	Catalogs []CatalogRow `json:"catalogs"`
-	// Hidden is the reason why the catalogs are not shown, nil when they are.
+	// Hidden is the reason why the catalogs are not shown, or nil.
 	Hidden *Refusal `json:"hidden,omitempty"`
-	// Warnings are those of the cluster: of catalogs that cannot be read, and of packages that
-	// are left out.
+	// Warnings are the cluster's warnings about catalogs that cannot be read and packages that are
+	// left out.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -38,16 +38,17 @@ type PackageRow struct {
 	Catalog     string `json:"catalog"`
 	Description string `json:"description,omitempty"`
 	Channel     string `json:"channel,omitempty"`
-	// Latest is that of the default channel, Elsewhere a higher one with its channels.
+	// Latest is the latest version of the default channel. Elsewhere is a higher version, with its
+	// channels.
 	Latest    string `json:"latest,omitempty"`
 	Elsewhere string `json:"elsewhere,omitempty"`
-	// Installed are the versions that are, each with the name of its extension.
+	// Installed lists the installed versions, each with the name of its extension.
 	Installed string `json:"installed,omitempty"`
 	// Deprecated is the catalog's message about a deprecated package.
 	Deprecated string `json:"deprecated,omitempty"`
-	// Kinds are its kinds, shortened, for a search.
+	// Kinds lists the package's kinds, shortened, for a search.
 	Kinds string `json:"kinds,omitempty"`
-	// Named is false for a package whose name no extension can ask for.
+	// Named is false if no extension can request the package by its name.
 	Named bool `json:"named"`
 }
 
@@ -64,22 +65,24 @@ type CatalogRow struct {
 	Since string `json:"since,omitempty"`
 }
 
-// Package is one package, with what can be done with it.
+// Package is a package with the possible actions.
 type Package struct {
 	Asked string `json:"asked"`
-	// Package is of the catalog that counts.
+	// Package is from the catalog with the highest priority.
 	Package *v1alpha1.CatalogPackage `json:"package"`
-	// Latest is the latest version of the default channel, Elsewhere a higher one with its channels.
+	// Latest is the latest version of the default channel. Elsewhere is a higher version, with its
+	// channels.
 	Latest    string `json:"latest,omitempty"`
 	Elsewhere string `json:"elsewhere,omitempty"`
 	// Channel is the channel from which an installation takes versions by default.
 	Channel string `json:"channel,omitempty"`
-	// Taken is a revision that has the name of the package already, which no extension of that name
-	// can be proposed beside; empty when there is none, and when they cannot be seen.
+	// Taken is an existing revision with the name of the package, so that an extension cannot have
+	// that name. It is empty if there is none, or if the user may not see it.
 	Taken string `json:"taken,omitempty"`
-	// Kinds are its kinds, as KIND.GROUP.
+	// Kinds lists the package's kinds as KIND.GROUP.
 	Kinds []string `json:"kinds,omitempty"`
-	// Upgrades are of extensions that ask for it; Hidden is why they are not shown.
+	// Upgrades are the upgrades of extensions that use the package. Hidden is the reason why they
+	// are not shown.
 	Upgrades []v1alpha1.ExtensionUpgrades `json:"upgrades,omitempty"`
 	Hidden   *Refusal                     `json:"hidden,omitempty"`
 }
@@ -87,7 +90,8 @@ type Package struct {
 // maxKinds bounds the kinds of a row, in bytes.
 const maxKinds = 300
 
-// packages reads packages and catalogs, at a time: a refusal of catalogs leaves packages.
+// packages reads packages and catalogs at the same time. If the catalogs are refused, it still
+// returns packages.
 func (a *API) packages(ctx context.Context, _ *http.Request) (any, error) {
 	now := metav1.Now()
 	out := Packages{Asked: when(&now), Packages: []PackageRow{}, Catalogs: []CatalogRow{}}
@@ -124,7 +128,7 @@ func packageRow(p *v1alpha1.CatalogPackage) PackageRow {
 	return row
 }
 
-// catalogs reads the ClusterCatalogs. A cluster without the kind has none.
+// catalogs reads the ClusterCatalogs. The list is empty if the cluster lacks the kind.
 func (a *API) catalogs(ctx context.Context) ([]CatalogRow, *Refusal) {
 	rows := []CatalogRow{}
 	listed, err := a.host.Resource(clustercatalog.Resource).List(ctx, metav1.ListOptions{})
@@ -153,7 +157,7 @@ func catalogRow(read *clustercatalog.Catalog) CatalogRow {
 	case read.Off():
 		row.Signal, row.State = Stopped, "Off"
 	case tried:
-		// Served content is then of earlier, if there is any.
+		// Served content, if any, is then older.
 		row.Signal, row.State, row.Message = NeedsAttention, progressing.Reason, text.Line(progressing.Message, 2*maxRowMessage)
 	case serving == nil:
 		row.Signal, row.State = InProgress, "Pending"
@@ -165,7 +169,7 @@ func catalogRow(read *clustercatalog.Catalog) CatalogRow {
 	return row
 }
 
-// onePackage reads a package, and which extensions ask for it.
+// onePackage reads a package, and the extensions that use it.
 func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	now := metav1.Now()
 	out := Package{Asked: when(&now)}
@@ -200,7 +204,7 @@ func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// graph reads what one channel of a package says of upgrades.
+// graph reads the upgrade graph of one channel of a package.
 func (a *API) graph(ctx context.Context, r *http.Request) (any, error) {
 	request := a.penstock.CatalogV1alpha1().RESTClient().Get().Resource("catalogpackages").Name(r.PathValue("name")).SubResource("graph")
 	if channel := r.URL.Query().Get("channel"); channel != "" {
@@ -213,7 +217,7 @@ func (a *API) graph(ctx context.Context, r *http.Request) (any, error) {
 	return read, nil
 }
 
-// warnings gathers what the cluster warns of while it answers.
+// warnings collects the cluster's warnings in its answers.
 type warnings struct {
 	mu   sync.Mutex
 	said []string
@@ -221,7 +225,7 @@ type warnings struct {
 
 type warningsKey struct{}
 
-// in is a context whose requests gather their warnings here.
+// in returns a context whose requests add their warnings here.
 func (w *warnings) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, warningsKey{}, w)
 }
@@ -232,13 +236,13 @@ func (w *warnings) all() []string {
 	return w.said
 }
 
-// gatherer hands warnings to the caller that asked; those that nobody gathers are dropped.
+// gatherer passes warnings to the collector in the context. Without a collector, it drops them.
 type gatherer struct{}
 
-// codeMiscellaneous is the code of the warnings of Kubernetes.
+// codeMiscellaneous is the code of Kubernetes warnings.
 const codeMiscellaneous = 299
 
-// maxWarnings bounds how many warnings are kept.
+// maxWarnings bounds the kept warnings.
 const maxWarnings = 20
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.

@@ -20,31 +20,31 @@ import (
 type Plan struct {
 	Name string  `json:"name"`
 	Row  PlanRow `json:"row"`
-	// UID is the uid that a write names, so that it is about the plan on the screen.
+	// UID identifies the plan on the screen. Writes include it.
 	UID    string        `json:"uid"`
 	Advice advice.Advice `json:"advice"`
 	// Frozen names the user who froze the cluster, and the reason; empty when it is not frozen.
 	Frozen string                           `json:"frozen,omitempty"`
 	Spec   v1alpha1.ConfigurationPlanSpec   `json:"spec"`
 	Status v1alpha1.ConfigurationPlanStatus `json:"status"`
-	// Given of Wanted people have approved the plan of this hash.
+	// Given of Wanted users have approved the plan with this hash.
 	Given  int `json:"given"`
 	Wanted int `json:"wanted"`
 }
 
-// ApproveRequest approves a plan that was on the screen, and no other.
+// ApproveRequest approves only the plan that was on the screen.
 type ApproveRequest struct {
 	PlanHash string `json:"planHash"`
 	Comment  string `json:"comment,omitempty"`
 	DryRun   bool   `json:"dryRun,omitempty"`
 }
 
-// PlanRequest is of a plan as it was on the screen.
+// PlanRequest is an action on the plan that was on the screen.
 type PlanRequest struct {
 	UID string `json:"uid"`
 }
 
-// UndoRequest has a plan computed that restores what there was before a run: 0 is the last.
+// UndoRequest requests a plan that restores the state before a run: 0 is the last run.
 type UndoRequest struct {
 	Run int64 `json:"run,omitempty"`
 }
@@ -94,7 +94,7 @@ func (a *API) approve(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.HcoV1alpha1().ConfigurationPlans().Approve(ctx, r.PathValue("name"), request, metav1.CreateOptions{DryRun: dryRun(asked.DryRun)})
 }
 
-// compute has a plan computed anew.
+// compute requests a new computation of a plan.
 func (a *API) compute(ctx context.Context, r *http.Request) (any, error) {
 	if _, err := read[struct{}](r); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (a *API) stop(ctx context.Context, r *http.Request) (any, error) {
 	if asked.UID == "" {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "uid is required: it says which plan was on the screen"}
 	}
-	// Without the resourceVersion: a run changes status all the time, and a user who stops it means
-	// it however far it is.
+	// The patch has no resourceVersion: a run changes status all the time, and a stop applies to
+	// any progress.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": asked.UID}, "spec": map[string]any{"action": v1alpha1.ActionDryRun}})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the change: %w", err)
@@ -126,7 +126,7 @@ func (a *API) stop(ctx context.Context, r *http.Request) (any, error) {
 	return Done{Name: r.PathValue("name")}, nil
 }
 
-// undo has a plan computed that restores what there was; it waits for an approval.
+// undo requests a plan that restores the earlier state. The plan waits for an approval.
 func (a *API) undo(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[UndoRequest](r)
 	if err != nil {

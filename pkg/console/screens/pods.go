@@ -21,10 +21,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Pods are the Pods of a revision's workloads that the caller may list.
+// Pods holds the Pods of a revision's workloads that the caller may list.
 type Pods struct {
 	Asked string `json:"asked"`
-	// Target is the other cluster that the objects are in: the caller has no credentials there.
+	// Target is the other cluster that contains the objects; the caller has no credentials there.
 	Target    string     `json:"target,omitempty"`
 	Workloads []Workload `json:"workloads"`
 	// Refused lists the namespaces whose Pods are not shown, with reasons.
@@ -44,25 +44,25 @@ type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Signal    Signal `json:"signal"`
-	// State is its phase, or why one of its containers waits.
+	// State is the Pod's phase, or the reason why a container waits.
 	State string `json:"state"`
-	// Said gives the number of ready containers and of restarts, as a text.
+	// Said is a text with the numbers of ready containers and of restarts.
 	Said    string `json:"said"`
 	Created string `json:"created"`
 	Node    string `json:"node,omitempty"`
 	// ReplicaSet is the ReplicaSet between its Deployment and the Pod.
 	ReplicaSet string `json:"replicaSet,omitempty"`
-	// Containers are in the order of the Pod, those of its start first.
+	// Containers are in the order of the Pod, init containers first.
 	Containers []Container `json:"containers"`
 }
 
 // Container is one container of a Pod.
 type Container struct {
 	Name string `json:"name"`
-	// Init is true for a container that runs before the others.
+	// Init is true for an init container.
 	Init  bool `json:"init,omitempty"`
 	Ready bool `json:"ready"`
-	// State is Running, Waiting or Terminated, Reason why.
+	// State is Running, Waiting or Terminated, and Reason is its reason.
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -83,11 +83,11 @@ type Event struct {
 	Name      string `json:"name"`
 	// Count is the number of occurrences of the event.
 	Count int32 `json:"count"`
-	// From is the component that has noted it.
+	// From is the component that reported the event.
 	From string `json:"from,omitempty"`
 }
 
-// Events are the newest ones about an extension, its revisions, its objects and their Pods.
+// Events holds the newest events about an extension, its revisions, its objects and their Pods.
 type Events struct {
 	Asked  string  `json:"asked"`
 	Events []Event `json:"events"`
@@ -99,15 +99,15 @@ type Events struct {
 type PodDetail struct {
 	Asked string `json:"asked"`
 	Pod   Pod    `json:"pod"`
-	// Events are the newest ones about it; NotShown is why there are none to see.
+	// Events are the newest events about the Pod. NotShown is the reason why none are shown.
 	Events   []Event `json:"events"`
 	NotShown string  `json:"notShown,omitempty"`
 }
 
 const (
-	// maxEvents are shown; the newest ones.
+	// maxEvents bounds the shown events; the newest are shown.
 	maxEvents = 200
-	// eventsRead bounds how many events of a namespace are read.
+	// eventsRead bounds the events that are read from a namespace.
 	eventsRead = 5000
 	// mostMessage bounds a text that a container or a component wrote, in bytes.
 	mostMessage = 1024
@@ -146,7 +146,7 @@ func (a *API) pods(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// objectsOf are the objects that a revision lists.
+// objectsOf returns the objects that a revision lists.
 func objectsOf(revision *v1alpha1.ClusterExtensionRevision) []workloads.Owner {
 	var objects []workloads.Owner
 	for _, phase := range revision.Spec.Phases {
@@ -157,7 +157,8 @@ func objectsOf(revision *v1alpha1.ClusterExtensionRevision) []workloads.Owner {
 	return objects
 }
 
-// podReader reads the Pods of each namespace once. Without the right it goes on without them.
+// podReader reads the Pods of each namespace once. It omits namespaces where the user has no right
+// to list Pods.
 type podReader struct {
 	api     rest.Interface
 	known   map[string]workloads.Pods
@@ -229,7 +230,7 @@ func containersOf(containers []corev1.Container, statuses []corev1.ContainerStat
 	return out
 }
 
-// pod is one Pod with its events.
+// pod returns a Pod with its events.
 func (a *API) pod(ctx context.Context, r *http.Request) (any, error) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	if refusal := checkName(namespace); refusal != nil {
@@ -269,7 +270,7 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 			namespaces[object.Namespace] = namespaces[object.Namespace] || workloads.HavePods(object.Kind)
 		}
 	}
-	// Events about objects without a namespace are in this one.
+	// Events about objects without a namespace are in metav1.NamespaceDefault.
 	delete(namespaces, "")
 	if _, known := namespaces[metav1.NamespaceDefault]; !known {
 		namespaces[metav1.NamespaceDefault] = false
@@ -310,8 +311,8 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// eventsIn are the events of a namespace that a field selector selects, about some objects, and whether
-// there are more than are read.
+// eventsIn returns the events of a namespace that match a field selector and are about some
+// objects. It also reports whether there are more events than it reads.
 func (a *API) eventsIn(ctx context.Context, namespace, fields string, about func(*corev1.ObjectReference) bool) (found []Event, more bool, err error) {
 	var list corev1.EventList
 	request := a.core().Get().AbsPath("/api/v1/namespaces", namespace, "events").Param("limit", fmt.Sprint(eventsRead)).Param("fieldSelector", fields)
@@ -343,7 +344,7 @@ func eventOf(event *corev1.Event) Event {
 	return out
 }
 
-// newest sorts events, the newest first, and keeps as many as are shown.
+// newest sorts events, newest first, and keeps at most maxEvents.
 func newest(events []Event) []Event {
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(b.Time, a.Time) })
 	return append([]Event{}, events[:min(maxEvents, len(events))]...)

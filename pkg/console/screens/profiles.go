@@ -19,12 +19,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Profiles are the profiles of plans, with the state of each in the cluster.
+// Profiles holds the profiles of plans, with their states in the cluster.
 type Profiles struct {
-	// Asked is the time when the profiles were computed, in RFC 3339. Each read computes them anew.
+	// Asked is the time when the profiles were computed, in RFC 3339. Each read computes them
+	// again.
 	Asked    string    `json:"asked"`
 	Profiles []Profile `json:"profiles"`
-	// Hidden is the reason why definitions are not shown, nil when they are.
+	// Hidden is the reason why definitions are not shown, or nil.
 	Hidden *Refusal `json:"hidden,omitempty"`
 }
 
@@ -35,27 +36,29 @@ type Profile struct {
 	Description string                              `json:"description"`
 	Options     []v1alpha1.ProfileOption            `json:"options,omitempty"`
 	Status      v1alpha1.ConfigurationProfileStatus `json:"status"`
-	// Own is true of a profile of users: it has a ConfigurationProfileDefinition.
+	// Own is true for a user-defined profile: it has a ConfigurationProfileDefinition.
 	Own bool `json:"own,omitempty"`
-	// PlanSignal and PlanImpact are of status.plan; empty without one, or where it is not shown.
+	// PlanSignal and PlanImpact are from status.plan. They are empty without a plan, or if it is
+	// not shown.
 	PlanSignal Signal `json:"planSignal,omitempty"`
 	PlanImpact string `json:"planImpact,omitempty"`
-	// Wrong describes the fault of the definition, empty for none.
+	// Wrong describes the fault of the definition; empty for none.
 	Wrong string `json:"wrong,omitempty"`
 }
 
 // MakePlanRequest is a request to compute a plan of a profile. It changes no configuration.
 type MakePlanRequest struct {
-	// Name of the plan.
+	// Name is the name of the plan.
 	Name string `json:"name"`
-	// Options have values in JSON, by name; strings need no quotes. Missing ones have their
+	// Options holds values in JSON, by name; strings need no quotes. Missing options have their
 	// defaults.
 	Options map[string]string `json:"options,omitempty"`
-	// Take has the plan take fields of others, which it shows before it is approved.
+	// Take makes the plan take over fields of other field managers. The plan shows them before it
+	// is approved.
 	Take bool `json:"take,omitempty"`
 }
 
-// profiles reads profiles and definitions, at a time.
+// profiles reads profiles and definitions at the same time.
 func (a *API) profiles(ctx context.Context, _ *http.Request) (any, error) {
 	now := metav1.Now()
 	out := Profiles{Asked: when(&now), Profiles: []Profile{}}
@@ -81,7 +84,7 @@ func (a *API) profiles(ctx context.Context, _ *http.Request) (any, error) {
 		one := profileOf(&listed.Items[i])
 		one.Wrong = wrong[one.Name]
 		if one.Status.Plan != "" {
-			// Without the right to read plans, the profile says which one it is.
+			// Without the right to read plans, the user still sees the plan's name.
 			if plan, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, one.Status.Plan, metav1.GetOptions{}); err == nil {
 				one.PlanSignal, one.PlanImpact = planSignal(plan), string(plan.Status.ImpactSeverity)
 			}
@@ -109,7 +112,7 @@ func profileSignal(status *v1alpha1.ConfigurationProfileStatus) Signal {
 	}
 }
 
-// wrongWith returns why plans of a definition cannot be executed, empty for no reason.
+// wrongWith returns the reason why plans of a definition cannot be executed, or "".
 func wrongWith(definition *v1alpha1.ConfigurationProfileDefinition) string {
 	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 	switch {
@@ -122,7 +125,7 @@ func wrongWith(definition *v1alpha1.ConfigurationProfileDefinition) string {
 	}
 }
 
-// profileName matches names of profiles: those that Penstock brings have capitals.
+// profileName matches names of profiles. Built-in profiles have capitals.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
 
 // makePlan creates a plan, which is computed and waits for an approval.
@@ -179,7 +182,7 @@ func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alp
 	if len(values) == 0 {
 		return nil, nil
 	}
-	// A built-in profile has a member of its own; profiles of users have values.
+	// A built-in profile has its own member; user-defined profiles have values.
 	member := "values"
 	if !v1alpha1.IsOwn(v1alpha1.ProfileName(profile.Name)) {
 		runes := []rune(profile.Name)
@@ -196,7 +199,7 @@ func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alp
 	return out, nil
 }
 
-// optionValue returns the value that a user wrote: JSON, or a text as it is.
+// optionValue returns the value that a user wrote: JSON, or else the text itself.
 func optionValue(kind, given string) (any, error) {
 	var value any
 	err := json.Unmarshal([]byte(given), &value)

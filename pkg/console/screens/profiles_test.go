@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// TestProfileSignal: a profile that is not active looks the same whatever its plan waits for; the
-// plan has a signal of its own.
+// TestProfileSignal: the signal of an inactive profile does not depend on its plan. The plan has
+// its own signal.
 func TestProfileSignal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status v1alpha1.ConfigurationProfileStatus

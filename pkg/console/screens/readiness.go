@@ -11,7 +11,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Readiness lists what an upgrade of the cluster breaks, as far as the caller may see it.
+// Readiness lists the parts that an upgrade of the cluster breaks, if the caller may see them.
 type Readiness struct {
 	Asked  string                       `json:"asked"`
 	Answer olmv1alpha1.UpgradeReadiness `json:"answer"`
@@ -20,11 +20,11 @@ type Readiness struct {
 // nextMinor selects the next minor version of Kubernetes.
 const nextMinor = "next"
 
-// versionAsked is a minor of Kubernetes or OpenShift.
+// versionAsked matches a minor of Kubernetes or OpenShift.
 var versionAsked = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
-// readiness returns the obstacles to an upgrade for one extension or all, with the steps of the
-// upgrade on request. While Penstock has not fetched all packages, the page requests it again.
+// readiness returns the obstacles to an upgrade for one extension or all, and on request the steps
+// of the upgrade. While Penstock has not fetched all packages, the page requests it again.
 func (a *API) readiness(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()
 	version := cmp.Or(asked.Get("version"), nextMinor)

@@ -13,21 +13,21 @@ import (
 
 // Refusal is the reason why a request failed, as pages receive it.
 type Refusal struct {
-	// Status is a code of HTTP: that of the cluster where it has refused.
+	// Status is an HTTP status code: the cluster's, if the cluster refused.
 	Status int `json:"status"`
-	// Reason is one word, for pages: that of the cluster, or one of the console.
+	// Reason is one word, for pages: from the cluster or from the console.
 	Reason string `json:"reason"`
-	// Message is for people.
+	// Message is a text for users.
 	Message string `json:"message"`
 }
 
-// Reasons of the console that pages know.
+// These are the console's own reasons that pages know.
 const (
-	// ReasonReadOnly is of a console that only shows.
+	// ReasonReadOnly means that the console is read-only.
 	ReasonReadOnly = "ReadOnly"
-	// ReasonChanged is of what is not any more as it was on the screen.
+	// ReasonChanged means that an object has changed since it was on the screen.
 	ReasonChanged = "Changed"
-	// ReasonUnreachable is of a cluster that does not answer.
+	// ReasonUnreachable means that the cluster does not answer.
 	ReasonUnreachable = "Unreachable"
 )
 
@@ -37,7 +37,7 @@ func (r *Refusal) Error() string { return r.Message }
 // maxMessage bounds a message, in bytes.
 const maxMessage = 4 << 10
 
-// refusalOf is the refusal that an error stands for: the cluster's own words where it spoke.
+// refusalOf returns the refusal for an error. It keeps the cluster's own message, if there is one.
 func refusalOf(err error) Refusal {
 	var own *Refusal
 	var status apierrors.APIStatus
@@ -60,5 +60,5 @@ func Refuse(w http.ResponseWriter, refusal Refusal) { sendJSON(w, refusal.Status
 func sendJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // a client that has gone does not read the rest
+	_ = json.NewEncoder(w).Encode(value) // a disconnected client does not read the rest
 }

@@ -24,12 +24,12 @@ type StateRequest struct {
 	State string `json:"state"`
 	// Why is the user's reason, shown to the next user; empty removes the previous one.
 	Why string `json:"why,omitempty"`
-	// RemovedDigest and ApprovalDigest are the digests of the diff that the user read: of the
+	// RemovedDigest and ApprovalDigest are digests of the diff that the user read: of the
 	// acknowledged deletions, and of the approved change.
 	RemovedDigest  string `json:"removedDigest,omitempty"`
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
-	// NotBefore approves a proposal, which stays Paused, for when upgrades may begin, and not before
-	// this time, in RFC 3339.
+	// NotBefore approves a proposal for a later time, in RFC 3339. The revision stays Paused until
+	// upgrades may begin, and at least until this time.
 	NotBefore string `json:"notBefore,omitempty"`
 	// DryRun only checks whether the change is possible.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -37,7 +37,7 @@ type StateRequest struct {
 
 // RollbackRequest is a request to roll back to the content of an earlier revision.
 type RollbackRequest struct {
-	// From is the newest revision, as it was on the screen. A dry run may leave it out.
+	// From is the newest revision on the screen. A dry run may omit it.
 	From   string `json:"from,omitempty"`
 	Cause  string `json:"cause,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
@@ -45,15 +45,15 @@ type RollbackRequest struct {
 
 // Done is the result of a write of a revision.
 type Done struct {
-	// Name of the revision that was changed or created.
+	// Name is the revision that was changed or created.
 	Name string `json:"name"`
 }
 
-// maxTries bounds how often a write is tried while status changes beside it.
+// maxTries bounds the attempts of a write while status changes concurrently.
 const maxTries = 5
 
-// setState changes a revision, unless it is another one by now or its spec has changed. Status
-// changes all the time while something is rolled out, and is no reason to refuse.
+// setState changes a revision. It refuses the change if the object was replaced or its spec has
+// changed. A change of status is not a reason to refuse: status changes often during a rollout.
 func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[StateRequest](r)
 	if err != nil {
@@ -87,11 +87,11 @@ func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
 	}
 }
 
-// patch is of the revision as it was read now.
+// patch returns the patch for the revision at a resourceVersion.
 func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 	annotations := map[string]any{overview.ReasonAnnotation: nil}
 	if s.NotBefore != "" {
-		annotations = map[string]any{v1alpha1.ApproveNotBeforeAnnotation: s.NotBefore} // it still waits for its reason
+		annotations = map[string]any{v1alpha1.ApproveNotBeforeAnnotation: s.NotBefore} // the revision stays paused, so its reason stays
 	}
 	for key, value := range map[string]string{
 		overview.ReasonAnnotation: s.Why, v1alpha1.AcknowledgeDeletionAnnotation: s.RemovedDigest, v1alpha1.ApproveAnnotation: s.ApprovalDigest,
@@ -110,10 +110,10 @@ func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 	return patch, nil
 }
 
-// UpgradeWindow is the time from which upgrades of a ClusterExtension may begin without a user.
+// UpgradeWindow is the time from which upgrades of a ClusterExtension may begin automatically.
 type UpgradeWindow struct {
-	// Opens is the time when upgrades may begin, in RFC 3339. It is empty when they may begin now, and
-	// when the time is unknown.
+	// Opens is the time when upgrades may begin, in RFC 3339. It is empty if they may begin now, or
+	// if the time is unknown.
 	Opens string `json:"opens,omitempty"`
 	// Said is the reason why they cannot begin now.
 	Said string `json:"said,omitempty"`

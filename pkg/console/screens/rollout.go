@@ -23,10 +23,10 @@ import (
 type SetRow struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal"`
-	// State is the phase of the newest rollout, or why there is none.
+	// State is the phase of the newest rollout, or the reason why there is none.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Rollout is the newest one, empty without one.
+	// Rollout is the newest rollout; empty without one.
 	Rollout string `json:"rollout,omitempty"`
 	// Updated of Clusters have the content that was approved last.
 	Updated  int `json:"updated"`
@@ -44,16 +44,16 @@ type Rollout struct {
 	State       string `json:"state"`
 	// Message names the users or clusters for which the rollout waits.
 	Message string `json:"message,omitempty"`
-	// Digest is the digest that an approval names now: of the rollout, or of Wave. Empty when
-	// nothing waits for one.
+	// Digest is the digest that an approval names now: of the rollout, or of Wave. It is empty if
+	// no approval is needed.
 	Digest string `json:"digest,omitempty"`
 	Wave   string `json:"wave,omitempty"`
-	// Troubles is the digest that resume, retry and skip take.
+	// Troubles is the digest that resume, retry and skip need.
 	Troubles string `json:"troubles"`
 	HaltedBy string `json:"haltedBy,omitempty"`
-	// Leaving are clusters that the set no longer selects, and that wait for a decision.
+	// Leaving are clusters that the set no longer selects and that wait for a user's decision.
 	Leaving []string `json:"leaving,omitempty"`
-	// Ended is true once another rollout took the place of this one.
+	// Ended is true after another rollout replaced this rollout.
 	Ended     bool                       `json:"ended,omitempty"`
 	Approvals []v1alpha1.RolloutApproval `json:"approvals,omitempty"`
 	Decisions []v1alpha1.RolloutDecision `json:"decisions,omitempty"`
@@ -68,27 +68,27 @@ type RolloutCluster struct {
 	Signal Signal `json:"signal"`
 	State  string `json:"state"`
 	Since  string `json:"since,omitempty"`
-	// Attempt counts how often the change began.
+	// Attempt counts the attempts to roll out the change.
 	Attempt int64  `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	// By is the user who skipped or retried the cluster last.
 	By string `json:"by,omitempty"`
-	// Extension is that of the cluster, empty before it has one.
+	// Extension is the cluster's extension; empty until it exists.
 	Extension string `json:"extension,omitempty"`
-	// Retry and Skip tell whether a user can retry or skip the cluster now.
+	// Retry and Skip report whether the user can retry or skip the cluster now.
 	Retry bool `json:"retry,omitempty"`
 	Skip  bool `json:"skip,omitempty"`
 }
 
-// RolloutGroups are the changes of a rollout, the largest group first.
+// RolloutGroups holds the changes of a rollout, largest group first.
 type RolloutGroups struct {
 	Groups []RolloutGroup `json:"groups"`
 }
 
-// RolloutGroup is the change of some clusters, which is the same for each.
+// RolloutGroup is the change of some clusters, which is the same for each cluster.
 type RolloutGroup struct {
 	Clusters []string `json:"clusters"`
-	// From is the version before, empty for an installation.
+	// From is the previous version; empty for an installation.
 	From string                 `json:"from,omitempty"`
 	To   string                 `json:"to"`
 	Diff *v1alpha1.RevisionDiff `json:"diff,omitempty"`
@@ -96,9 +96,10 @@ type RolloutGroup struct {
 
 // DecideRequest is a decision about a rollout that was on the screen.
 type DecideRequest struct {
-	// Digest is the digest of the rollout or wave for an approval, and that of the failures otherwise.
+	// Digest is the digest of the rollout or wave for an approval; for other decisions it is
+	// Rollout.Troubles.
 	Digest string `json:"digest"`
-	// Clusters are retried or skipped.
+	// Clusters are the clusters to retry or skip.
 	Clusters []string `json:"clusters,omitempty"`
 	Comment  string   `json:"comment,omitempty"`
 	DryRun   bool     `json:"dryRun,omitempty"`
@@ -185,7 +186,7 @@ func setRow(set *extensionset.Set) SetRow {
 	row := SetRow{Name: set.Name, State: cmp.Or(status.Phase, string(fleet.Pending)), Rollout: status.Rollout, Updated: int(status.Updated), Clusters: int(status.Clusters)}
 	if ready := meta.FindStatusCondition(status.Conditions, "Ready"); ready != nil {
 		row.State = ready.Reason
-		if row.State != string(fleet.ReviewRequired) { // its message is how to approve by kubectl
+		if row.State != string(fleet.ReviewRequired) { // the message explains how to approve with kubectl
 			row.Message = text.Line(ready.Message, maxRowMessage)
 		}
 	}
@@ -196,12 +197,12 @@ func setRow(set *extensionset.Set) SetRow {
 	return row
 }
 
-// sets follows ClusterExtensionSets; a cluster might not have the kind.
+// sets follows ClusterExtensionSets. A cluster might not have the kind.
 func (a *API) sets() follow.Source[*unstructured.Unstructured] {
 	return ofHost(a.host.Resource(extensionset.Resource))
 }
 
-// rolloutGroups answers with the diffs of a rollout.
+// rolloutGroups returns the diffs of a rollout.
 func (a *API) rolloutGroups(ctx context.Context, r *http.Request) (any, error) {
 	rollout, err := a.penstock.OlmV1alpha1().ClusterExtensionRollouts().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// TestRolloutClusters: each cluster of a rollout has its state, and what a user can do with it.
+// TestRolloutClusters: each cluster of a rollout has its state and the user's possible actions.
 func TestRolloutClusters(t *testing.T) {
 	rollout := &v1alpha1.ClusterExtensionRollout{
 		Spec: v1alpha1.ClusterExtensionRolloutSpec{Set: v1alpha1.RolloutSet{Name: "lamps"}, Clusters: []v1alpha1.RolloutTarget{

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Rows are the rows of the overview: all of them in the first message, changed ones in later messages.
+// Rows are the rows of the overview: all rows in the first message, changed rows in later messages.
 type Rows struct {
 	Extensions []ExtensionRow `json:"extensions,omitempty"`
 	Plans      []PlanRow      `json:"plans,omitempty"`
@@ -27,7 +27,7 @@ type Rows struct {
 // Signal is the state of a row, with the values of package advice.
 type Signal = advice.Signal
 
-// Signals.
+// These are the signals.
 const (
 	Healthy        = advice.Healthy
 	InProgress     = advice.InProgress
@@ -40,23 +40,23 @@ const (
 type ExtensionRow struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal"`
-	// State is the signal in the words of the API: a reason, or a lifecycle state.
+	// State is a reason of the API, or a lifecycle state.
 	State string `json:"state"`
 	// Message explains State, shortened.
 	Message string `json:"message,omitempty"`
-	// Do is the action that a person must take, empty for none.
+	// Do is the action that the user must take; empty for none.
 	Do       string `json:"do,omitempty"`
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
-	// Phase that is being rolled out, empty when none is.
+	// Phase is the phase that is being rolled out; empty for none.
 	Phase string `json:"phase,omitempty"`
 	// Ready of Objects are available.
 	Ready   int `json:"ready"`
 	Objects int `json:"objects"`
 	// Since is the time when State began, in RFC 3339.
 	Since string `json:"since,omitempty"`
-	// Proposed is the newest revision when somebody is to read it: its version, and the name
-	// of the diff.
+	// Proposed is the newest revision while it waits for a review, with its version and the name of
+	// its diff.
 	Proposed        string `json:"proposed,omitempty"`
 	ProposedVersion string `json:"proposedVersion,omitempty"`
 	ProposedDiff    string `json:"proposedDiff,omitempty"`
@@ -110,8 +110,8 @@ func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
 	return advice.Revision(revision, nil).Signal
 }
 
-// comparison is the name of the diff that shows what a revision changes: against what is
-// rolled out, or against the one before it.
+// comparison returns the name of the diff that shows the changes of a revision: against the rolled
+// out revision, or against the previous one.
 func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) string {
 	if earlier := e.Before(revision); earlier != nil {
 		return earlier.Name + ".." + revision.Name
@@ -119,7 +119,7 @@ func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	return ".." + revision.Name
 }
 
-// movingPhase is the first phase that is not available: "phase 2 of 3: deploy".
+// movingPhase returns the first phase that is not available: "phase 2 of 3: deploy".
 func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
 	if signalOf(revision) != InProgress {
 		return ""
@@ -133,7 +133,7 @@ func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// reasonFrozen is of what waits for the end of a freeze.
+// reasonFrozen is the reason while an object waits for the end of a freeze.
 const reasonFrozen = "Frozen"
 
 // frozen returns the user who froze the cluster, and the reason.
@@ -158,7 +158,8 @@ func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 		}
 	}
 	if status.Phase == hcov1alpha1.PhaseReviewRequired {
-		// Its message is how to approve it by kubectl; the screen of the plan has a button.
+		// The message explains how to approve with kubectl. The screen of the plan has a button
+		// instead.
 		row.Message = ""
 	}
 	if row.Signal == NeedsAttention {
@@ -172,7 +173,7 @@ func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 
 func planSignal(plan *hcov1alpha1.ConfigurationPlan) Signal { return advice.Plan(plan).Signal }
 
-// when is a time as pages get it.
+// when formats a time for pages.
 func when(at *metav1.Time) string {
 	if at == nil || at.IsZero() {
 		return ""

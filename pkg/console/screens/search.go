@@ -22,10 +22,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Search has the objects with a text in their name, the best first.
+// Search holds the objects whose names match a text, best first.
 type Search struct {
 	Hits []Hit `json:"hits"`
-	// Omitted is the number of hits that are left out.
+	// Omitted is the number of omitted hits.
 	Omitted int `json:"omitted,omitempty"`
 	// Refused lists the parts that were not searched, with reasons.
 	Refused []string `json:"refused,omitempty"`
@@ -36,16 +36,16 @@ type Hit struct {
 	// Of is Extension, Revision, Package or Object.
 	Of   string `json:"of"`
 	Name string `json:"name"`
-	// Version is that of an extension or a revision, and the highest one of a package.
+	// Version is the version of an extension or a revision, or the highest version of a package.
 	Version string `json:"version,omitempty"`
-	// Revision, APIVersion, Kind and Namespace are of an object.
+	// Revision, APIVersion, Kind and Namespace are set for an object.
 	Revision   string `json:"revision,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// Kinds of hits, in the order in which equally good ones are shown.
+// The kinds of hits, in the order of equally good hits.
 const (
 	hitExtension = "Extension"
 	hitRevision  = "Revision"
@@ -54,11 +54,11 @@ const (
 )
 
 const (
-	// mostHits are shown.
+	// mostHits bounds the shown hits.
 	mostHits = 50
 	// asMetadata is the Accept header for lists of metadata without specs.
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	// mostSearch bounds what is searched for, in bytes.
+	// mostSearch bounds the text of a search, in bytes.
 	mostSearch = 128
 )
 
@@ -70,7 +70,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	}
 	var revisions *olmv1alpha1.ClusterExtensionRevisionList
 	var packages *catalogv1alpha1.CatalogPackageList
-	// Most revisions are archived: their names and versions are enough.
+	// Most revisions are archived. Metadata is enough for them.
 	var asking, archived metav1.PartialObjectMetadataList
 	var failed [4]error
 	var all sync.WaitGroup
@@ -80,7 +80,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	all.Go(func() {
 		kind := olmv1alpha1.SchemeGroupVersion
 		request := a.core().Get().AbsPath("/apis", kind.Group, kind.Version, "clusterextensionrevisions").Param("fieldSelector", olmv1alpha1.LifecycleStateField+"="+string(olmv1alpha1.LifecycleStateArchived))
-		// The other list of the same resource says what is refused.
+		// The list of unarchived revisions reports the same refusal.
 		if err := workloads.Get(ctx, request, asMetadata, &archived); !apierrors.IsForbidden(err) {
 			failed[3] = err
 		}
@@ -113,7 +113,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	for _, one := range hits {
 		known[one.Of+one.Name] = true
 	}
-	// Of an extension that asks for something there may be no revision yet.
+	// A new ClusterExtension may have no revision yet.
 	for i := range asking.Items {
 		if name := asking.Items[i].Name; !known[hitExtension+name] {
 			hits = append(hits, Hit{Of: hitExtension, Name: name})
@@ -122,7 +122,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	if failed[1] == nil {
 		for i := range packages.Items {
 			one := &packages.Items[i]
-			if len(validation.IsDNS1123Subdomain(one.Name)) == 0 { // others have no screen
+			if len(validation.IsDNS1123Subdomain(one.Name)) == 0 { // only valid names have a screen
 				hits = append(hits, Hit{Of: hitPackage, Name: one.Name, Version: one.Latest})
 			}
 		}
@@ -131,7 +131,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// archivedOf are archived revisions without their objects.
+// archivedOf returns archived revisions without their objects.
 func archivedOf(items []metav1.PartialObjectMetadata) []olmv1alpha1.ClusterExtensionRevision {
 	var revisions []olmv1alpha1.ClusterExtensionRevision
 	for i := range items {
@@ -142,8 +142,7 @@ func archivedOf(items []metav1.PartialObjectMetadata) []olmv1alpha1.ClusterExten
 	return revisions
 }
 
-// hitsOf returns the hits in revisions. Of each extension, the objects of its newest revision are
-// hits.
+// hitsOf returns the hits in revisions. Only the newest revision of an extension adds its objects.
 func hitsOf(revisions []olmv1alpha1.ClusterExtensionRevision) []Hit {
 	var all []Hit
 	pointers := make([]*olmv1alpha1.ClusterExtensionRevision, len(revisions))
@@ -165,8 +164,8 @@ func hitsOf(revisions []olmv1alpha1.ClusterExtensionRevision) []Hit {
 	return all
 }
 
-// best are the hits that have all words of a text, those first whose name is or begins with it, and how many
-// more there are.
+// best returns the hits that contain all words of a text, and the number of omitted hits. Names
+// that equal the text come first, then names that begin with it.
 func best(all []Hit, wanted string) (hits []Hit, omitted int) {
 	type ranked struct {
 		Hit

@@ -10,8 +10,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestBest: the name itself is first, then what begins with it; a hit has all words; and there are no more
-// than are read.
+// TestBest: an exact name is first, then names that begin with the text. A hit contains all words.
+// The number of hits is bounded.
 func TestBest(t *testing.T) {
 	revision := func(name string, number int64, objects ...string) olmv1alpha1.ClusterExtensionRevision {
 		one := olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{olmv1alpha1.VersionAnnotation: "1.4.0"}}}
@@ -35,7 +35,7 @@ func TestBest(t *testing.T) {
 		"Name":     {"shop", []string{"Extension shop", "Package shop", "Object shop", "Revision shop-1", "Revision shop-2", "Extension workshop", "Revision workshop-1", "Object Web:shop", "Object my-shop"}},
 		"Words":    {"deployment web/my", []string{"Object my-shop"}},
 		"Version":  {"workshop 1.4", []string{"Extension workshop", "Revision workshop-1"}},
-		"Earlier":  {"crane", nil}, // an object of a revision that was replaced
+		"Earlier":  {"crane", nil}, // an object of an earlier revision
 		"Archived": {"yard", []string{"Extension yard", "Revision yard-10", "Revision yard-9"}},
 		"Nothing":  {"nothing", nil},
 	} {

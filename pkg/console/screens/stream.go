@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Kinds of messages of a stream, beside those with content.
+// The kinds of messages of a stream, besides those with content.
 const (
-	// kindSynced says that everything that there is has been sent.
+	// kindSynced means that all present objects were sent.
 	kindSynced = "synced"
-	// kindTrouble says that nothing is heard of the cluster at the moment, and why.
+	// kindTrouble means that the cluster does not answer at the moment. The message has the reason.
 	kindTrouble = "trouble"
-	// kindHeard ends such a trouble.
+	// kindHeard ends a trouble.
 	kindHeard = "heard"
 	// kindError ends a stream.
 	kindError = "error"
@@ -22,29 +22,30 @@ const (
 	kindBeat = "beat"
 )
 
-// Message is a line of a stream.
+// Message is one line of a stream.
 type Message struct {
 	Kind string `json:"kind"`
-	// Rows are of the overview.
+	// Rows are the rows of the overview.
 	Rows *Rows `json:"rows,omitempty"`
-	// Extension, Plan and Rollout are as they are now; without one of a stream about it, there is none.
+	// Extension, Plan and Rollout are the present objects. In a stream about one, nil means that
+	// the object does not exist.
 	Extension *Extension `json:"extension,omitempty"`
 	Plan      *Plan      `json:"plan,omitempty"`
 	Rollout   *Rollout   `json:"rollout,omitempty"`
 	// Wanted is the request of a ClusterExtension of the same name.
 	Wanted *Wanted `json:"wanted,omitempty"`
-	// Log are lines of a log, each with its time.
+	// Log holds lines of a log, each with its time.
 	Log []string `json:"log,omitempty"`
-	// Refusal is of troubles and errors.
+	// Refusal is set for troubles and errors.
 	Refusal *Refusal `json:"refusal,omitempty"`
-	// Part names the part in trouble, when others continue: plans.
+	// Part names the part in trouble when the other parts continue: plans.
 	Part string `json:"part,omitempty"`
 }
 
 // beat is the interval of messages on an idle stream.
 const beat = 15 * time.Second
 
-// stream is a handler that sends messages, a line of JSON each, until the context ends.
+// stream returns a handler that sends messages, one line of JSON each, until the context ends.
 func stream(watch func(context.Context, *http.Request, func(Message)) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name := r.PathValue("name"); name != "" {
@@ -57,9 +58,9 @@ func stream(watch func(context.Context, *http.Request, func(Message)) error) htt
 		defer stop()
 		lines := &lines{controller: http.NewResponseController(w), encoder: json.NewEncoder(w), stop: stop}
 		w.Header().Set("Content-Type", "application/x-ndjson")
-		// nginx, and ingresses made of it, would hand on some kilobytes at a time.
+		// nginx, and ingresses based on it, would buffer some kilobytes.
 		w.Header().Set("X-Accel-Buffering", "no")
-		// The page learns at once that somebody answers.
+		// With the first beat, the page knows at once that the console answers.
 		lines.send(Message{Kind: kindBeat})
 		go lines.beats(ctx)
 		err := watch(ctx, r, lines.send)
@@ -88,11 +89,11 @@ func (l *lines) send(message Message) {
 		return
 	}
 	if l.encoder.Encode(message) != nil || l.controller.Flush() != nil {
-		l.stop() // nobody reads any more
+		l.stop() // the client has disconnected
 	}
 }
 
-// close keeps a late message from being written when the answer has ended.
+// close prevents a write after the end of the answer.
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +113,7 @@ func (l *lines) beats(ctx context.Context) {
 	}
 }
 
-// trouble is a message about what is not heard.
+// trouble returns the message for a part that the cluster does not send.
 func trouble(part string, err error) Message {
 	refusal := refusalOf(err)
 	return Message{Kind: kindTrouble, Part: part, Refusal: &refusal}

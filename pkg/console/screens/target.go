@@ -15,19 +15,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Target is the object that an item of a plan changes, as it is now.
+// Target is the object of an item of a plan, in its present state.
 type Target struct {
 	Asked string             `json:"asked"`
 	Ref   v1alpha1.TargetRef `json:"ref"`
-	// Manifest is YAML, empty when there is no such object. Of a Secret it has no values.
+	// Manifest is YAML, without the values of a Secret; empty if the object does not exist.
 	Manifest string `json:"manifest,omitempty"`
 	// Hidden is true when values were left out.
 	Hidden bool `json:"hidden,omitempty"`
-	// Managers have set its fields.
+	// Managers have set the fields of the object.
 	Managers []Manager `json:"managers,omitempty"`
 }
 
-// target reads the object of an item of a plan: no other one can be asked for.
+// target reads the object of an item of a plan. The plan must list the object.
 func (a *API) target(ctx context.Context, r *http.Request) (any, error) {
 	plan, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
 	if err != nil {
@@ -57,7 +57,8 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 	return out, err
 }
 
-// shown returns an object as YAML without its managed fields, and whether values of a Secret were left out.
+// shown returns an object as YAML without its managed fields, and whether values of a Secret were
+// left out.
 func shown(object *unstructured.Unstructured) (manifest string, hidden bool, err error) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	hidden = withoutSecrets(object.Object)
@@ -68,7 +69,7 @@ func shown(object *unstructured.Unstructured) (manifest string, hidden bool, err
 	return string(raw), hidden, nil
 }
 
-// live returns an object as it is in the cluster, nil when it is not there or its kind is not served.
+// live returns an object of the cluster, or nil if the object or its kind does not exist.
 func (a *API) live(ctx context.Context, ref v1alpha1.TargetRef) (*unstructured.Unstructured, error) {
 	resource, err := a.resourceOf(ref)
 	if err != nil || resource.Empty() {
@@ -81,7 +82,7 @@ func (a *API) live(ctx context.Context, ref v1alpha1.TargetRef) (*unstructured.U
 	return object, err
 }
 
-// resourceOf returns the resource of a kind, empty when the cluster does not serve it.
+// resourceOf returns the resource of a kind; empty if the cluster does not serve the kind.
 func (a *API) resourceOf(ref v1alpha1.TargetRef) (schema.GroupVersionResource, error) {
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

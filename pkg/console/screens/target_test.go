@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTarget: only objects of items of a plan are read; what is not there is said, and values of
+// TestTarget: only objects of a plan's items are read. A missing object is reported, and values of
 // Secrets are left out.
 func TestTarget(t *testing.T) {
 	answers := map[string]string{

@@ -24,36 +24,37 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Timeline has the events of an extension, or of all extensions and plans, the newest first.
+// Timeline has the events of an extension, or of all extensions and plans, newest first.
 type Timeline struct {
 	Asked   string  `json:"asked"`
 	Entries []Entry `json:"entries"`
-	// Omitted is the number of earlier entries that are left out.
+	// Omitted is the number of omitted earlier entries.
 	Omitted int `json:"omitted,omitempty"`
-	// Values of Who and What of all entries, before a filter, to filter by.
+	// Who and What are the values of all entries before a filter, to choose a filter from.
 	Who  []string `json:"who"`
 	What []string `json:"what"`
 	// Refused lists the sources that are not shown, with reasons.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Entry is one thing that happened.
+// Entry is one event.
 type Entry struct {
 	Time   string `json:"time"`
 	Signal Signal `json:"signal,omitempty"`
-	// What happened, in the form of a reason.
+	// What is the event, in the form of a reason.
 	What string `json:"what"`
-	// Who is the user who did it, or the field manager whose change was repaired; empty for Penstock.
+	// Who is the user who caused the event, or the field manager whose change was repaired; empty
+	// for Penstock.
 	Who string `json:"who,omitempty"`
-	// Kind and Name are of the object that it happened to.
+	// Kind and Name are of the affected object.
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`
-	// Count is the number of occurrences when there are several; Time is that of the last.
+	// Count is the number of occurrences if there are several. Time is the last occurrence.
 	Count int32 `json:"count,omitempty"`
 }
 
-// Events that no condition, event or phase of a plan has a word for.
+// These events have no name in conditions, events or phases of plans.
 const (
 	entryCreated  = "Created"
 	entryProposed = "Proposed"
@@ -64,22 +65,22 @@ const (
 )
 
 const (
-	// mostEntries are shown; the newest ones.
+	// mostEntries bounds the shown entries; the newest are shown.
 	mostEntries = 300
-	// mostRuns bounds the plans whose runs are read; the newest ones.
+	// mostRuns bounds the plans whose runs are read; the newest are read.
 	mostRuns = 20
 	// mostChoices bounds the values that a filter offers.
 	mostChoices = 100
-	// sameWithin is the largest time between an event and the entry of the same fact in history or a
-	// condition.
+	// sameWithin is the largest time between an event and the entry of the same fact in history or
+	// a condition.
 	sameWithin = time.Minute
 
 	kindRevision = "ClusterExtensionRevision"
 	kindPlan     = "ConfigurationPlan"
 )
 
-// timeline reads what happened, with the rights of the caller. A source that the caller cannot read
-// is named.
+// timeline reads the sources with the rights of the caller. It names the sources that the caller
+// may not read.
 func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()
 	name := asked.Get("extension")
@@ -118,7 +119,7 @@ func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// choices are the values of a filter, sorted.
+// choices returns the values of a filter, sorted.
 func choices(entries []Entry, of func(Entry) string) []string {
 	values := map[string]bool{}
 	for _, one := range entries {
@@ -129,7 +130,8 @@ func choices(entries []Entry, of func(Entry) string) []string {
 	return append([]string{}, sorted[:min(mostChoices, len(sorted))]...)
 }
 
-// joined sorts entries, the newest first. An event that says what history or a condition says is left out.
+// joined sorts entries, newest first. It omits an event if an entry from history or a condition is
+// about the same fact.
 func joined(told, events []Entry) []Entry {
 	kept := []Entry{}
 	known, twice := map[Entry][]time.Time{}, map[Entry]bool{}
@@ -147,14 +149,14 @@ func joined(told, events []Entry) []Entry {
 		}
 		kept = append(kept, one)
 	}
-	// Each source has what is of the same second in the order in which it happened.
+	// Within a second, each source lists its entries in the order of their occurrence.
 	slices.Reverse(kept)
 	slices.SortStableFunc(kept, func(a, b Entry) int { return cmp.Compare(b.Time, a.Time) })
 	return kept
 }
 
-// pastRevisions are entries from the history of revisions, and from their conditions: what lasts now, and
-// when it began.
+// pastRevisions returns entries from the history of revisions, and from their conditions: each
+// present state and its begin.
 func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, error) {
 	selected := metav1.ListOptions{FieldSelector: olmv1alpha1.LifecycleStateField + "!=" + string(olmv1alpha1.LifecycleStateArchived)}
 	api := a.penstock.OlmV1alpha1()
@@ -174,7 +176,7 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 		return nil, "", err
 	}
 	var entries []Entry
-	// why is the reason that somebody gave who has let a revision go on.
+	// why holds the reasons that users gave for resuming revisions.
 	why := map[string]string{}
 	for i := range list.Items {
 		revision := &list.Items[i]
@@ -195,7 +197,8 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 	return entries, "", nil
 }
 
-// histories returns the histories of all extensions, or the history of a name, if it exists.
+// histories returns the histories of all extensions, or the history of the given name, if it
+// exists.
 func (a *API) histories(ctx context.Context, name string) ([]olmv1alpha1.RevisionHistory, error) {
 	api := a.penstock.OlmV1alpha1().RevisionHistories()
 	if name == "" {
@@ -241,7 +244,7 @@ func ofRecord(row *olmv1alpha1.RevisionRecord, why string) []Entry {
 	return entries
 }
 
-// ofRepair is the entry of a change by others that was reverted.
+// ofRepair returns the entry of a repaired change of another writer.
 func ofRepair(repair *olmv1alpha1.RepairRecord) Entry {
 	of := repair.Object
 	one := Entry{
@@ -255,7 +258,7 @@ func ofRepair(repair *olmv1alpha1.RepairRecord) Entry {
 	return one
 }
 
-// listed are the texts that are not empty.
+// listed joins the texts that are not empty.
 func listed(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(one string) bool { return one == "" }), ": ")
 }
@@ -271,7 +274,7 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 			add(c, signal, kind)
 		}
 	}
-	// Two conditions may say the same.
+	// Two conditions may have the same entry.
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.What, b.What) })
 	entries = slices.CompactFunc(entries, func(a, b Entry) bool { return a.Message == b.Message && a.Signal == b.Signal })
 	if c := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Reason == reasonFrozen {
@@ -280,14 +283,15 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 	return entries
 }
 
-// Reasons of events about repairs: a changed object was restored, or a deleted one created again.
+// The reasons of events about repairs: a changed object was restored, or a deleted object created
+// again.
 const (
 	entryRepaired  = "Repaired"
 	entryRecreated = "Recreated"
 )
 
-// noted are entries from events of Penstock about extensions, revisions and plans. History has
-// repairs, and for longer.
+// noted returns entries from events of Penstock about extensions, revisions and plans. It omits
+// repairs: the history has them, and for longer.
 func (a *API) noted(ctx context.Context, name string) ([]Entry, string, error) {
 	events, more, err := a.eventsIn(ctx, metav1.NamespaceDefault, "source=penstock", func(of *corev1.ObjectReference) bool {
 		switch of.Kind {
@@ -329,7 +333,7 @@ func ofEvent(event Event) Entry {
 	return one
 }
 
-// pastPlans are entries from plans and their runs.
+// pastPlans returns entries from plans and their runs.
 func (a *API) pastPlans(ctx context.Context, _ string) ([]Entry, string, error) {
 	api := a.penstock.HcoV1alpha1().ConfigurationPlans()
 	list, err := api.List(ctx, metav1.ListOptions{})

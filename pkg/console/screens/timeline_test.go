@@ -12,7 +12,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestTimeline: each source says what happened, when and by whom, and what two of them say is there once.
+// TestTimeline: each source shows what happened, when, and by whom. A fact in two sources is shown
+// once.
 func TestTimeline(t *testing.T) {
 	at := func(minute int) *metav1.Time {
 		at := metav1.NewTime(time.Date(2026, 11, 28, 9, minute, 0, 0, time.UTC))

@@ -17,10 +17,10 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// typesFile has what pages get and send, for the checks of TypeScript.
+// typesFile holds the types that pages receive and send, for the checks of TypeScript.
 const typesFile = "../web/app/api.d.ts"
 
-// sent are the types that go over the wire.
+// sent returns the types of messages.
 func sent() []any {
 	return []any{
 		Message{}, Me{}, Right{}, Refusal{}, Diff{}, Done{}, StateRequest{}, RollbackRequest{}, ApproveRequest{}, PlanRequest{}, UndoRequest{},
@@ -30,7 +30,7 @@ func sent() []any {
 	}
 }
 
-// TestTypes: pages are checked against the types that are sent. UPDATE=1 writes it.
+// TestTypes: typesFile matches the Go types. UPDATE=1 writes it.
 func TestTypes(t *testing.T) {
 	w := &typeWriter{done: map[string]string{}}
 	for _, one := range sent() {
@@ -93,7 +93,7 @@ func (w *typeWriter) name(of reflect.Type) string {
 	case reflect.Struct:
 		name := of.Name()
 		if _, written := w.done[name]; !written {
-			w.done[name] = "" // it may contain itself
+			w.done[name] = "" // the type may contain itself
 			w.done[name] = w.fields(of)
 		}
 		return name

@@ -13,15 +13,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// VersionRequest is a request to set another version range on a ClusterExtension, as the screen showed
-// it.
+// VersionRequest is a request to change the version range of a ClusterExtension, as the screen
+// showed it.
 type VersionRequest struct {
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
-	// Version is the range; empty is any version.
+	// Version is the range; empty means any version.
 	Version string `json:"version"`
-	// Allowed is the version that the range led to when somebody looked, empty for none. A dry
-	// run may leave it out.
+	// Allowed is the version that the range selected when the user looked; empty for none. A dry
+	// run may omit it.
 	Allowed string `json:"allowed,omitempty"`
 	// DryRun only returns the effect of the change.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -29,18 +29,18 @@ type VersionRequest struct {
 
 // VersionChange is the result of a range.
 type VersionChange struct {
-	// Was and Version are the ranges, before and after; an empty one is any version.
+	// Was and Version are the ranges before and after; an empty range means any version.
 	Was     string `json:"was,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Would has the resolver's choice for the range, and the versions that it does not choose; nil
-	// when the user cannot see that. Hidden says why.
+	// Would has the resolver's choice for the range, and the versions that it does not choose. It
+	// is nil if the user may not see that; Hidden is then the reason.
 	Would  *v1alpha1.ExtensionUpgrades `json:"would,omitempty"`
 	Hidden *Refusal                    `json:"hidden,omitempty"`
 	// Warnings are the cluster's warnings.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// setVersion changes the range of versions in the user's name, or says what that would lead to.
+// setVersion changes the version range in the user's name. A dry run only returns the effect.
 func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[VersionRequest](r)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "uid and generation are required: they say what was on the screen"}
 	}
 	name := r.PathValue("name")
-	// 1. It is what was on the screen.
+	// 1. The object must be unchanged since it was on the screen.
 	object, err := a.host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 	if source == nil {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("ClusterExtension %s is not from a catalog: it has no range of versions", name)}
 	}
-	// 2. The resolver says what it leads to, which is what was looked at.
+	// 2. The resolver's choice must be the version that the user saw.
 	out := VersionChange{Was: source.Version, Version: asked.Version}
 	if out.Would, err = a.wouldLead(ctx, source.PackageName, name, asked.Version); err != nil {
 		refusal := refusalOf(err)
@@ -75,7 +75,8 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 	if allowed := out.allowed(); !asked.DryRun && allowed != asked.Allowed {
 		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it now leads to %s, and led to %s: look at it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
 	}
-	// 3. The cluster checks it, and stores it unless it is a dry run: if the spec is still the same.
+	// 3. The cluster checks the change, and stores it unless this is a dry run. The spec must be
+	// unchanged.
 	patch, err := install.VersionPatch(now.UID, now.Generation, asked.Version)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSetVersion: a look writes nothing and says what the resolver would choose; what is not any
-// more as it was on the screen, or leads elsewhere by now, is refused before anything is written.
+// TestSetVersion: a dry run writes nothing and returns the resolver's choice. If the object or the
+// choice has changed since, the request is refused before any write.
 func TestSetVersion(t *testing.T) {
 	const path = "/api/extensions/light/version"
 	cluster, handler := newOffering(t)

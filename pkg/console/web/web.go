@@ -1,5 +1,5 @@
 // Package web has the files of the console: modules without a build step, stripped of comments. It
-// reads them once, and serves them from memory, compressed where that helps.
+// reads them once, and serves them from memory, compressed where that saves bytes.
 package web
 
 import (
@@ -22,7 +22,7 @@ import (
 //go:embed index.html style.css icon.svg app/*.js vendor/*.js vendor/LICENSE.* vendor/VERSIONS
 var files embed.FS
 
-// Files serve the files of the console.
+// Files serves the files of the console.
 type Files struct{ all map[string]file }
 
 type file struct {
@@ -30,7 +30,8 @@ type file struct {
 	plain, zip []byte
 }
 
-// places begin the paths of screens, which a link may have in place of a fragment: the page goes there.
+// places returns the first parts of screens' paths. A link may have a path instead of a fragment:
+// the page then opens the screen.
 func places() []string {
 	return []string{"diff", "fleet", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
 }
@@ -42,17 +43,17 @@ const preloads = "<!-- modules -->"
 // signIn marks the place in the page for the identity provider.
 const signIn = "<!-- sign-in -->"
 
-// Provider is an OpenID Connect provider at which pages sign in.
+// Provider is an OpenID Connect provider for signing in.
 type Provider struct {
-	// Issuer is the URL of the provider. Without it there is no provider.
+	// Issuer is the URL of the provider; empty for no provider.
 	Issuer string
 	// ClientID is the ID of the console at the provider, as a public client.
 	ClientID string
-	// Scopes are requested beside openid.
+	// Scopes are requested in addition to openid.
 	Scopes []string
 }
 
-// tags tell the page about the provider.
+// tags returns the HTML tags with the provider's values.
 func (p Provider) tags() string {
 	if p.Issuer == "" {
 		return ""
@@ -94,12 +95,12 @@ func New(provider Provider) (*Files, error) {
 	return f, nil
 }
 
-// comments matches the comments of the modules, types included: a line of its own, or between the
-// marks. Strings of the modules contain neither.
+// comments matches the comments of the modules, including types: a whole line, or text between
+// comment marks. Strings of the modules contain neither.
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$|/\*(?s:.*?)\*/`)
 
-// withoutComments is a module as browsers get it: a third of it is for readers of the source. Lines
-// keep their numbers.
+// withoutComments returns a module for browsers. Comments are a third of it. Lines keep their
+// numbers.
 func withoutComments(module []byte) []byte {
 	return comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) })
 }
@@ -118,8 +119,8 @@ func newFile(name string, content []byte) file {
 	return file{kind: kind, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: content, zip: zipped.Bytes()}
 }
 
-// ServeHTTP implements http.Handler. A browser asks each time whether a file is still the
-// same: another version of the program may have the same address.
+// ServeHTTP implements http.Handler. A browser checks each time whether a file has changed: another
+// version of the program may have the same address.
 func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, there := f.all[r.URL.Path]
 	if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); !there && slices.Contains(places(), first) {
@@ -145,6 +146,6 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", fmt.Sprint(len(content)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content) // a client that has gone does not read the rest
+		_, _ = w.Write(content) // a disconnected client does not read the rest
 	}
 }

@@ -42,8 +42,7 @@ func TestFiles(t *testing.T) {
 	t.Logf("compressed: %v bytes in %d files", sizes, count)
 }
 
-// TestWithoutComments: comments for readers of the source do not go to browsers, and everything
-// else does.
+// TestWithoutComments: comments do not reach browsers; all other text does.
 func TestWithoutComments(t *testing.T) {
 	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\n  const to = `http://${at}`;\n"
 	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\n  const to = `http://${at}`;\n"
@@ -52,8 +51,8 @@ func TestWithoutComments(t *testing.T) {
 	}
 }
 
-// TestPage: the page names all modules, so that none waits for another, and has nothing that
-// the policy of content refuses.
+// TestPage: the page names all modules, so that browsers fetch them at once. It has nothing that
+// the content policy refuses.
 func TestPage(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {
@@ -72,7 +71,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestProvider: the page names the identity provider, whose values are text.
+// TestProvider: the page has the values of the identity provider, escaped.
 func TestProvider(t *testing.T) {
 	files, err := New(Provider{Issuer: "https://id.example.com/a", ClientID: `"><script>alert(1)</script>`, Scopes: []string{"groups", "email"}})
 	if err != nil {
@@ -86,7 +85,7 @@ func TestProvider(t *testing.T) {
 	}
 }
 
-// TestPlaces: the path of each screen is answered with the page, and no other path is.
+// TestPlaces: only the paths of screens return the page.
 func TestPlaces(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {
@@ -113,8 +112,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestServed: a browser that has a file gets it no second time, and one that reads gzip gets
-// less.
+// TestServed: a browser does not get a file again that it has. A browser that accepts gzip gets
+// fewer bytes.
 func TestServed(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {
