@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Pin replaces the range of versions of a child by the resolved image. A chart stays a chart.
+// Pin replaces the version range of a child by the resolved image. A chart source stays a chart
+// source.
 func Pin(child *unstructured.Unstructured, reference string) error {
 	kind, _, _ := unstructured.NestedString(child.Object, "spec", "source", "sourceType")
 	source := map[string]any{"sourceType": SourceImage, "image": map[string]any{"ref": reference}}
@@ -32,8 +33,8 @@ func ChildAnnotations() []string {
 	return []string{TargetAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation, AuthorAnnotation}
 }
 
-// ChildWithoutCluster returns the inputs of a child's content, without the parts that differ
-// between clusters of one change: the spec and our annotations, as JSON.
+// ChildWithoutCluster returns the inputs of a child's content as JSON: the spec and Penstock's
+// annotations, without the parts that differ between clusters of one change.
 func ChildWithoutCluster(child *unstructured.Unstructured) ([]byte, error) {
 	annotations := map[string]string{}
 	for name, value := range child.GetAnnotations() {
@@ -44,7 +45,7 @@ func ChildWithoutCluster(child *unstructured.Unstructured) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": child.Object["spec"], "annotations": annotations})
 }
 
-// ContentDigest returns the digest of a cluster's content: the ClusterExtension, and its objects.
+// ContentDigest returns the digest of a cluster's content: the ClusterExtension and its objects.
 func ContentDigest(common []byte, content string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "penstock/fleet-content/1\n%s\n%s", content, common))
 	return "sha256:" + hex.EncodeToString(sum[:])

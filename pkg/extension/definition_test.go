@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// internal is the definition as kube-apiserver judges it.
+// internal returns the definition in the internal type, which kube-apiserver validates.
 func internal(t *testing.T) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	read, err := Definition().Decode()
@@ -46,7 +46,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// judge does with an object what kube-apiserver does with one that is written over another.
+// judge validates a write over an existing object as kube-apiserver does.
 type judge struct {
 	schema *structural.Structural
 	fields validation.SchemaValidator
@@ -104,7 +104,8 @@ func TestSchema(t *testing.T) {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, tc := range map[string]struct {
 		reason, old, object string
-		// wants is the path of the field that is wrong, and says part of why; none when it is right.
+		// wants is the path of the invalid field, and says is part of the error; both are empty if
+		// the object is valid.
 		wants, says string
 	}{
 		"Least":            {reason: "all that is required", object: catalog("")},

@@ -1,3 +1,3 @@
-// Package extension has the kind ClusterExtension, by which users ask for installations: its types,
-// our annotations, and its CustomResourceDefinition. It is pure.
+// Package extension defines the kind ClusterExtension, by which users request installations: its
+// types, Penstock's annotations, and its CustomResourceDefinition. It is pure.
 package extension

@@ -26,7 +26,7 @@ const (
 	ApprovalReviewed  = "Reviewed"
 )
 
-// Bounds of the annotations with numbers; the lowest is 0.
+// Limits of the annotations with numbers; the lowest value is 0.
 const (
 	// MaxProgressDeadline is a week, in minutes.
 	MaxProgressDeadline = 10080
@@ -38,9 +38,9 @@ const (
 type Policy struct {
 	// Approval is ApprovalAutomatic, ApprovalReviewed or ApprovalManual.
 	Approval string
-	// ProgressDeadlineMinutes is nil when no annotation gives it.
+	// ProgressDeadlineMinutes is nil if no annotation sets it.
 	ProgressDeadlineMinutes *int32
-	// SuccessDelaySeconds is 0 without an annotation.
+	// SuccessDelaySeconds is 0 if no annotation sets it.
 	SuccessDelaySeconds int32
 	// OnFailure is None or Rollback.
 	OnFailure string
@@ -48,11 +48,11 @@ type Policy struct {
 	CollisionProtection string
 	// TeardownPolicy is Delete or Orphan.
 	TeardownPolicy string
-	// AcceptRequirements means that bundles are installed without a check of their requirements.
+	// AcceptRequirements skips the check of a bundle's requirements.
 	AcceptRequirements bool
 	// Yield are the fields that revisions leave to other field managers.
 	Yield []v1alpha1.YieldRule
-	// Target is the name of a Secret, empty for the host.
+	// Target is the name of a Secret; empty for the host.
 	Target string
 }
 
@@ -64,8 +64,8 @@ func defaults() Policy {
 // annotationsPath returns the field path of the annotations.
 func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
 
-// ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation, its
-// value, and the allowed values. A wrong value counts as the default.
+// ParsePolicy parses the annotations of a ClusterExtension. Each error names the annotation, its
+// value, and the allowed values. An invalid value counts as the default.
 func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	policy := defaults()
 	var errs field.ErrorList
@@ -77,8 +77,9 @@ func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	return policy, errs
 }
 
-// ValidateAnnotations returns the faults of annotations that are set or changed. It accepts a value
-// that was stored before, so that every object stays writable. Old is nil for a creation.
+// ValidateAnnotations returns the errors of annotations that are set or changed. It accepts values
+// that were stored before, so that every stored object can still be written. Old is nil for a
+// creation.
 func ValidateAnnotations(annotations, old map[string]string, creation bool) field.ErrorList {
 	var errs field.ErrorList
 	policy := defaults()
@@ -97,7 +98,7 @@ func ValidateAnnotations(annotations, old map[string]string, creation bool) fiel
 	return errs
 }
 
-// set reads one annotation. Annotations of others are not looked at.
+// set parses one annotation. It ignores annotations that are not Penstock's.
 func (p *Policy) set(name, value string) *field.Error {
 	path := annotationsPath().Key(name)
 	choice := func(into *string, allowed ...string) *field.Error {
@@ -149,7 +150,7 @@ func (p *Policy) set(name, value string) *field.Error {
 		p.Yield = rules
 		return nil
 	case ReportDriftUntilAnnotation:
-		// The webhook knows the time.
+		// The webhook compares with the current time.
 		if _, err := time.Parse(time.RFC3339, value); err != nil {
 			return field.Invalid(path, value, "it must be a time as in RFC 3339, such as 2026-11-28T12:00:00Z")
 		}
@@ -184,8 +185,8 @@ func (p *Policy) set(name, value string) *field.Error {
 	return nil
 }
 
-// ParseYield reads YieldAnnotation: a list of yield rules, without unknown fields. The validation
-// of revisions checks the rules.
+// ParseYield parses YieldAnnotation: a list of yield rules. It refuses unknown fields. The
+// validation of revisions checks the rules.
 func ParseYield(value string) ([]v1alpha1.YieldRule, error) {
 	var rules []v1alpha1.YieldRule
 	if err := yaml.UnmarshalStrict([]byte(value), &rules); err != nil {
@@ -199,7 +200,7 @@ func ParseYield(value string) ([]v1alpha1.YieldRule, error) {
 
 const yieldExample = "[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]"
 
-// ParseMetricChecks reads MetricChecksAnnotation.
+// ParseMetricChecks parses MetricChecksAnnotation.
 func ParseMetricChecks(value string) []string {
 	var names []string
 	for name := range strings.SplitSeq(value, ",") {
@@ -210,7 +211,7 @@ func ParseMetricChecks(value string) []string {
 	return names
 }
 
-// decimal matches a number in decimal without leading zeros, up to 999999999.
+// decimal matches a decimal number without leading zeros, up to 999999999.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
 func number(path *field.Path, value string, most int32, unit string) (int32, *field.Error) {
@@ -222,7 +223,7 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 	return 0, field.Invalid(path, value, "it must be a number of "+unit+" from 0 to "+strconv.Itoa(int(most))+`, such as "30"`)
 }
 
-// annotationNames returns the annotations that users set.
+// annotationNames returns the annotations that users can set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, MetricChecksAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxRequirements bounds the requirements of an extension.
+// MaxRequirements limits the requirements of an extension.
 const MaxRequirements = 32
 
 // Requirement is one required extension.
@@ -17,16 +17,16 @@ type Requirement struct {
 	// Name is the name of the ClusterExtension.
 	Name string
 	// Range is the range of allowed versions, in the grammar of spec.source.catalog.version; empty
-	// is any.
+	// for any version.
 	Range string
 }
 
 // String returns the requirement as users write it.
 func (r Requirement) String() string { return r.Name + r.Range }
 
-// ParseRequires reads RequiresAnnotation: names of ClusterExtensions, each with an optional range,
-// separated by commas. A range has spaces between its conditions, as in "cert-manager>=1.15 <2,
-// prometheus".
+// ParseRequires parses RequiresAnnotation: names of ClusterExtensions, each with an optional range,
+// separated by commas. The conditions of a range are separated by spaces, as in "cert-manager>=1.15
+// <2, prometheus".
 func ParseRequires(value string) ([]Requirement, error) {
 	var all []Requirement
 	for part := range strings.SplitSeq(value, ",") {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestParseRequires: names with or without a range, each once; an error says what is expected.
+// TestParseRequires: names with or without a range, each once. An error describes the expected
+// form.
 func TestParseRequires(t *testing.T) {
 	got, err := ParseRequires("cert-manager>=1.15 <2 , prometheus,istio ~1.20")
 	want := []Requirement{{"cert-manager", ">=1.15 <2"}, {"prometheus", ""}, {"istio", "~1.20"}}

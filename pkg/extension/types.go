@@ -16,21 +16,21 @@ var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Ve
 // Kind is the kind of ClusterExtensions.
 var Kind = Resource.GroupVersion().WithKind("ClusterExtension")
 
-// OperatorControllerLease is the name of the lease that OLM's operator-controller takes, in
-// the namespace where it is installed.
+// OperatorControllerLease is the name of operator-controller's lease, in the namespace where it is
+// installed.
 const OperatorControllerLease = "9c4404e7.operatorframework.io"
 
-// OperatorControllerNamespaces returns the usual namespaces of operator-controller: in OLM v1, and
-// in OpenShift.
+// OperatorControllerNamespaces returns the usual namespaces of operator-controller in OLM v1 and in
+// OpenShift.
 func OperatorControllerNamespaces() []string {
 	return []string{"olmv1-system", "openshift-operator-controller"}
 }
 
-// Where the content of an extension comes from.
+// Values of sourceType.
 const (
-	// SourceCatalog is a package of ClusterCatalogs.
+	// SourceCatalog is a package in ClusterCatalogs.
 	SourceCatalog = "Catalog"
-	// SourceImage is an image: a bundle, or manifests. OLM lacks this source.
+	// SourceImage is an image with a bundle or manifests. OLM lacks this source.
 	SourceImage = "Image"
 	// SourceChart is a Helm chart in a registry. OLM lacks this source.
 	SourceChart = "Chart"
@@ -38,7 +38,7 @@ const (
 
 // Policies of upgrades between versions of a catalog.
 const (
-	// FromCatalog allows the upgrades that the catalog has.
+	// FromCatalog allows only upgrades that the catalog defines.
 	FromCatalog = "CatalogProvided"
 	// SelfCertified allows every version.
 	SelfCertified = "SelfCertified"
@@ -59,17 +59,17 @@ type Extension struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// Spec is the request of a user.
+// Spec is written by users.
 type Spec struct {
 	// Namespace is the namespace of the extension's objects; it must exist. Immutable.
 	Namespace string `json:"namespace"`
-	// ServiceAccount is in Namespace. OLM ignores it; Penstock makes automatic upgrades in its
-	// name.
+	// ServiceAccount is in Namespace. OLM ignores it; Penstock makes automatic upgrades with its
+	// rights.
 	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
 	Source         Source          `json:"source"`
 	Install        *Install        `json:"install,omitempty"`
 	Config         *Config         `json:"config,omitempty"`
-	// ProgressDeadlineMinutes is the deadline of a rollout, 10 to 720; 0 is no deadline.
+	// ProgressDeadlineMinutes is the deadline of a rollout, 10 to 720; 0 means no deadline.
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type ServiceAccount struct {
 	Name string `json:"name"`
 }
 
-// Source has one field set, the one that SourceType names.
+// Source has exactly one field set, the one that SourceType names.
 type Source struct {
 	SourceType string       `json:"sourceType"`
 	Catalog    *Catalog     `json:"catalog,omitempty"`
@@ -90,23 +90,23 @@ type Source struct {
 type Catalog struct {
 	// PackageName is immutable.
 	PackageName string `json:"packageName"`
-	// Version is a range in the grammar of Masterminds/semver; empty is any version.
+	// Version is a range in the grammar of Masterminds/semver; empty for any version.
 	Version string `json:"version,omitempty"`
-	// Channels limit bundles and upgrades; empty are all.
+	// Channels restrict bundles and upgrades; empty allows all.
 	Channels []string `json:"channels,omitempty"`
-	// Selector chooses ClusterCatalogs by their labels; nil is all.
+	// Selector chooses ClusterCatalogs by their labels; nil chooses all.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// UpgradeConstraintPolicy is CatalogProvided, the default, or SelfCertified.
+	// UpgradeConstraintPolicy is CatalogProvided (the default) or SelfCertified.
 	UpgradeConstraintPolicy string `json:"upgradeConstraintPolicy,omitempty"`
 }
 
-// ImageSource is a bundle, or manifests, by reference.
+// ImageSource is an image with a bundle or manifests.
 type ImageSource struct {
 	// Ref is an image reference with a tag or a digest.
 	Ref string `json:"ref"`
 }
 
-// ChartSource is a Helm chart by reference.
+// ChartSource is a Helm chart in a registry.
 type ChartSource struct {
 	// Ref is an image reference with a tag or a digest.
 	Ref string `json:"ref"`
@@ -122,7 +122,7 @@ type Preflight struct {
 	CRDUpgradeSafety *CRDUpgradeSafety `json:"crdUpgradeSafety,omitempty"`
 }
 
-// CRDUpgradeSafety is Strict, the default, or None.
+// CRDUpgradeSafety is Strict (the default) or None.
 type CRDUpgradeSafety struct {
 	Enforcement string `json:"enforcement"`
 }
@@ -131,17 +131,17 @@ type CRDUpgradeSafety struct {
 type Config struct {
 	// ConfigType is Inline.
 	ConfigType string `json:"configType"`
-	// Inline is an object: the values of a chart, or the configuration of a bundle.
+	// Inline is a JSON object: the values of a chart, or the configuration of a bundle.
 	Inline json.RawMessage `json:"inline,omitempty"`
 }
 
 // Status has the installed bundle, and the state of rollouts.
 type Status struct {
-	// Conditions are a map by type.
+	// Conditions are a list map by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Install is nil while nothing is installed.
 	Install *InstallStatus `json:"install,omitempty"`
-	// ActiveRevisions are the installed revision and those that are being rolled out.
+	// ActiveRevisions are the installed revision and the revisions that are being rolled out.
 	ActiveRevisions []ActiveRevision `json:"activeRevisions,omitempty"`
 }
 
@@ -163,7 +163,7 @@ type ActiveRevision struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// From reads a ClusterExtension.
+// From decodes a ClusterExtension.
 func From(object *unstructured.Unstructured) (*Extension, error) {
 	extension := &Extension{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, extension); err != nil {
@@ -172,7 +172,8 @@ func From(object *unstructured.Unstructured) (*Extension, error) {
 	return extension, nil
 }
 
-// WithStatus returns a copy of an object with another status, for a write to its subresource.
+// WithStatus returns a copy of an object with another status, for a write to the status
+// subresource.
 func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {

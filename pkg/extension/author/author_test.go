@@ -20,7 +20,7 @@ var written = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
 func key() Key { return NewKey([]byte("the secret of a store")) }
 
-// stored is an extension as the host has it.
+// stored returns an extension as stored in the host.
 func stored() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"namespace": "argocd", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "argocd-operator"}},
@@ -34,7 +34,7 @@ func stored() *unstructured.Unstructured {
 	return object
 }
 
-// stamped has a stamp of alice for it.
+// stamped adds a stamp of alice.
 func stamped(t *testing.T, object *unstructured.Unstructured, change func(*Stamp)) *unstructured.Unstructured {
 	t.Helper()
 	digest, err := ClusterExtensions().Digest(object)
@@ -149,7 +149,7 @@ func setSpec(object *unstructured.Unstructured, namespace string) {
 	_ = unstructured.SetNestedField(object.Object, namespace, "spec", "namespace")
 }
 
-// Another store has another key, whatever is in the object.
+// TestOtherStore: a stamp of another store is not accepted, because the key differs.
 func TestOtherStore(t *testing.T) {
 	object := stamped(t, stored(), nil)
 	var invalid *Error
@@ -158,7 +158,7 @@ func TestOtherStore(t *testing.T) {
 	}
 }
 
-// A stamp with any single byte changed is none.
+// TestEveryByteIsSigned: a stamp with any changed byte is refused.
 func TestEveryByteIsSigned(t *testing.T) {
 	object := stamped(t, stored(), nil)
 	value := object.GetAnnotations()[extension.AuthorAnnotation]
@@ -166,7 +166,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 		for _, other := range []byte{value[i] ^ 1, value[i] ^ 0x20} {
 			changed := value[:i] + string(rune(other)) + value[i+1:]
 			annotate(object, extension.AuthorAnnotation, changed)
-			// The names of fields may be written in other cases: the same is said.
+			// Field names can differ in case without a change of the content.
 			if stamp, err := ClusterExtensions().Verify(key(), object); err == nil && !same(t, stamp, value) {
 				t.Errorf("%s counts", changed)
 			}
@@ -183,7 +183,7 @@ func same(t *testing.T, stamp *Stamp, value string) bool {
 	return encoded == value
 }
 
-// The digest does not depend on how the same was written.
+// TestDigest: equal content has an equal digest, independent of its formatting.
 func TestDigest(t *testing.T) {
 	read := func(text string) string {
 		object := &unstructured.Unstructured{}
@@ -260,7 +260,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A stamp is for one kind: what somebody wrote of one says nothing of another.
+// TestSubjects: a stamp is valid for one kind only.
 func TestSubjects(t *testing.T) {
 	of := func(kind string) Subject {
 		return Subject{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}, Annotation: func(key string) bool { return key == "example.com/template" }}
@@ -315,7 +315,7 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// remove begins the deletion of an object, some generations later.
+// remove marks an object as being deleted, and raises its generation.
 func remove(object *unstructured.Unstructured, later int64) {
 	now := metav1.NewTime(written)
 	object.SetDeletionTimestamp(&now)

@@ -10,32 +10,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// mostFormer bounds the sources that a choice remembers.
+// mostFormer limits the sources that a choice remembers.
 const mostFormer = 8
 
-// Choice is a write by which a user chose the version to install.
+// Choice is the write by which a user chose the version to install.
 type Choice struct {
-	// Generation is the generation after the write, and Time the time of the write.
+	// Generation is the object's generation after the write, and Time the time of the write.
 	Generation int64     `json:"generation"`
 	Time       time.Time `json:"time"`
-	// Left is set if the write restores an earlier source: the time at which that source was
+	// Left is set if the write restores an earlier source. It is the time at which that source was
 	// replaced. If no revision was created since Left, the write does not count as a choice.
 	Left time.Time `json:"left,omitzero"`
-	// Former are the sources that were replaced, the oldest first.
+	// Former are the replaced sources, oldest first.
 	Former []Former `json:"former,omitempty"`
 }
 
-// Former is a source that the object had.
+// Former is an earlier source of the object.
 type Former struct {
-	// Source is its digest.
+	// Source is the digest of the source.
 	Source string `json:"source"`
-	// Left is the time at which it was replaced.
+	// Left is the time at which the source was replaced.
 	Left time.Time `json:"left"`
 }
 
-// Choose returns the choice after a write that leaves a generation. Former is the choice before it,
-// nil when unknown. Was and is are spec.source, as JSON has them; created is true if the write
-// creates the object.
+// Choose returns the choice after a write with this resulting generation. Former is the choice
+// before it, nil if unknown. Was and is are spec.source before and after the write, as JSON values.
+// Created is true if the write creates the object.
 func Choose(former *Choice, created bool, was, is any, generation int64, now time.Time) *Choice {
 	if created {
 		return &Choice{Generation: generation, Time: now}
@@ -57,11 +57,11 @@ func Choose(former *Choice, created bool, was, is any, generation int64, now tim
 	return choice
 }
 
-// digestOf is the digest of a value of JSON. Maps are encoded in the order of their keys.
+// digestOf returns the digest of a JSON value. Maps are encoded with sorted keys.
 func digestOf(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {
-		return "" // no JSON: nothing was admitted that is none
+		return "" // impossible: kube-apiserver admits only JSON
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:8])

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestChoose: a write that brings back an earlier source says since when that was not asked for.
+// TestChoose: a write that restores an earlier source has the time at which that source was
+// replaced.
 func TestChoose(t *testing.T) {
 	at := func(minute int) time.Time { return written.Add(time.Duration(minute) * time.Minute) }
 	for name, tc := range map[string]struct {

@@ -9,9 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Digest returns the digest of the part that an author is responsible for: our annotations, except
-// the stamp itself, and the spec if the subject includes it. It is "sha256:" and hexadecimal
-// digits.
+// Digest returns the digest of the part that an author signs: Penstock's annotations, except the
+// stamp itself, and the spec if the subject includes it. It is "sha256:" and hexadecimal digits.
 func (s Subject) Digest(object *unstructured.Unstructured) (string, error) {
 	var spec any
 	if s.Spec {
@@ -29,7 +28,7 @@ func (s Subject) Digest(object *unstructured.Unstructured) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// Annotations returns the annotations that an author is responsible for.
+// Annotations returns the annotations that an author signs.
 func (s Subject) Annotations(all map[string]string) map[string]string {
 	ours := map[string]string{}
 	for key, value := range all {

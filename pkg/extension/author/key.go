@@ -14,23 +14,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// purpose keeps the key of stamps apart from other keys of the same secret.
+// purpose separates the key of stamps from other keys derived from the same secret.
 const purpose = "penstock.dev/author v1"
 
 // Key signs stamps. All replicas of a store have the same key. It prints as a placeholder.
 type Key struct{ bytes [sha256.Size]byte }
 
-// NewKey returns the key of a store's secret.
+// NewKey derives the key from a store's secret.
 func NewKey(secret []byte) Key {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = io.WriteString(mac, purpose)
 	return Key{bytes: [sha256.Size]byte(mac.Sum(nil))}
 }
 
-// Format implements fmt.Formatter, for every verb.
+// Format implements fmt.Formatter for every verb.
 func (Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]") }
 
-// Sign puts the signature into a stamp.
+// Sign sets the signature of a stamp.
 func (k Key) Sign(stamp *Stamp) error {
 	signature, err := k.signature(stamp)
 	if err != nil {
@@ -52,9 +52,9 @@ func (k Key) signature(stamp *Stamp) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// Verify returns the stamp of a stored object, or an Error if the content has no author. A returned
-// stamp is signed by this key, for this object, its generation and its content. The caller checks
-// whether it is Fresh.
+// Verify returns the stamp of a stored object, or an Error if the stamp is missing or not valid. A
+// returned stamp is signed by this key, for this object, its generation and its content. The caller
+// checks whether it is Fresh.
 func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, error) {
 	stamp, err := s.Written(key, object)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, err
 	}
 	created, generation := object.GetCreationTimestamp().Time, object.GetGeneration()
 	if object.GetDeletionTimestamp() != nil && stamp.Generation == generation-1 {
-		generation-- // the beginning of a deletion counts it up (k8s.io/apiserver, pkg/registry/rest: BeforeDelete)
+		generation-- // the start of a deletion raises the generation (k8s.io/apiserver, pkg/registry/rest: BeforeDelete)
 	}
 	switch {
 	case stamp.Extension == "" && (stamp.Time.Sub(created).Abs() > CreationSkew):
@@ -74,8 +74,8 @@ func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, err
 	return stamp, nil
 }
 
-// Written is Verify for an object that is being written: it ignores the fields that kube-apiserver
-// sets last, the time of creation and the generation.
+// Written verifies an object during its write. It ignores the fields that kube-apiserver sets
+// later: the creation time and the generation.
 func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, error) {
 	value, found := object.GetAnnotations()[extension.AuthorAnnotation]
 	if !found {
@@ -109,7 +109,7 @@ func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, er
 	return stamp, nil
 }
 
-// generated reports whether an object has its name of a prefix.
+// generated reports whether kube-apiserver generated the object's name from a prefix.
 func generated(prefix string, object *unstructured.Unstructured) bool {
 	return prefix != "" && object.GetGenerateName() == prefix && strings.HasPrefix(object.GetName(), prefix)
 }

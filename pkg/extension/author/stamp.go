@@ -11,45 +11,45 @@ import (
 )
 
 const (
-	// Lifetime is the time for which a stamp decides: groups change, and people leave. The caller
-	// compares it with Stamp.Time by its own clock.
+	// Lifetime is the validity of a stamp. It is limited because groups change, and people leave.
+	// The caller compares Stamp.Time with its own clock.
 	Lifetime = 24 * time.Hour
-	// CreationSkew is the largest difference between the time of a stamp made at a creation and
-	// metadata.creationTimestamp: the clocks of two machines, and the time of a request.
+	// CreationSkew is the largest difference between the time of a creation's stamp and
+	// metadata.creationTimestamp. It allows for the clocks of two machines, and for the duration of
+	// a request.
 	CreationSkew = time.Minute
-	// MaxSize bounds a stamp, in bytes: the annotations of an object have 256 KiB.
+	// MaxSize limits a stamp, in bytes: the annotations of an object are limited to 256 KiB.
 	MaxSize = 128 << 10
-	// Renew is the value of the annotation by which a user becomes the author without another
-	// change: such a write would give no stamp otherwise.
+	// Renew is the value of AuthorAnnotation by which a user becomes the author without another
+	// change. Otherwise such a write would get no stamp.
 	Renew = "me"
 )
 
 // Stamp names the author of the content of an object.
 type Stamp struct {
-	// User, UID, Groups and Extra are the user as kube-apiserver authenticated them.
+	// User, UID, Groups and Extra are as authenticated by kube-apiserver.
 	User   string              `json:"user"`
 	UID    string              `json:"uid,omitempty"`
 	Groups []string            `json:"groups,omitempty"`
 	Extra  map[string][]string `json:"extra,omitempty"`
-	// Time is the time of the write, to the second, in UTC.
+	// Time is the time of the write, in seconds, UTC.
 	Time time.Time `json:"time"`
-	// Bypass is true if the user then had the verb bypass on privilegechecks.policy.penstock.dev
-	// for the extension.
+	// Bypass is true if the user had the verb bypass on privilegechecks.policy.penstock.dev for the
+	// extension at that time.
 	Bypass bool `json:"bypass,omitempty"`
-	// Kind is the kind of the object, with its group; empty for a ClusterExtension.
+	// Kind is the kind and group of the object; empty for a ClusterExtension.
 	Kind string `json:"kind,omitempty"`
-	// Extension is the uid of the object; empty in a stamp made at its creation.
+	// Extension is the uid of the object; empty in the stamp of a creation.
 	Extension string `json:"extension,omitempty"`
-	// Name is the name of the object, or its generateName at a creation without a name.
+	// Name is the name of the object, or its generateName if it was created without a name.
 	Name string `json:"name"`
-	// Namespace is the namespace of the object, empty for a cluster-scoped one.
+	// Namespace is the namespace of the object; empty for a cluster-scoped object.
 	Namespace string `json:"namespace,omitempty"`
-	// Generation is metadata.generation after that write; 0 if the author is not responsible for
-	// the spec.
+	// Generation is metadata.generation after the write; 0 if the author does not sign the spec.
 	Generation int64 `json:"generation"`
-	// Chosen is the last write that changed spec.source; nil when unknown.
+	// Chosen is the last write that changed spec.source; nil if unknown.
 	Chosen *Choice `json:"chosen,omitempty"`
-	// Digest is the digest of the written content, see Digest.
+	// Digest is the digest of the written content; see Subject.Digest.
 	Digest string `json:"digest"`
 	// Signature is an HMAC-SHA256 in hexadecimal digits.
 	Signature string `json:"signature"`
@@ -60,12 +60,13 @@ func (s *Stamp) Info() user.Info {
 	return &user.DefaultInfo{Name: s.User, UID: s.UID, Groups: s.Groups, Extra: s.Extra}
 }
 
-// Fresh returns whether a stamp still decides at a time. The controller checks it; reviews do not.
+// Fresh reports whether a stamp is still within its lifetime. The controller checks it; reviews do
+// not.
 func (s *Stamp) Fresh(now time.Time) bool {
 	return now.Before(s.Time.Add(Lifetime)) && s.Time.Before(now.Add(CreationSkew))
 }
 
-// Encode returns the value of the annotation.
+// Encode returns the stamp as the value of the annotation.
 func (s *Stamp) Encode() (string, error) {
 	out, err := json.Marshal(s)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Stamp) Encode() (string, error) {
 	return string(out), nil
 }
 
-// parse reads the value of the annotation.
+// parse parses the value of the annotation.
 func parse(value string) (*Stamp, error) {
 	if len(value) > MaxSize {
 		return nil, fmt.Errorf("it has %d bytes, and a stamp has at most %d", len(value), MaxSize)
@@ -95,22 +96,22 @@ func parse(value string) (*Stamp, error) {
 type Problem string
 
 const (
-	// Missing: no write of the object since Penstock makes stamps.
+	// Missing: the object has no stamp, because it was not written since Penstock records authors.
 	Missing Problem = "Missing"
 	// Unreadable: the annotation is not a valid stamp.
 	Unreadable Problem = "Unreadable"
-	// Unsigned: the signature is not ours, or that of a former store.
+	// Unsigned: the signature is of another key, for example of a former store.
 	Unsigned Problem = "Unsigned"
 	// OtherExtension: the stamp was made for another object.
 	OtherExtension Problem = "OtherExtension"
-	// OtherContent: the spec, or an annotation of ours, was changed without a stamp.
+	// OtherContent: the spec or one of Penstock's annotations was changed without a stamp.
 	OtherContent Problem = "OtherContent"
 )
 
 // Error is the reason why an object has no author.
 type Error struct {
 	Problem Problem
-	// Detail is for people: the found value and the wanted one.
+	// Detail describes the found and the expected value.
 	Detail string
 }
 

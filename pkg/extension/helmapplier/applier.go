@@ -28,14 +28,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// FieldManager is under which name Helm applies.
+// FieldManager is Helm's field manager.
 const FieldManager = "penstock-helm"
 
-// maxHistory is the number of revisions of a release that are kept, as in operator-controller.
+// maxHistory is the number of kept revisions of a release, as in operator-controller.
 const maxHistory = 10
 
-// Applier applies extensions by Helm. It is safe for concurrent use, for one extension at a
-// time.
+// Applier applies extensions with Helm. It is safe for concurrent use, but only one call per
+// extension at a time.
 type Applier struct {
 	cluster   *cluster
 	secrets   corev1client.SecretInterface
@@ -43,10 +43,10 @@ type Applier struct {
 	clock     clock.PassiveClock
 }
 
-// New returns an applier for the cluster of a config, which keeps releases in a namespace of it.
+// New returns an applier for a cluster. It stores releases in this namespace.
 func New(config *rest.Config, namespace string, clock clock.PassiveClock) (*Applier, error) {
-	// Helm takes the name of the program otherwise, which is that of a test in tests. It has no
-	// option for it.
+	// By default Helm uses the name of the program, which differs in tests. It has no other option
+	// for it.
 	kube.ManagedFieldsManager = FieldManager
 	leads, err := newCluster(config)
 	if err != nil {
@@ -59,7 +59,7 @@ func New(config *rest.Config, namespace string, clock clock.PassiveClock) (*Appl
 	return &Applier{cluster: leads, secrets: client.CoreV1().Secrets(namespace), namespace: namespace, clock: clock}, nil
 }
 
-// Namespace has the Secrets of releases.
+// Namespace returns the namespace with the Secrets of releases.
 func (a *Applier) Namespace() string { return a.namespace }
 
 // Revision is one revision of a release.
@@ -67,37 +67,38 @@ type Revision struct {
 	Version int
 	// Status is Helm's status of the revision.
 	Status string
-	// Description is Helm's description of it.
+	// Description is Helm's description of the revision.
 	Description string
-	// Namespace is that of the release, and Labels are those that Wanted gave it.
+	// Namespace is the namespace of the release. Labels are the labels of Wanted.
 	Namespace string
 	Labels    map[string]string
-	// Manifest is a stream of JSON objects, or of YAML.
+	// Manifest is a stream of JSON or YAML objects.
 	Manifest string
 	// Deployed is the time of the deployment.
 	Deployed time.Time
-	// Owner is the uid of the extension whose release it is, empty for none.
+	// Owner is the uid of the extension that owns the release; empty for none.
 	Owner types.UID
-	// TakenOver is true when the engine has its objects.
+	// TakenOver is true when the engine has taken over its objects.
 	TakenOver bool
-	// Err is the error of reading the release. With it, only Version and Status may be set.
+	// Err is the error of reading the release. If it is set, only Version and Status may be set.
 	Err error
 }
 
 // Wanted is the desired state of an extension.
 type Wanted struct {
-	// Name of the extension, and of its release.
+	// Name of the extension and of its release.
 	Name string
-	// Namespace of the release, which is in the marks of objects.
+	// Namespace of the release. Helm's annotations on objects name it.
 	Namespace string
-	// Owner is the extension: with it the release goes and, unless Keep, the objects.
+	// Owner is the extension. When it is deleted, the release is deleted and, without Keep, its
+	// objects.
 	Owner metav1.OwnerReference
 	Keep  bool
-	// Objects are JSON, without Helm's marks, in the order in which they are written.
+	// Objects are JSON without Helm's marks, in the order of the writes.
 	Objects [][]byte
-	// Labels of the release. Nothing selects by them.
+	// Labels of the release. No selector uses them.
 	Labels map[string]string
-	// Take has objects that exist and are not of the release taken over.
+	// Take takes over existing objects that do not belong to the release.
 	Take bool
 }
 
@@ -122,15 +123,15 @@ func (a *Applier) History(ctx context.Context, name string) ([]Revision, error) 
 	return out, nil
 }
 
-// Apply makes the next revision of a release, and brings its objects about, in the order of
-// Helm's own actions:
+// Apply makes the next revision of a release and applies its objects, in the order of Helm's own
+// actions:
 //
-//  1. A revision that a crash left pending has failed.
-//  2. The revision is stored, pending. Before that nothing is written.
-//  3. The objects are applied, and those of the revision before that are in it no more are
-//     deleted. Failures are written into the revision, and returned.
-//  4. The revision before is superseded, and this one deployed.
-//  5. Of the older revisions, the newest are kept.
+//  1. A revision that a crash left pending is marked as failed.
+//  2. The new revision is stored as pending, before any object is written.
+//  3. The objects are applied. Objects that only the previous revision has are deleted. A failure
+//     is recorded in the revision, and returned.
+//  4. The previous revision becomes superseded, and the new revision deployed.
+//  5. The oldest revisions are deleted.
 func (a *Applier) Apply(ctx context.Context, wanted Wanted) error {
 	store := a.store(&wanted.Owner)
 	found, err := a.settled(ctx, store, wanted.Name)
@@ -162,8 +163,8 @@ func (a *Applier) Apply(ctx context.Context, wanted Wanted) error {
 	return prune(ctx, store, found)
 }
 
-// Record stores a revision that is deployed, of objects that are in the cluster already. No
-// object is touched. Of two that are deployed, after a crash, the newer one counts.
+// Record stores a deployed revision for objects that are already in the cluster. It changes no
+// object. If a crash leaves two deployed revisions, the newer one counts.
 func (a *Applier) Record(ctx context.Context, wanted Wanted, description string) (version int, err error) {
 	store := a.store(&wanted.Owner)
 	found, err := a.settled(ctx, store, wanted.Name)
@@ -183,7 +184,7 @@ func (a *Applier) Record(ctx context.Context, wanted Wanted, description string)
 	return next.Version, prune(ctx, store, found)
 }
 
-// Relabel gives a revision other labels.
+// Relabel replaces the labels of a revision.
 func (a *Applier) Relabel(ctx context.Context, name string, version int, labels map[string]string) error {
 	store := a.store(nil)
 	index, err := a.secrets.Get(ctx, chunked.Key(name, version), metav1.GetOptions{})
@@ -198,8 +199,7 @@ func (a *Applier) Relabel(ctx context.Context, name string, version int, labels 
 	return store.update(ctx, found.release)
 }
 
-// Supersede labels the Secrets of a release that say what its revisions are: the extension has
-// the objects without Helm.
+// Supersede labels the index Secrets of a release: the engine has taken over the objects from Helm.
 func (a *Applier) Supersede(ctx context.Context, name string) error {
 	list, err := a.secrets.List(ctx, metav1.ListOptions{LabelSelector: chunked.Selector(name)})
 	if err != nil {
@@ -222,19 +222,19 @@ func (a *Applier) Supersede(ctx context.Context, name string) error {
 	return nil
 }
 
-// Delete removes all Secrets of a release, and no object.
+// Delete deletes all Secrets of a release. It deletes no object of the release.
 func (a *Applier) Delete(ctx context.Context, name string) error {
 	store := a.store(nil)
 	found, err := store.list(ctx, name)
-	// The newest one last: until then there is a release.
+	// The newest revision is deleted last, so that the release exists until then.
 	for i := len(found) - 1; err == nil && i >= 0; i-- {
 		err = store.delete(ctx, found[i].Index.Name)
 	}
 	return err
 }
 
-// settled returns the revisions of a release, newest first, after it has ended what a crash
-// left.
+// settled returns the revisions of a release, newest first. It first ends revisions that a crash
+// left pending.
 func (a *Applier) settled(ctx context.Context, records store, name string) ([]stored, error) {
 	found, err := records.list(ctx, name)
 	if err != nil {
@@ -246,7 +246,7 @@ func (a *Applier) settled(ctx context.Context, records store, name string) ([]st
 		switch {
 		case !pending.IsPending():
 		case one.err != nil:
-			// Its last Secret was never written: nothing of it is in the cluster.
+			// The last Secret was never written, so the revision applied no object.
 			if err := records.delete(ctx, one.Index.Name); err != nil {
 				return nil, err
 			}
@@ -261,8 +261,9 @@ func (a *Applier) settled(ctx context.Context, records store, name string) ([]st
 	return slices.DeleteFunc(found, func(one stored) bool { return one.Index == nil }), nil
 }
 
-// base is the revision that a new one changes: the deployed one or, when there is none, the
-// newest that can be read: its objects are in the cluster, at least some. Nil for none.
+// base returns the revision that the next revision changes: the deployed revision, or else the
+// newest readable one, of which at least some objects may be in the cluster. It returns nil for
+// none.
 func base(found []stored) *rspb.Release {
 	var newest *rspb.Release
 	for _, one := range found {
@@ -280,14 +281,14 @@ func base(found []stored) *rspb.Release {
 	return newest
 }
 
-// next is the revision that follows those that were found, pending.
+// next returns the next revision, pending.
 func (a *Applier) next(wanted Wanted, found []stored) *rspb.Release {
 	now := a.clock.Now()
 	next := &rspb.Release{
 		Name: wanted.Name, Namespace: wanted.Namespace, Version: 1, Chart: chartOf(wanted), Labels: wanted.Labels,
 		Manifest: string(bytes.Join(wanted.Objects, []byte("\n"))) + "\n",
 		Info:     &rspb.Info{FirstDeployed: now, LastDeployed: now, Status: releasecommon.StatusPendingInstall, Description: "Initial install underway"},
-		// Helm merges the objects of a release by itself when this says nothing else.
+		// Without this field, Helm merges the objects of a release itself.
 		ApplyMethod: string(rspb.ApplyMethodServerSideApply),
 	}
 	if len(found) > 0 {
@@ -305,7 +306,7 @@ func completed(next *rspb.Release) string {
 	return "Upgrade complete"
 }
 
-// become gives a revision another status, if it has the one before and can be read.
+// become changes the status of a revision if it has the status before and can be read.
 func become(ctx context.Context, records store, one stored, before, after releasecommon.Status, description string) error {
 	if one.Status != before.String() || one.err != nil {
 		return nil
@@ -318,8 +319,7 @@ func become(ctx context.Context, records store, one stored, before, after releas
 	return records.update(ctx, decoded)
 }
 
-// prune removes the oldest revisions; before are the revisions that are older than the
-// newest one.
+// prune deletes the oldest revisions. Before are the revisions before the newest one.
 func prune(ctx context.Context, records store, before []stored) error {
 	for _, one := range before[min(len(before), maxHistory-1):] {
 		if err := records.delete(ctx, one.Index.Name); err != nil {
@@ -333,8 +333,8 @@ func (a *Applier) store(owner *metav1.OwnerReference) store {
 	return store{secrets: a.secrets, namespace: a.namespace, owner: owner, clock: a.clock}
 }
 
-// chartOf is a chart that prints the objects, as operator-controller makes it: Helm's own
-// actions can go on with the release.
+// chartOf returns a chart that prints the objects, like operator-controller's chart. With it,
+// Helm's own actions work on the release.
 func chartOf(wanted Wanted) *chart.Chart {
 	out := &chart.Chart{Metadata: &chart.Metadata{}}
 	for _, object := range wanted.Objects {

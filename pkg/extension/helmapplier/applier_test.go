@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// inHand has Secrets in memory, and no cluster to apply to.
+// inHand keeps Secrets in memory. It has no cluster to apply to.
 type inHand struct {
 	*Applier
 	*testing.T
@@ -50,7 +50,7 @@ func (w inHand) record(text string) int {
 	return version
 }
 
-// shown is the history in words, newest first.
+// shown formats the history, newest first.
 func (w inHand) shown() []string {
 	w.Helper()
 	history, err := w.History(w.Context(), "lamp")
@@ -75,8 +75,8 @@ func (w inHand) isShown(want ...string) {
 	}
 }
 
-// TestRecord: a revision of what is there is deployed, and the one before superseded; ten are
-// kept. Stored releases are read again.
+// TestRecord: a recorded revision is deployed and the previous one superseded. Ten revisions are
+// kept. Stored releases can be read again.
 func TestRecord(t *testing.T) {
 	w := newInHand(t)
 	for range 11 {
@@ -97,7 +97,7 @@ func TestRecord(t *testing.T) {
 	if err != nil || secret.OwnerReferences[0].UID != "u" {
 		t.Errorf("its Secret is %v, %v", secret, err)
 	}
-	// OLM's reader has the same.
+	// OLM's reader decodes the same.
 	read, err := chunked.Decode(secret, nil)
 	if err != nil || read.Manifest != newest.Manifest || read.Info.Status != "deployed" || read.Labels["olm.operatorframework.io/bundle-version"] != "1.0.0" {
 		t.Errorf("OLM's reader has %+v, %v", read, err)
@@ -118,7 +118,7 @@ func TestRecord(t *testing.T) {
 	w.isShown()
 }
 
-// large is text that does not compress well.
+// large returns text that compresses badly.
 func large(bytes int) string {
 	var out strings.Builder
 	sum := sha256.Sum256(nil)
@@ -129,13 +129,13 @@ func large(bytes int) string {
 	return out.String()
 }
 
-// TestElevenSecrets: a revision that takes eleven Secrets is one; without one of them it cannot
-// be read, and is not absent; twelve are refused before anything is stored.
+// TestElevenSecrets: a revision can take eleven Secrets. Without one of them it is unreadable, and
+// not absent. A revision of twelve Secrets is refused before anything is stored.
 func TestElevenSecrets(t *testing.T) {
 	w := newInHand(t)
 	store := w.store(nil)
 	one := w.next(wanted("x"), nil)
-	one.Chart = nil // which has the objects once more
+	one.Chart = nil // which has the objects a second time
 	one.Manifest = fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"x":%q}}`, large(20<<20))
 	if err := store.create(t.Context(), one); err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func TestElevenSecrets(t *testing.T) {
 	w.isShown("1 pending-install unreadable")
 }
 
-// TestInterrupted: after a crash at any write of an update, the revision is read as it was or
-// as it is to be; and what a crash left pending has failed when the next one is made.
+// TestInterrupted: after a crash at any write of an update, the revision has the old or the new
+// content. A revision left pending is failed when the next one is made.
 func TestInterrupted(t *testing.T) {
 	for dies := range 8 {
 		w := newInHand(t)
@@ -206,7 +206,7 @@ func TestInterrupted(t *testing.T) {
 	w.isShown("3 deployed", "2 failed", "1 superseded")
 }
 
-// TestForeign: Secrets that say they are releases and are none are not believed.
+// TestForeign: Secrets that only look like releases are ignored.
 func TestForeign(t *testing.T) {
 	w := newInHand(t)
 	w.record("x")

@@ -10,24 +10,24 @@ import (
 // Deployed is the status of a revision whose objects are in the cluster.
 const Deployed = string(releasecommon.StatusDeployed)
 
-// Blocked is the error for a release that cannot be adopted.
+// Blocked is the error for a release that cannot be taken over.
 type Blocked struct {
-	// Message says what was found, and Help what a person can do; Help may be empty.
+	// Message describes the problem, and Help the remedy; Help may be empty.
 	Message, Help string
 }
 
-// Choose finds the revision of a release that is taken over, nil when there is no release, or
-// when it was taken over already. All are its revisions, newest first.
+// Choose returns the revision of a release to take over. It returns nil if there is no release or
+// it was taken over already. All are the release's revisions, newest first.
 //
-//  1. A release that is being removed is left to that.
-//  2. The newest deployed revision, whatever came after it: what a failed or interrupted one
-//     has changed is brought back.
-//  3. Without one, the newest that can be read: its objects are in the cluster, at least some
-//     of them. The wanted content is rolled out after it.
+//  1. A release that is being uninstalled is not taken over.
+//  2. The newest deployed revision is chosen. The engine then restores objects that a later failed
+//     or interrupted revision changed.
+//  3. Without a deployed revision, the newest readable one is chosen: at least some of its objects
+//     may be in the cluster. The wanted content is rolled out after it.
 //
-// A revision that would be chosen and cannot be read is none that is absent.
+// If the revision to choose is unreadable, Choose returns a Blocked error.
 func Choose(all []Revision) (*Revision, *Blocked) {
-	// Before its last Secret is there, a revision writes no object.
+	// A revision writes no object before its last Secret exists.
 	all = slices.DeleteFunc(slices.Clone(all), func(one Revision) bool {
 		return one.TakenOver || one.Err != nil && releasecommon.Status(one.Status).IsPending()
 	})

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestChoose is the matrix of releases: what becomes of each when the engine takes it over.
+// TestChoose lists which revision of each release is taken over.
 func TestChoose(t *testing.T) {
 	broken := errors.New("a part of it is missing")
 	for name, tc := range map[string]struct {
 		reason string
-		// all are the statuses, newest first, with "!" for one that cannot be read and "~" for one
-		// that was taken over.
+		// all are the statuses, newest first. "!" marks an unreadable revision, and "~" one that
+		// was taken over.
 		all    []string
 		chosen int
 		says   string

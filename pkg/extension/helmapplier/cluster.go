@@ -27,17 +27,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// cluster is the cluster to which Helm applies. It asks for served kinds once, and again when a
-// kind is not found.
+// cluster is the cluster to which Helm applies. It caches the served kinds, and reads them again
+// when a kind is not found.
 type cluster struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
-	// namespaces say which objects of other extensions are protected.
+	// namespaces reads the labels that protect objects of other extensions.
 	namespaces corev1client.NamespaceInterface
 }
 
-// managerPrefix begins the names of the field managers of chains.
+// managerPrefix is the prefix of the chains' field managers.
 const managerPrefix = "penstock/"
 
 func newCluster(config *rest.Config) (*cluster, error) {
@@ -53,8 +53,8 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	return &cluster{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), namespaces: core.Namespaces()}, nil
 }
 
-// getter leads Helm's client to the cluster for one action: its requests end with the context,
-// which Helm does not pass on.
+// getter connects Helm's client to the cluster for one action. It cancels the requests when the
+// context ends, because Helm does not pass a context on.
 type getter struct {
 	*cluster
 	config *rest.Config
@@ -74,7 +74,7 @@ func (g getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) 
 
 func (g getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader provides Helm's default namespace, in which nothing is applied.
+// ToRawKubeConfigLoader provides Helm's default namespace, which Penstock does not use.
 func (g getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
 }
@@ -84,7 +84,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// bounded sends nothing more when a context has ended, and waits for no answer then.
+// bounded fails requests after the context has ended, and cancels running ones.
 func bounded(ctx context.Context, next http.RoundTripper) roundTrip {
 	return func(request *http.Request) (*http.Response, error) {
 		if err := ctx.Err(); err != nil {
@@ -101,14 +101,14 @@ func bounded(ctx context.Context, next http.RoundTripper) roundTrip {
 	}
 }
 
-// upgrade has the changes of one action in the cluster.
+// upgrade has the changes of one action.
 type upgrade struct {
 	client          *kube.Client
 	current, target kube.ResourceList
 	namespaces      corev1client.NamespaceInterface
 }
 
-// prepare finds out what has to change, and reads only.
+// prepare computes the changes. It only reads.
 func (c *cluster) prepare(ctx context.Context, wanted Wanted, before, next *rspb.Release) (*upgrade, error) {
 	client := kube.New(c.getter(ctx))
 	client.Namespace = wanted.Namespace
@@ -129,7 +129,8 @@ func (c *cluster) prepare(ctx context.Context, wanted Wanted, before, next *rspb
 	return u, u.take(ctx, wanted)
 }
 
-// served are the objects of a manifest whose kinds are. Others are gone with their kinds.
+// served parses the objects of a manifest, without those whose kind the cluster does not serve:
+// such objects no longer exist.
 func served(client *kube.Client, manifest string) (kube.ResourceList, error) {
 	all, err := client.Build(strings.NewReader(manifest), false)
 	if err == nil {
@@ -148,7 +149,7 @@ func served(client *kube.Client, manifest string) (kube.ResourceList, error) {
 	return list, nil
 }
 
-// marked gives objects the marks by which Helm knows those of a release, and an owner.
+// marked sets the marks by which Helm recognizes the objects of a release, and an owner.
 func marked(wanted Wanted) resource.VisitorFunc {
 	return func(info *resource.Info, err error) error {
 		if err != nil {
@@ -175,8 +176,9 @@ func with(entries map[string]string, key, value string) map[string]string {
 	return entries
 }
 
-// take finds the objects that are there and were not in the revision before. They must be the
-// release's, or may be taken over: then they are changed, and not made.
+// take finds objects that already exist and were not in the previous revision. They must belong to
+// the release, or wanted.Take must allow it. Then Helm updates the objects instead of creating
+// them.
 func (u *upgrade) take(ctx context.Context, wanted Wanted) error {
 	return u.target.Visit(func(info *resource.Info, err error) error {
 		if err != nil {
@@ -198,7 +200,8 @@ func (u *upgrade) take(ctx context.Context, wanted Wanted) error {
 		}
 		annotations := object.GetAnnotations()
 		if chain := rolledOutBy(object); chain != "" && chain != wanted.Name {
-			// Marks of Helm do not change that: users who may patch an object may write them.
+			// Helm's marks give no right to a protected object: users who may patch an object can
+			// write the marks.
 			protected, err := u.isProtected(ctx, info)
 			if err != nil {
 				return fmt.Errorf("finding out whether the namespace of %s protects it: %w", title(info), err)
@@ -216,7 +219,7 @@ func (u *upgrade) take(ctx context.Context, wanted Wanted) error {
 	})
 }
 
-// rolledOutBy is the chain whose revisions have applied an object, empty for none.
+// rolledOutBy returns the chain whose revisions applied an object; empty for none.
 func rolledOutBy(object metav1.Object) string {
 	chain := object.GetLabels()[olmv1alpha1.ChainLabel]
 	applied := slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -228,9 +231,8 @@ func rolledOutBy(object metav1.Object) string {
 	return chain
 }
 
-// isProtected reports whether the namespace of an object keeps the objects of extensions from
-// others. Helm writes by the identity of the engine, which the webhook that protects them does not
-// ask about.
+// isProtected reports whether the namespace protects an object of an extension from other owners.
+// The protecting webhook does not check Helm's writes, because they use the engine's identity.
 func (u *upgrade) isProtected(ctx context.Context, info *resource.Info) (bool, error) {
 	name := info.Namespace
 	if info.Mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
@@ -253,7 +255,7 @@ func title(info *resource.Info) string {
 	return info.Mapping.GroupVersionKind.Kind + " " + info.Namespace + "/" + info.Name
 }
 
-// run applies the wanted objects, and deletes those that are no longer wanted.
+// run applies the wanted objects, and deletes objects that are no longer wanted.
 func (u *upgrade) run() error {
 	_, err := u.client.Update(u.current, u.target, kube.ClientUpdateOptionServerSideApply(true, true))
 	return err

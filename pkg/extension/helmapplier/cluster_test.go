@@ -13,8 +13,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestRolledOutBy: the label alone does not say whose an object is, since anybody may copy it, and the
-// control plane does.
+// TestRolledOutBy: the label alone does not identify the owner, since any user and the control
+// plane can copy it.
 func TestRolledOutBy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		label, manager string
@@ -36,7 +36,7 @@ func TestRolledOutBy(t *testing.T) {
 	}
 }
 
-// TestIsProtected: the namespace of an object decides, and that of a Namespace is itself.
+// TestIsProtected: the namespace of an object decides; for a Namespace it is the Namespace itself.
 func TestIsProtected(t *testing.T) {
 	protect := map[string]string{olmv1alpha1.ProtectLabel: "true"}
 	client := fake.NewClientset(

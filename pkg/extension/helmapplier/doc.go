@@ -1,4 +1,3 @@
-// Package helmapplier applies ClusterExtensions with Helm's library, and keeps releases as OLM v1's
-// operator-controller does. It writes with the client that it is given. Its callers check the
-// rights.
+// Package helmapplier applies ClusterExtensions with Helm's library, and stores releases as OLM
+// v1's operator-controller does. It writes with the given client. Its callers check the rights.
 package helmapplier

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// store keeps the revisions of releases in the Secrets of a namespace.
+// store stores the revisions of releases in Secrets of a namespace.
 type store struct {
 	secrets   corev1client.SecretInterface
 	namespace string
@@ -29,8 +29,8 @@ type store struct {
 	clock clock.PassiveClock
 }
 
-// list returns the revisions of a release, newest first: also those that cannot be read. An
-// index without its chunks is no absent revision. A missing answer of the cluster is an error.
+// list returns the revisions of a release, newest first. It includes unreadable revisions: an index
+// without its chunks does not count as absent. A failed request is an error.
 func (s store) list(ctx context.Context, name string) ([]stored, error) {
 	list, err := s.secrets.List(ctx, metav1.ListOptions{LabelSelector: chunked.Selector(name)})
 	if err != nil {
@@ -51,7 +51,7 @@ func (s store) list(ctx context.Context, name string) ([]stored, error) {
 	return found, nil
 }
 
-// read reads the chunks of an index.
+// read reads the chunks of an index Secret.
 func (s store) read(ctx context.Context, index *corev1.Secret) (stored, error) {
 	if index.Type != chunked.IndexType {
 		return stored{}, chunked.ErrNoIndex
@@ -70,8 +70,8 @@ func (s store) read(ctx context.Context, index *corev1.Secret) (stored, error) {
 	return one, unanswered
 }
 
-// create stores a revision that is not there yet. It is there with its index; a crash before
-// the last chunk leaves one that cannot be read.
+// create stores a new revision. The revision exists as soon as its index is written; a crash before
+// the last chunk leaves it unreadable.
 func (s store) create(ctx context.Context, release *rspb.Release) error {
 	index, chunks, err := s.encode(release)
 	if err != nil {
@@ -84,9 +84,9 @@ func (s store) create(ctx context.Context, release *rspb.Release) error {
 	return s.createChunks(ctx, created, chunks)
 }
 
-// update stores another content of a revision. Readers have the content before or the one
-// after, whatever happens in between: chunks are named by what is in them, come before the
-// index names them, and go after it does not.
+// update stores new content of a revision. Readers always get the old or the new content: chunks
+// are named by their content, are created before the index names them, and are deleted after the
+// index no longer names them.
 func (s store) update(ctx context.Context, release *rspb.Release) error {
 	index, chunks, err := s.encode(release)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s store) update(ctx context.Context, release *rspb.Release) error {
 	if err := s.createChunks(ctx, before, chunks); err != nil {
 		return err
 	}
-	// A merge patch: a user who rolls out objects has no right to update them.
+	// A merge patch, because a user who rolls out objects may have no right to update.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": before.UID, "resourceVersion": before.ResourceVersion,
@@ -120,7 +120,8 @@ func (s store) update(ctx context.Context, release *rspb.Release) error {
 	return s.deleteChunks(ctx, index.Name, keep)
 }
 
-// delete removes a revision: the index first, so that what is left names nothing.
+// delete deletes a revision. It deletes the index first, so that no index names the remaining
+// chunks.
 func (s store) delete(ctx context.Context, key string) error {
 	err := s.secrets.Delete(ctx, key, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -15,22 +15,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// maxReleaseBytes bounds what a release unpacks to.
+// maxReleaseBytes limits the decompressed size of a release.
 const maxReleaseBytes = 128 << 20
 
 // stored is a revision in the cluster.
 type stored struct {
-	// Version and Status are what the labels of the index say.
+	// Version and Status are from the labels of the index.
 	Version int
 	Status  string
 	Index   *corev1.Secret
-	// release is nil when it cannot be read, and err says why.
+	// release is nil if it cannot be read; then err is the reason.
 	release *rspb.Release
 	err     error
 }
 
-// payload is the content of the Secrets: Helm leaves the labels of a release to the manager that
-// stores it.
+// payload is the content of the Secrets. Helm does not encode the labels of a release, but leaves
+// them to its storage.
 type payload struct {
 	*rspb.Release
 	Labels map[string]string `json:"labels,omitempty"`
@@ -44,7 +44,7 @@ func encode(one *rspb.Release) ([]byte, error) {
 	return content, nil
 }
 
-// decode reads a revision of which all Secrets were read.
+// decode parses a revision. find returns its chunks.
 func decode(index *corev1.Secret, find func(string) (*corev1.Secret, error)) stored {
 	out := stored{Index: index, Status: index.Labels[chunked.LabelStatus]}
 	version, err := strconv.Atoi(index.Labels[chunked.LabelVersion])

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// Watch returns the extensions that have a release, from one watch of the metadata of their Secrets.
-// It is for callers that only read releases: a write appears in it a moment later.
+// Watch returns the extensions that have a release, from one watch of the metadata of their
+// Secrets. It is for callers that only read releases: writes appear with a short delay.
 type Watch struct {
 	client    metadata.Interface
 	namespace string
@@ -21,7 +21,7 @@ type Watch struct {
 	changed   func()
 }
 
-// NewWatch returns a watch of the releases in a namespace, which sends no request before Run.
+// NewWatch returns a watch of the releases in a namespace. It sends no request before Run.
 func NewWatch(client metadata.Interface, namespace string) *Watch {
 	w := &Watch{client: client, namespace: namespace, changed: func() {}}
 	w.watch = objectwatch.New(client, client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace), &metav1.PartialObjectMetadata{},
@@ -29,7 +29,8 @@ func NewWatch(client metadata.Interface, namespace string) *Watch {
 	return w
 }
 
-// labelsAlone keeps of a Secret what says whose it is.
+// labelsAlone drops all parts of a Secret except its identity, its labels and
+// SupersededByAnnotation.
 func labelsAlone(object any) (any, error) {
 	secret, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -44,14 +45,14 @@ func labelsAlone(object any) (any, error) {
 	return kept, nil
 }
 
-// Run watches until ctx ends. Changed is called when there is a first answer, and when there may
-// be another one; it must not block. Run is called once.
+// Run watches until ctx ends. It calls changed after the first list, and when the releases may have
+// changed; changed must not block. Run is called once.
 func (w *Watch) Run(ctx context.Context, changed func()) {
 	w.changed = changed
 	w.watch.Run(ctx)
 }
 
-// Releases returns the stored releases by name. The value is true when a Secret of the release is not
+// Releases returns the stored releases by name. The value is true if a Secret of the release is not
 // marked as taken over by the engine. An error means that the releases are unknown.
 func (w *Watch) Releases() (map[string]bool, error) {
 	secrets, err := w.watch.List()
@@ -66,7 +67,7 @@ func (w *Watch) Releases() (map[string]bool, error) {
 	return found, nil
 }
 
-// takenOver reports whether a Secret says that the engine has the objects of its revision.
+// takenOver reports whether the engine has taken over the objects of a Secret's revision.
 func takenOver(index metav1.Object) bool {
 	return index.GetLabels()[olmv1alpha1.SupersededByLabel] != "" || index.GetAnnotations()[olmv1alpha1.SupersededByAnnotation] != ""
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// TestWatch: which releases there are is known without a request for each, and which of them the
-// engine has taken over.
+// TestWatch: Watch knows the releases, and which of them the engine has taken over, without a
+// request per release.
 func TestWatch(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -38,7 +38,7 @@ func TestWatch(t *testing.T) {
 		t.Error("before anything was asked there is an answer")
 	}
 	secretResource := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	// The tracker does not tell a watch about what was before it, not even since the list.
+	// The tracker reports no events from before the watch, not even those since the list.
 	watching := make(chan struct{}, 100)
 	client.PrependWatchReactor("secrets", func(clienttesting.Action) (bool, watch.Interface, error) {
 		began, err := client.Tracker().Watch(secretResource, "system")

@@ -10,21 +10,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// Cluster has the facts of a cluster that decide whether a bundle's requirements are met.
+// Cluster has the facts of a cluster against which a bundle's requirements are checked.
 type Cluster struct {
-	// All are the existing ClusterExtensions, and Shown names those that a message may name.
+	// All are the existing ClusterExtensions. Shown reports which of them a message may name.
 	All   []Extension
 	Shown Shown
-	// Serves returns whether the cluster serves a kind, such as cert-manager.io/v1/Certificate.
+	// Serves reports whether the cluster serves a kind, such as cert-manager.io/v1/Certificate.
 	Serves func(kind string) (bool, error)
 	// Providers returns the packages of the catalogs that meet a requirement.
 	Providers func(source.Requirement) []string
 }
 
 // Lacks returns the unmet requirements of a bundle in its cluster, each with the command that
-// installs a fitting package, or nothing when all are met. A package must be installed by a
-// ClusterExtension, and a kind must be served. Combinations of requirements are for a person. Kinds
-// is true if a kind is missing: no event reports when it is served.
+// installs a fitting package; empty if all are met. A ClusterExtension must have installed a
+// required package, and the cluster must serve a required kind. Combined requirements are not
+// evaluated. Kinds is true if a kind is missing: no event reports when the cluster serves it.
 func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks string, kinds bool, err error) {
 	var all []string
 	for _, one := range requires {
@@ -51,7 +51,7 @@ func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks strin
 }
 
 // lacksPackage returns the reason why a required package is missing. For an extension that the user
-// may not see, it returns the same text as for none.
+// may not see, the text is the same as for a missing extension.
 func (c Cluster) lacksPackage(of Extension, required source.Requirement) string {
 	why := ""
 	for _, other := range c.All {
@@ -76,7 +76,7 @@ func (c Cluster) lacksPackage(of Extension, required source.Requirement) string 
 	return ", which no ClusterExtension that its author may get has installed" + c.installed(required)
 }
 
-// fits reports whether a version is in a range of a bundle, whose grammar is that of OLM and not
+// fits reports whether a version is in a bundle's range. The grammar is OLM's, which differs from
 // that of ClusterExtensions.
 func fits(version, wanted string) bool {
 	if wanted == "" {
@@ -90,7 +90,7 @@ func fits(version, wanted string) bool {
 	return err == nil && allowed(has)
 }
 
-// installed is the command that installs what is required.
+// installed returns the command that installs the requirement.
 func (c Cluster) installed(required source.Requirement) string {
 	names := c.Providers(required)
 	if len(names) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// TestLacks: a package must be installed in the same cluster, in the range of the bundle, and be available;
-// a kind must be served. Of extensions that are not shown nothing is said.
+// TestLacks: a package must be installed in the same cluster, in the bundle's range, and be
+// available. A kind must be served. Hidden extensions are not mentioned.
 func TestLacks(t *testing.T) {
 	certs := source.Requirement{Package: "certs", VersionRange: ">=1.0.0 <2.0.0"}
 	lamp := source.Requirement{Kind: schema.GroupVersionKind{Group: "l.io", Version: "v1", Kind: "Lamp"}}

@@ -1,6 +1,6 @@
-// Package order has the order between ClusterExtensions. An extension names in an annotation the
-// extensions, with versions, that must be installed before it. The order only delays what Penstock
-// would begin. It installs, chooses and upgrades nothing, and does not stop an installed extension.
+// Package order implements the order between ClusterExtensions. An annotation names the extensions,
+// with versions, that must be installed first. The order only delays the start of rollouts. It
+// installs, chooses and upgrades nothing, and does not stop an installed extension.
 package order
 
 import (
@@ -18,33 +18,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// Extension has the fields of a ClusterExtension that the order needs.
+// Extension holds the fields of a ClusterExtension that the order needs.
 type Extension struct {
 	Name, Target string
-	// Installed is true if a version is installed, and Version is that version, empty when unknown.
+	// Installed is true if a version is installed. Version is that version; empty if unknown.
 	Installed bool
 	Version   string
-	// Available is true if the installed version works.
+	// Available is true if the installed version is available.
 	Available bool
-	// Package is the package of the bundle, empty when the ClusterExtension does not name it.
+	// Package is the package of the bundle; empty if the ClusterExtension does not name it.
 	Package string
-	// Requires is empty when the annotation cannot be read.
+	// Requires is empty if the annotation cannot be parsed.
 	Requires []extension.Requirement
 }
 
-// RequiredBy returns the requirements of a ClusterExtension without reading the rest: callers read
+// RequiredBy returns only the requirements of a ClusterExtension. It is cheap, because callers read
 // all extensions at each change.
 func RequiredBy(object *unstructured.Unstructured) []extension.Requirement {
 	value, has := object.GetAnnotations()[extension.RequiresAnnotation]
 	if !has {
 		return nil
 	}
-	// Nobody writes one that cannot be read. It is said by the controller if it is there.
+	// Admission refuses an invalid annotation, and the controller reports it if it exists.
 	requires, _ := extension.ParseRequires(value)
 	return requires
 }
 
-// Of reads a ClusterExtension; an extension that is being deleted is not installed.
+// Of converts a ClusterExtension. An extension that is being deleted does not count as installed.
 func Of(object *unstructured.Unstructured) Extension {
 	one := Extension{Name: object.GetName(), Target: object.GetAnnotations()[extension.TargetAnnotation]}
 	one.Requires = RequiredBy(object)
@@ -56,7 +56,7 @@ func Of(object *unstructured.Unstructured) Extension {
 	one.Available = meta.IsStatusConditionTrue(read.Status.Conditions, status.Available)
 	if read.Status.Install != nil {
 		one.Version = read.Status.Install.Bundle.Version
-		// The bundle of an image has the name of its package: no catalog names it.
+		// Without a catalog, the bundle's name is used as the package.
 		one.Package = read.Status.Install.Bundle.Name
 	}
 	if read.Spec.Source.Catalog != nil {
@@ -65,17 +65,17 @@ func Of(object *unstructured.Unstructured) Extension {
 	return one
 }
 
-// Find returns the extension with a name, nil when there is none.
+// Find returns an extension by name; nil if it does not exist.
 type Find func(name string) *Extension
 
-// Requires returns the requirements of the extension with a name.
+// Requires returns the requirements of an extension, by name.
 type Requires func(name string) []extension.Requirement
 
-// Shown returns whether the reader of a message may know of the extension with a name.
+// Shown reports whether the reader of a message may see the extension.
 type Shown func(name string) bool
 
-// Unmet returns what must happen before an extension begins, or nothing when it may begin. Of
-// extensions that are not shown it says only that they are not as required.
+// Unmet returns the requirements that delay the start of an extension; empty if it can start. For a
+// hidden extension, it only returns that the requirement is not met.
 func Unmet(of Extension, find Find, requires Requires, shown Shown) string {
 	var missing []string
 	hidden := false
@@ -117,15 +117,15 @@ func unmet(of Extension, one extension.Requirement, found *Extension) string {
 	return ""
 }
 
-// maxLooked bounds the search for a cycle in a pass, so that the passes of a chain of extensions that wait for
-// each other cost a constant each. Writes are searched without a bound.
+// maxLooked limits the search for a cycle in a pass. So each pass in a long chain of waiting
+// extensions has a constant cost. The check of a write has no limit.
 const maxLooked = 100
 
-// Cycle returns the names of extensions that require each other, beginning with name. It returns
-// nil when name is in no cycle among the first most extensions that it requires, the nearest first.
-// Most is 0 for no bound.
+// Cycle returns the names of extensions that require each other, beginning with name. It searches
+// breadth-first, and returns nil if there is no cycle within the first most extensions. With most 0
+// there is no limit.
 func Cycle(name string, requires []extension.Requirement, of Requires, most int) []string {
-	// from has by which extension another one was found.
+	// from maps each found extension to the extension that requires it.
 	from := map[string]string{name: ""}
 	found := []string{name}
 	for i := 0; i < len(found) && (most == 0 || i <= most); i++ {
@@ -151,9 +151,9 @@ func Cycle(name string, requires []extension.Requirement, of Requires, most int)
 	return nil
 }
 
-// Breaks returns the installed extensions whose requirements would become unmet when the extension
-// gets another version, or is deleted (empty version). It counts extensions that are not shown. It
-// is empty when there are none, and when the acknowledgement is of exactly these.
+// Breaks returns the installed extensions whose requirements would be unmet after the extension
+// changes to version, or is deleted (empty version). It counts hidden extensions, too. It is empty
+// if there are none, or if the acknowledgement matches exactly these extensions.
 func Breaks(of Extension, version string, all []Extension, acknowledged string, shown Shown) string {
 	var names, said []string
 	for _, other := range all {
@@ -189,7 +189,7 @@ func Breaks(of Extension, version string, all []Extension, acknowledged string, 
 // maxShown is the number of dependents that a message names.
 const maxShown = 5
 
-// identify names what is acknowledged: a change of one extension that others do not agree with.
+// identify returns the value that acknowledges this version and these dependents.
 func identify(version string, names []string) string {
 	slices.Sort(names)
 	sum := sha256.Sum256([]byte(version + "\n" + strings.Join(names, "\n")))

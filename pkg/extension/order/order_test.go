@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// extensions are installed and available, but for what a test says: name to what it requires.
+// extensions returns installed and available extensions, by name, with their requirements.
 func extensions(t *testing.T, requires map[string]string) (map[string]*Extension, Find, Requires) {
 	t.Helper()
 	all := map[string]*Extension{}
@@ -31,10 +31,10 @@ func extensions(t *testing.T, requires map[string]string) (map[string]*Extension
 	}
 }
 
-// everything is shown.
+// everything shows all extensions.
 func everything(string) bool { return true }
 
-// TestHidden: nothing is said of an extension that is not shown, but that it is not as required.
+// TestHidden: about a hidden extension, a message only reports that the requirement is not met.
 func TestHidden(t *testing.T) {
 	all, find, requires := extensions(t, map[string]string{"a": "b>=2, c, d", "b": "", "c": "a", "other": "a<1"})
 	all["c"].Installed = false
@@ -52,8 +52,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestUnmet: everything that is required must be there, in the same cluster, installed, in the range, and
-// available.
+// TestUnmet: every required extension must exist in the same cluster, be installed in the range,
+// and be available.
 func TestUnmet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		requires string
@@ -88,7 +88,7 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// TestCycle: rings of any length are found, and a diamond or a chain is none.
+// TestCycle: cycles of any length are found. A diamond or a chain is not a cycle.
 func TestCycle(t *testing.T) {
 	ring := map[string]string{"end": "", "diamond": "left, right", "left": "end", "right": "end"}
 	const length = 1000
@@ -114,8 +114,8 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// TestBreaks: those count that are installed in the same cluster and do not allow the version. An
-// acknowledgement is of these and of this version.
+// TestBreaks: only extensions that are installed in the same cluster and do not allow the version
+// count. An acknowledgement is valid for these extensions and this version.
 func TestBreaks(t *testing.T) {
 	all, _, _ := extensions(t, map[string]string{"a": "", "low": "a<2", "any": "a", "other": "b"})
 	far := Extension{Name: "far", Target: "far", Installed: true, Requires: all["low"].Requires}

@@ -1,6 +1,6 @@
 // Package patch changes single fields of rendered objects, for ClusterExtensions whose bundle or
-// chart has no value for a field. Patches are applied first: rights, CRD upgrade safety, the
-// deletion budget and the diff see only patched objects.
+// chart has no value for a field. Patches are applied first: privilege checks, CRD upgrade safety,
+// the deletion budget and the diff see only patched objects.
 package patch
 
 import (
@@ -16,27 +16,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Limits of a list of patches.
+// Limits for a list of patches.
 const (
-	// MaxPatches limits the patches of a list.
+	// MaxPatches limits the number of patches.
 	MaxPatches = 64
-	// MaxOperations limits the operations of all JSON patches of a list together.
+	// MaxOperations limits the total operations of all JSON patches.
 	MaxOperations = 1000
-	// MaxMatches limits the objects that all patches of a list match together.
+	// MaxMatches limits the total matches of all patches.
 	MaxMatches = 1000
-	// MaxAdded is by how much the patches of a list make objects larger together, in bytes.
+	// MaxAdded limits the total growth of the objects, in bytes.
 	MaxAdded = 4 << 20
 )
 
 // Types of patches.
 const (
-	// Merge is a JSON merge patch, of RFC 7386.
+	// Merge is a JSON merge patch (RFC 7386).
 	Merge = "Merge"
-	// JSON is a list of operations, of RFC 6902.
+	// JSON is a list of operations (RFC 6902).
 	JSON = "JSON"
 )
 
-// Patch is one change of some objects.
+// Patch is one change of the objects that match its target.
 type Patch struct {
 	Target Target `json:"target"`
 	// Type is Merge or JSON.
@@ -46,7 +46,7 @@ type Patch struct {
 	Count *int `json:"count,omitempty"`
 
 	operations jsonpatch.Patch
-	// fields are the paths that the patch writes.
+	// fields are the paths that the patch changes.
 	fields []string
 }
 
@@ -55,12 +55,12 @@ type Target struct {
 	// Group is empty for the core group.
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind"`
-	// Namespace and Name are exact; empty is every one.
+	// Namespace and Name must match exactly; empty matches any.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
 
-// String is the target for people.
+// String returns the target for messages.
 func (t Target) String() string {
 	kind := t.Kind
 	if t.Group != "" {
@@ -75,7 +75,7 @@ func (t Target) matches(id manifest.ID) bool {
 
 const example = `[{target: {group: apps, kind: Deployment, name: web}, type: Merge, patch: {spec: {replicas: 3}}}]`
 
-// Parse reads a list of patches, as YAML or JSON, without unknown fields.
+// Parse parses a list of patches, as YAML or JSON. It refuses unknown fields.
 func Parse(value string) ([]Patch, error) {
 	var patches []Patch
 	if err := yaml.UnmarshalStrict([]byte(value), &patches); err != nil {
@@ -123,7 +123,7 @@ func (p *Patch) parse() error {
 	return fmt.Errorf("type is %q, and must be %s or %s", p.Type, Merge, JSON)
 }
 
-// mergeFields collects the fields that a merge patch writes.
+// mergeFields collects the fields that a merge patch changes.
 func (p *Patch) mergeFields(at manifest.FieldPath, fields map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		path := append(slices.Clone(at), manifest.FieldStep{Field: name})
@@ -141,7 +141,7 @@ func (p *Patch) mergeFields(at manifest.FieldPath, fields map[string]any) error 
 	return nil
 }
 
-// operationFields collects the fields that a JSON patch writes.
+// operationFields collects the fields that a JSON patch changes.
 func (p *Patch) operationFields() error {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	field := func(pointer string) string {
@@ -152,7 +152,7 @@ func (p *Patch) operationFields() error {
 		return path.String()
 	}
 	for i, operation := range p.operations {
-		// An operation without an op has the word "unknown" as its kind.
+		// An operation without an op has the kind "unknown".
 		kind := operation.Kind()
 		if !slices.Contains([]string{"add", "remove", "replace", "move", "test"}, kind) {
 			return fmt.Errorf("operation %d is %q, and must be add, remove, replace, move or test", i+1, kind)
@@ -175,7 +175,7 @@ func (p *Patch) operationFields() error {
 	return nil
 }
 
-// Applied lists the fields of an object that a patch has written.
+// Applied lists the fields of an object that a patch changed.
 type Applied struct {
 	// Patch counts from 1.
 	Patch     int      `json:"patch"`
@@ -186,8 +186,8 @@ type Applied struct {
 	Fields    []string `json:"fields"`
 }
 
-// Apply changes objects in place, one patch after the other, each as the patches before it left them. Every patch must
-// match. After an error the objects are of no use. Errors have no values.
+// Apply changes objects in place. Each patch sees the result of the patches before it. Every patch
+// must match. After an error the objects must not be used. Errors contain no values.
 func Apply(patches []Patch, objects []*manifest.Object) ([]Applied, error) {
 	var applied []Applied
 	added := 0

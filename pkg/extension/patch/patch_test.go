@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// objects are a Deployment, a Service and a Secret in the namespace lamps.
+// objects returns a Deployment, a Service and a Secret in the namespace lamps.
 func objects(t *testing.T) []*manifest.Object {
 	t.Helper()
 	var all []*manifest.Object
@@ -28,12 +28,12 @@ func objects(t *testing.T) []*manifest.Object {
 	return all
 }
 
-// TestApply: each patch sees what the patches before it left, and every one must match.
+// TestApply: each patch sees the result of the patches before it, and every patch must match.
 func TestApply(t *testing.T) {
 	const web = `target: {group: apps, kind: Deployment, name: web}`
 	for name, tc := range map[string]struct {
 		patches string
-		// want is in the first object, or the error.
+		// want is the expected content of the first object; fails is the expected error.
 		want, fails string
 		fields      []string
 	}{
@@ -83,7 +83,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestBounds: a short patch of many objects neither takes long nor fills the memory.
+// TestBounds: a short patch that matches many objects is limited in time and memory.
 func TestBounds(t *testing.T) {
 	many := func(count int) []*manifest.Object {
 		var all []*manifest.Object
@@ -115,7 +115,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestParse: a text that is no patch is refused when it is written.
+// TestParse: a text that is not a list of patches is refused.
 func TestParse(t *testing.T) {
 	operations := `{target: {kind: Service}, type: JSON, patch: [` + strings.Repeat("{op: remove, path: /a},", 501) + `]}`
 	for name, tc := range map[string]struct{ value, want string }{
@@ -146,7 +146,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzPatch: no patch ends the process, or changes which object it is of.
+// FuzzPatch: no patch causes a panic or changes the identity of an object.
 func FuzzPatch(f *testing.F) {
 	f.Add(`[{target: {group: apps, kind: Deployment}, type: JSON, patch: [{op: move, from: /spec, path: /spec/replicas}]}]`)
 	f.Add(`[{target: {kind: Service}, type: JSON, patch: [{op: add, path: /spec/-1, value: null}, {op: remove, path: /metadata/~}]}]`)

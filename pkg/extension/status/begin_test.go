@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBegins: a process that begins does not know the catalogs yet. Earlier statements on
-// them stay, so that there is neither a write nor an event when nothing has changed.
+// TestBegins: after its start, a process does not know the catalogs yet. Earlier conditions about
+// them stay, so that there is no write and no event.
 func TestBegins(t *testing.T) {
 	known := facts(with(rev(1, well)), upgrades(&Upgrades{Newest: "2.0.0", Blocked: []BlockedVersion{{"2.0.0", "it does not succeed 1.0.0"}}}),
 		func(f *Facts) { f.Deprecations = &Deprecations{Package: []string{"use dex"}} })
@@ -23,7 +23,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// TestGoesBack: a spec that leads to an older version leads to no upgrade.
+// TestGoesBack: a spec that selects an older version is not reported as an upgrade.
 func TestGoesBack(t *testing.T) {
 	f := facts(with(rev(2, well)), upgrades(&Upgrades{Newest: "1.1.0", Allowed: "1.0.0"}))
 	if got, want := line(Of(f).Conditions, UpgradeAvailable), "False/NewestInstalled: 1.1.0 is the newest version"; got != want {

@@ -20,11 +20,11 @@ const (
 	reasonNoUpgrades     = "NotFromCatalog"
 )
 
-// maxBlocked is the number of versions that a message names.
+// maxBlocked limits the versions that a message names.
 const maxBlocked = 3
 
 // deprecations sets the conditions about the deprecation of the package, the channels and the
-// installed bundle, in the words of OLM v1.
+// installed bundle, with OLM v1's texts.
 func (w *writer) deprecations(found *Deprecations, v view) {
 	if found == nil {
 		w.deprecationsUnknown(v)
@@ -59,7 +59,7 @@ func (w *writer) deprecationsUnknown(v view) {
 	}
 }
 
-// upgrade is the condition UpgradeAvailable.
+// upgrade returns the condition UpgradeAvailable.
 func upgrade(facts Facts, v view) said {
 	found := facts.Upgrades
 	switch {
@@ -92,8 +92,8 @@ func upgrade(facts Facts, v view) said {
 	return said{metav1.ConditionFalse, reasonNewest, message}
 }
 
-// older reports whether a version is below another one: a spec may ask to go back, which is no
-// upgrade. An unreadable catalog is not.
+// older reports whether a version is below another one. A spec may select an older version, which
+// is no upgrade. A version that cannot be parsed is not older.
 func older(version, than string) bool {
 	one, err := semver.Parse(version)
 	if err != nil {
@@ -103,7 +103,7 @@ func older(version, than string) bool {
 	return err == nil && one.LT(other)
 }
 
-// blocked names newer versions that do not come, and why.
+// blocked names newer versions that Penstock does not install, with the reasons.
 func blocked(found *Upgrades, separator string) string {
 	if len(found.Blocked) == 0 {
 		return ""

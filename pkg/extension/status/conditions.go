@@ -1,6 +1,6 @@
 package status
 
-// Types of conditions that OLM v1 has.
+// Condition types of OLM v1.
 const (
 	Installed         = "Installed"
 	Progressing       = "Progressing"
@@ -11,21 +11,21 @@ const (
 	BundleDeprecated  = "BundleDeprecated"
 )
 
-// Types of conditions that it does not have.
+// Condition types that OLM v1 does not have.
 const (
 	// Ready is True when the content of the spec is installed and available. Otherwise its message
-	// says what is wrong, and what to do.
+	// has the problem and the remedy.
 	Ready = "Ready"
 	// Stalled is True when a user must act before anything changes (kstatus).
 	Stalled = "Stalled"
-	// UpgradeAvailable is True when there is a newer version, allowed or not.
+	// UpgradeAvailable is True when a newer version exists, allowed or not.
 	UpgradeAvailable = "UpgradeAvailable"
 )
 
-// ReasonHandedToHelm is the reason of revisions whose objects Helm applies.
+// ReasonHandedToHelm is the reason on revisions whose objects Helm applies.
 const ReasonHandedToHelm = "HandedToHelm"
 
-// Reasons of conditions that OLM v1 has.
+// Condition reasons of OLM v1.
 const (
 	ReasonSucceeded                = "Succeeded"
 	ReasonFailed                   = "Failed"

@@ -10,31 +10,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestNote is the longest note of an event that the API accepts, in bytes.
+// longestNote is the API's limit for the note of an event, in bytes.
 const longestNote = 1024
 
-// Reasons of events that are no reasons of conditions.
+// Reasons of events that no condition has.
 const (
 	eventInstalled        = "Installed"
 	eventUpgradeAvailable = "UpgradeAvailable"
 )
 
-// Event reports a change to people.
+// Event is a Kubernetes event for users.
 type Event struct {
-	// Warning is true if a user should look.
+	// Warning is true if a user should act or look.
 	Warning bool
-	// Reason is one word, and Note at most 1024 bytes.
+	// Reason is one word. Note has at most 1024 bytes.
 	Reason, Note string
 }
 
-// Events returns the events between two statuses, none when both say the same. Messages that only
-// count on give no event.
+// Events returns the events between two statuses; none if both are equal. A message that only
+// changes a counter gives no event.
 func Events(before, after extension.Status) []Event {
 	var events []Event
 	add := func(warning bool, reason, note string) {
 		events = append(events, Event{Warning: warning, Reason: reason, Note: text.Clip(note, longestNote)})
 	}
-	told := false // that all is well
+	told := false // the installation event already reports Ready
 	if was, is := versionOf(before), versionOf(after); is != "" && is != was {
 		told = meta.IsStatusConditionTrue(after.Conditions, Ready)
 		note := is + " is installed"
@@ -55,7 +55,7 @@ func Events(before, after extension.Status) []Event {
 	return events
 }
 
-// turned is a condition whose status or reason is another one now, nil when it is not.
+// turned returns a condition whose status or reason has changed; nil if neither has.
 func turned(before, after extension.Status, kind string) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {

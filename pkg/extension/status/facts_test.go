@@ -16,7 +16,7 @@ var start = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
 type change func(*Facts)
 
-// facts are those of an extension argocd of generation 1 that is settled.
+// facts returns the facts of a settled extension argocd of generation 1.
 func facts(changes ...change) Facts {
 	f := Facts{
 		Extension: &extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Generation: 1}, Spec: extension.Spec{
@@ -30,7 +30,7 @@ func facts(changes ...change) Facts {
 	return f
 }
 
-// with adds revisions, the oldest first.
+// with adds revisions, given oldest first.
 func with(revisions ...*olmv1alpha1.ClusterExtensionRevision) change {
 	return func(f *Facts) {
 		for _, one := range revisions {
@@ -51,7 +51,7 @@ func upgrades(found *Upgrades) change { return func(f *Facts) { f.Upgrades = fou
 
 type edit func(*olmv1alpha1.ClusterExtensionRevision)
 
-// rev is a revision argocd-n of version 1.n-1.0, with conditions written as
+// rev returns a revision argocd-n of version 1.n-1.0, with conditions written as
 // "Type=Status/Reason: message".
 func rev(n int64, edits ...any) *olmv1alpha1.ClusterExtensionRevision {
 	version := fmt.Sprintf("1.%d.0", n-1)
@@ -111,7 +111,7 @@ func proposedFor(generation string) edit {
 	}
 }
 
-// line is a condition as status/reason: message.
+// line formats a condition as status/reason: message.
 func line(conditions []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil {

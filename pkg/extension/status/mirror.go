@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// said is a condition without its times.
+// said is a condition without its type and times.
 type said struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// Reasons of revisions that are told apart here. Others are shown as they are.
+// Reasons of revisions that this package distinguishes. Other reasons are copied.
 const (
 	revisionDeadline  = "ProgressDeadlineExceeded"
 	revisionFrozen    = "Frozen"
@@ -28,10 +28,10 @@ const (
 	objectPaused      = "Paused"
 )
 
-// maxRevisions is the number of revisions in the status.
+// maxRevisions limits the revisions in the status.
 const maxRevisions = 8
 
-// available is the condition Available of a revision, in the words of OLM v1.
+// available returns the condition Available of a revision, with OLM v1's texts.
 func (r revision) available() said {
 	condition := r.condition(olmv1alpha1.ConditionAvailable)
 	switch {
@@ -54,7 +54,7 @@ func (r revision) available() said {
 	return r.rollingOut(metav1.ConditionFalse)
 }
 
-// progressing is the condition Progressing of a revision, in the words of OLM v1.
+// progressing returns the condition Progressing of a revision, with OLM v1's texts.
 func (r revision) progressing() said {
 	progressing, stalled := r.condition(olmv1alpha1.ConditionProgressing), r.condition(olmv1alpha1.ConditionStalled)
 	switch {
@@ -81,8 +81,8 @@ func (r revision) rollingOut(status metav1.ConditionStatus) said {
 	return said{status, ReasonRollingOut, fmt.Sprintf("Revision %s is rolling out.", r.version())}
 }
 
-// failed returns the message that OLM v1 would have for an error of its engine, which it tries
-// again: everything besides probes that do not pass yet. It is empty for none.
+// failed returns OLM v1's message for an error that its engine retries: any failure except failing
+// probes. It is empty without a failure.
 func (r revision) failed() string {
 	if failing := r.condition(olmv1alpha1.ConditionFailing); failing != nil && failing.Status == metav1.ConditionTrue {
 		switch failing.Reason {
@@ -112,7 +112,7 @@ func (r revision) failed() string {
 	return failing.Message
 }
 
-// probes names the first object of each phase whose probe does not pass, as OLM v1 does.
+// probes names the first object of each phase whose probe fails, as OLM v1 does.
 func (r revision) probes() string {
 	var lines []string
 	for _, phase := range r.Status.Phases {
@@ -126,7 +126,7 @@ func (r revision) probes() string {
 	return strings.Join(lines, "\n")
 }
 
-// objectOf names an object as Penstock does everywhere.
+// objectOf formats the name of an object as in all messages of Penstock.
 func objectOf(object olmv1alpha1.ObjectFailure) string {
 	if object.Namespace == "" {
 		return object.Kind + " " + object.Name
@@ -134,8 +134,8 @@ func objectOf(object olmv1alpha1.ObjectFailure) string {
 	return object.Kind + " " + object.Namespace + "/" + object.Name
 }
 
-// activeRevisions lists the installed revision and the others with their conditions, the oldest first.
-// It keeps the transition times of conditions.
+// activeRevisions lists the installed revision, and the other revisions with their conditions,
+// oldest first. It keeps the transition times of conditions.
 func (w *writer) activeRevisions(v view) {
 	before := map[string][]metav1.Condition{}
 	for _, one := range w.status.ActiveRevisions {
@@ -149,7 +149,7 @@ func (w *writer) activeRevisions(v view) {
 	if v.proposal != nil {
 		rolling = append(rolling[:len(rolling):len(rolling)], *v.proposal)
 	}
-	// The newest ones matter. The definition takes few, and each has two messages.
+	// Only the newest are listed. The definition limits the list, and each entry has two messages.
 	rolling = rolling[max(0, len(rolling)-maxRevisions+len(w.status.ActiveRevisions)):]
 	for _, r := range rolling {
 		active := extension.ActiveRevision{Name: r.Name, Conditions: append([]metav1.Condition(nil), before[r.Name]...)}

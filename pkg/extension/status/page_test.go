@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPage: each reason of Ready and of UpgradeAvailable is on one of the pages that say who has to
-// do what.
+// TestPage: each reason of Ready and UpgradeAvailable is on a documentation page about the required
+// action.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/clusterextension-status.md")
 	if err != nil {

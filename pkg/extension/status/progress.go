@@ -12,11 +12,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// reached is OLM v1's message about an extension with nothing left to do.
+// reached is OLM v1's message for an extension with nothing left to do.
 const reached = "Desired state reached"
 
-// progress returns the condition Progressing: that of the pass if the pass failed, and otherwise that
-// of the newest revision.
+// progress returns the condition Progressing: the failure of the pass, or else the condition of the
+// newest revision.
 func progress(facts Facts, v view) said {
 	if verdict, failed := verdicts()[facts.Outcome.Result]; failed && !keeps(facts, v) {
 		message := facts.Outcome.Message
@@ -42,9 +42,9 @@ func progress(facts Facts, v view) said {
 	return said{metav1.ConditionTrue, ReasonRetrying, message}
 }
 
-// keeps reports whether what is installed stays without an error: while an upgrade waits to begin
-// by itself, and although the catalogs are gone, where OLM v1 asks whether another version is
-// wanted.
+// keeps reports whether the installed version stays without an error. That is so while an upgrade
+// waits to begin by itself. It is also so if the catalogs no longer exist; like OLM v1, keeps then
+// checks that the spec still allows the installed version.
 func keeps(facts Facts, v view) bool {
 	if facts.Outcome.waits() {
 		return v.installed != nil && v.latest() == nil
@@ -56,10 +56,9 @@ func keeps(facts Facts, v view) bool {
 	return catalog == nil || resolve.InRange(v.installed.version(), catalog.Version)
 }
 
-// settled reports whether what is installed is what the spec, as it is now, led to once. Later
-// versions of catalogs may be missing. While a rollback holds it is not, no matter who has the
-// objects: of those that Helm has, or has had, the outcome of the pass says so and not the
-// revision.
+// settled reports whether the installed content is the result of the current spec. Catalogs may
+// have newer versions since. During a hold after a rollback it is not settled. For extensions with
+// a Helm release the hold is in the outcome of the pass, not in a revision.
 func settled(facts Facts, v view) bool {
 	if v.installed == nil || v.latest() != nil || facts.Undecided || held(v) != nil || facts.Outcome.Result == Held {
 		return false
@@ -68,13 +67,13 @@ func settled(facts Facts, v view) bool {
 	if v.installed.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(generation, 10) {
 		return true
 	}
-	// The same content makes no revision. The last pass told of this generation, and of what is
-	// installed.
+	// Equal content creates no new revision. Then the condition Ready of the last pass proves it:
+	// it is about this generation and the installed version.
 	told := meta.FindStatusCondition(facts.Extension.Status.Conditions, Ready)
 	return told != nil && told.ObservedGeneration == generation && tellsInstalled(told.Reason)
 }
 
-// tellsInstalled reports whether a reason of Ready is about what is installed.
+// tellsInstalled reports whether a reason of Ready is about the installed version.
 func tellsInstalled(reason string) bool {
 	switch reason {
 	case string(Pending), string(WaitingForWindow), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:
@@ -84,7 +83,7 @@ func tellsInstalled(reason string) bool {
 	return !failed
 }
 
-// held returns a condition while a rollback prevents new revisions of the extension, nil otherwise.
+// held returns the condition Held while a rollback prevents new revisions; nil otherwise.
 func held(v view) *metav1.Condition {
 	if v.newest == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Reasons of the condition Ready besides the results and the reasons of revisions.
+// Reasons of Ready, in addition to results and reasons of revisions.
 const (
 	reasonRevisionsUnknown = "RevisionsUnknown"
 	reasonNotStalled       = "NotStalled"
@@ -26,15 +26,15 @@ const (
 	reasonUnavailable      = "Unavailable"
 )
 
-// maxObjects is the number of failing objects that a message names.
+// maxObjects limits the failing objects that a message names.
 const maxObjects = 5
 
-// readiness is the condition Ready, and whether a person has to act. The most important of
-// these is told:
+// readiness returns the condition Ready, and whether a user must act. The first that applies
+// decides:
 //
-//  1. The pass failed, and what the spec asks for was never reached.
-//  2. The newest revision: held, being rolled out, proposed.
-//  3. The installed version.
+//  1. the failed pass, if the current spec was never installed;
+//  2. the newest revision: held, being rolled out, or proposed;
+//  3. the installed version.
 func readiness(facts Facts, v view) (said, bool) {
 	outcome := facts.Outcome
 	verdict, failed := verdicts()[outcome.Result]
@@ -64,7 +64,7 @@ func readiness(facts Facts, v view) (said, bool) {
 	return said, person
 }
 
-// waiting names the waiting upgrade and the reason.
+// waiting describes the waiting upgrade and the reason.
 func waiting(outcome Outcome) string {
 	if outcome.Bundle == nil {
 		return "an upgrade waits: " + joined(outcome)
@@ -72,7 +72,7 @@ func waiting(outcome Outcome) string {
 	return fmt.Sprintf("an upgrade to %s waits: %s", outcome.Bundle.Version, joined(outcome))
 }
 
-// joined returns the message of an outcome.
+// joined joins Message and Why of an outcome.
 func joined(outcome Outcome) string {
 	if outcome.Message == "" || outcome.Why == "" {
 		return outcome.Message + outcome.Why
@@ -80,7 +80,7 @@ func joined(outcome Outcome) string {
 	return outcome.Message + ": " + outcome.Why
 }
 
-// readiness returns a revision's own condition.
+// readiness returns the condition Ready for a revision, and whether a user must act.
 func (r revision) readiness() (said, bool) {
 	title := r.title()
 	stalled, failing, available := r.condition(olmv1alpha1.ConditionStalled), r.condition(olmv1alpha1.ConditionFailing), r.condition(olmv1alpha1.ConditionAvailable)
@@ -105,7 +105,7 @@ func (r revision) readiness() (said, bool) {
 	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available" + r.warnings() + r.drift()}, false
 }
 
-// drift returns the drift that is reported and not repaired, as the end of a message.
+// drift returns the reported drift, to append to a message.
 func (r revision) drift() string {
 	if !r.is(olmv1alpha1.ConditionDriftReported) {
 		return ""
@@ -113,7 +113,7 @@ func (r revision) drift() string {
 	return after("; ", messageOf(r.condition(olmv1alpha1.ConditionDriftReported)))
 }
 
-// warnings returns the warnings of rendering, as the end of a message.
+// warnings returns the warnings of rendering, to append to a message.
 func (r revision) warnings() string {
 	all := r.Annotations[extension.WarningsAnnotation]
 	if all == "" {
@@ -122,8 +122,8 @@ func (r revision) warnings() string {
 	return "; its content has warnings: " + strings.Join(strings.Split(all, "\n"), "; ")
 }
 
-// objects names the phase that is held back, and the objects that do it, each with its reason.
-// It is empty when no phase is.
+// objects names the first phase with failing objects, and these objects with their reasons. It is
+// empty if no phase has any.
 func (r revision) objects() string {
 	for i, phase := range r.Status.Phases {
 		if len(phase.Failing) == 0 {
@@ -151,7 +151,7 @@ func cause(object olmv1alpha1.ObjectFailure) string {
 	return object.Reason + ", " + object.Cause.Reason
 }
 
-// withObjects adds the objects when the message does not name the phase already.
+// withObjects replaces the details of a message by the failing objects, if there are any.
 func withObjects(message, objects string) string {
 	if objects == "" {
 		return message
@@ -181,7 +181,7 @@ func reasonOf(condition *metav1.Condition) string {
 	return condition.Reason
 }
 
-// proposal describes the proposal that waits for approval, and the commands to review and approve it.
+// proposal describes the proposed revision, and the commands to review and approve it.
 func proposal(v view, outcome Outcome) said {
 	r := v.proposal
 	what := "an installation"
@@ -210,8 +210,8 @@ func proposal(v view, outcome Outcome) said {
 	return said{reason: reasonProposed, message: message + r.warnings() + "; review and approve it with: kubectl penstock upgrade " + name}
 }
 
-// deleting is the status of an extension that is being deleted: what is left. Conditions of
-// catalogs stay as they were.
+// deleting sets the status of an extension that is being deleted. Conditions about catalogs do not
+// change.
 func (w *writer) deleting(v view) {
 	w.installed(v, Outcome{})
 	w.set(Available, availability(v))
@@ -228,7 +228,7 @@ func (w *writer) deleting(v view) {
 	}
 }
 
-// deleting describes the rest of an extension that is being deleted.
+// deleting describes the objects that still exist.
 func deleting(v view) said {
 	message := "the extension is being deleted"
 	if v.leaving > 0 {

@@ -4,14 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Result is the result of a pass. Its values are reasons of the condition Ready.
+// Result is the result of a pass. Its values are reasons of Ready.
 type Result string
 
-// Results. Besides the first two, all say why no revision was made.
+// Results. All except the first two are reasons why no revision was created.
 const (
-	// Pending: revisions or catalogs are not known yet.
+	// Pending: the revisions or the catalogs are not known yet.
 	Pending Result = "Pending"
-	// Settled: the newest revision is the one that the spec asks for.
+	// Settled: the newest revision is the one that the spec requests.
 	Settled Result = "Settled"
 
 	// Invalid: the spec or an annotation is not valid.
@@ -20,45 +20,45 @@ const (
 	Unresolved Result = "Unresolved"
 	// CatalogUnavailable: a requested catalog cannot be read now.
 	CatalogUnavailable Result = "CatalogUnavailable"
-	// NoCatalog: no requested ClusterCatalog exists. The installed version stays as it is.
+	// NoCatalog: no requested ClusterCatalog exists. The installed version stays.
 	NoCatalog Result = "NoCatalog"
 	// PullFailed: the image cannot be pulled now.
 	PullFailed Result = "PullFailed"
-	// Unsupported: no objects can be made from the bundle, chart or image.
+	// Unsupported: the bundle, chart or image cannot be rendered.
 	Unsupported Result = "UnsupportedContent"
 	// SignatureVerificationFailed: a signature policy refuses the image.
 	SignatureVerificationFailed Result = "SignatureVerificationFailed"
-	// SignatureFormatUnsupported: the signature policy refuses the image, because its signatures
-	// are in a format that the policy cannot verify.
+	// SignatureFormatUnsupported: the signature policy refuses the image, because it cannot verify
+	// the format of the signatures.
 	SignatureFormatUnsupported Result = "SignatureFormatUnsupported"
 	// InvalidConfiguration: the bundle does not accept spec.config, or a patch does not match.
 	InvalidConfiguration Result = "InvalidConfiguration"
 	// UnsafeDefinitions: a CustomResourceDefinition would change in an unsafe way.
 	UnsafeDefinitions Result = "UnsafeDefinitions"
-	// InvalidManifests: the objects cannot be stored as a revision.
+	// InvalidManifests: the objects are not valid in a revision.
 	InvalidManifests Result = "InvalidManifests"
 
-	// ChangedSinceReview: the content differs from the approved content of a child of a
-	// ClusterExtensionSet.
+	// ChangedSinceReview: the content of a ClusterExtensionSet's child differs from the approved
+	// content.
 	ChangedSinceReview Result = "ChangedSinceReview"
 
 	// AuthorUnknown: the current spec has no valid stamp.
 	AuthorUnknown Result = "AuthorUnknown"
 	// Denied: the author, or the ServiceAccount, lacks rights for the revision.
 	Denied Result = "Denied"
-	// Refused: the revision was refused for another reason, for instance by a policy, or by
-	// the quota of its author.
+	// Refused: the revision was refused for another reason, for example by a policy or by the
+	// author's quota.
 	Refused Result = "RevisionRefused"
-	// NameTaken: the revisions of this name belong to another owner.
+	// NameTaken: the revisions with this name belong to another owner.
 	NameTaken Result = "NameTaken"
-	// Failed: an error, which is tried again.
+	// Failed: an error that the next pass may solve.
 	Failed Result = "PassFailed"
 
-	// ReleaseBlocked: the Helm release of the extension cannot be read, or its objects have another
-	// owner too.
+	// ReleaseBlocked: the extension's Helm release cannot be read, or its objects also have another
+	// owner.
 	ReleaseBlocked Result = "ReleaseBlocked"
 
-	// Frozen: the cluster is frozen, and Helm would write to it.
+	// Frozen: the cluster is frozen, so Helm must not write.
 	Frozen Result = "Frozen"
 	// WaitingForWindow: an automatic upgrade waits for a maintenance window.
 	WaitingForWindow Result = "WaitingForWindow"
@@ -68,23 +68,23 @@ const (
 	RequirementsUnmet Result = "RequirementsUnmet"
 	// RequiredByOthers: installed extensions require the installed version.
 	RequiredByOthers Result = "RequiredByOthers"
-	// Held: a rollback keeps the extension from making a revision, or a user has paused a revision
-	// that Helm would continue.
+	// Held: a rollback prevents new revisions, or a user has paused a revision whose rollout Helm
+	// would continue.
 	Held Result = "Held"
 )
 
-// verdict is the meaning of a result.
+// verdict has the consequences of a result.
 type verdict struct {
-	// progressing and reason are those of OLM v1's condition Progressing.
+	// progressing and reason are the status and reason of OLM v1's condition Progressing.
 	progressing metav1.ConditionStatus
 	reason      string
-	// resolved says that the message begins with the resolved bundle, when there is one.
+	// resolved is true if the message begins with the resolved bundle, if there is one.
 	resolved bool
-	// person is true when nothing changes before a user acts.
+	// person is true if a user must act.
 	person bool
 }
 
-// verdicts has those of every result besides Pending and Settled.
+// verdicts returns the verdicts of all results except Pending and Settled.
 func verdicts() map[Result]verdict {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	return map[Result]verdict{
@@ -115,21 +115,21 @@ func verdicts() map[Result]verdict {
 	}
 }
 
-// Waits returns whether a reason of UpgradeAvailable is of an upgrade that begins by itself later,
-// and that a user can begin now by a write.
+// Waits reports whether a reason of UpgradeAvailable means that an upgrade begins by itself later.
+// A user can start such an upgrade now by a write.
 func Waits(reason string) bool {
 	return reason == string(WaitingForWindow) || reason == string(NotUpgradeable)
 }
 
-// waits is Waits of how a pass ended.
+// waits reports whether the outcome is a waiting upgrade.
 func (o Outcome) waits() bool { return Waits(string(o.Result)) }
 
-// Retried returns whether a reason of Ready is of a failed pass that is tried again.
+// Retried reports whether a reason of Ready means that a failed pass is retried.
 func Retried(reason string) bool {
 	verdict, failed := verdicts()[Result(reason)]
 	return failed && verdict.reason == ReasonRetrying && !verdict.person
 }
 
-// NeedsPerson returns whether a reason of Ready is of a pass that made no revision, and after which
-// a user must act.
+// NeedsPerson reports whether a reason of Ready means that the pass created no revision and a user
+// must act.
 func NeedsPerson(reason string) bool { return verdicts()[Result(reason)].person }

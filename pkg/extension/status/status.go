@@ -12,15 +12,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestMessage bounds the message of a condition, in bytes. The definition allows 32768: that
-// is more than anybody reads, and an object with fourteen of them does not fit into etcd.
+// longestMessage limits the message of a condition, in bytes. The definition allows 32768, but
+// fourteen messages of that size do not fit into an object in etcd.
 const longestMessage = 4096
 
-// Of returns the status that follows from facts. It is equal to the one before when nothing
-// has changed, and when the pass is Pending without a message.
+// Of returns the status for these facts. It is the previous status if nothing has changed, or if
+// the pass is Pending without a message.
 func Of(facts Facts) extension.Status {
 	if facts.RevisionsErr == nil && facts.Outcome.Message == "" && (facts.Outcome.Result == "" || facts.Outcome.Result == Pending) {
-		// Something is on its way, and brings another pass.
+		// A later event starts another pass.
 		return facts.Extension.Status
 	}
 	w := &writer{generation: facts.Extension.Generation, now: facts.Now, status: copied(facts.Extension.Status)}
@@ -47,23 +47,23 @@ func Of(facts Facts) extension.Status {
 	return w.status
 }
 
-// knowsCatalogs reports whether what was said of catalogs stays: they are not known yet, because
-// the process has just begun, and were when the same spec was looked at.
+// knowsCatalogs reports whether the conditions about catalogs stay. They do if the process has just
+// started and does not know the catalogs yet, and the conditions are about the present generation.
 func (w *writer) knowsCatalogs(facts Facts) bool {
 	said := meta.FindStatusCondition(w.status.Conditions, Deprecated)
 	return facts.Outcome.Result == Pending && facts.Upgrades == nil && facts.Deprecations == nil && said != nil && said.ObservedGeneration == w.generation
 }
 
-// Same reports whether two statuses are equal, whatever their time zones.
+// Same reports whether two statuses are equal. Time zones do not matter.
 func Same(a, b extension.Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// copied lets conditions be set without a change of the object.
+// copied copies the conditions, so that setting them does not change the object.
 func copied(status extension.Status) extension.Status {
 	status.Conditions = append([]metav1.Condition(nil), status.Conditions...)
 	return status
 }
 
-// writer sets conditions.
+// writer sets the conditions of a status.
 type writer struct {
 	generation int64
 	now        time.Time
@@ -72,8 +72,7 @@ type writer struct {
 
 func (w *writer) set(kind string, s said) { w.setIn(&w.status.Conditions, kind, s) }
 
-// setIn sets a condition. Its time is when the status became another one. Fractions of a
-// second are not stored.
+// setIn sets a condition. The transition time is in full seconds, as it is stored.
 func (w *writer) setIn(conditions *[]metav1.Condition, kind string, s said) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: kind, Status: s.status, Reason: s.reason, Message: text.Clip(text.Punctuated(s.message), longestMessage),
@@ -81,7 +80,7 @@ func (w *writer) setIn(conditions *[]metav1.Condition, kind string, s said) {
 	})
 }
 
-// unknownRevisions sets Installed and Ready to Unknown, and Progressing to retrying, because the
+// unknownRevisions sets Installed and Ready to Unknown, and Progressing to Retrying, because the
 // revisions cannot be read.
 func (w *writer) unknownRevisions(err error) {
 	w.set(Installed, said{metav1.ConditionUnknown, ReasonFailed, err.Error()})
@@ -90,8 +89,8 @@ func (w *writer) unknownRevisions(err error) {
 	w.stalled(said{}, false)
 }
 
-// installed sets the condition Installed. As in OLM v1, it is a failure when nothing is installed and
-// nothing is being rolled out, or when the rollout has errors.
+// installed sets the condition Installed. As in OLM v1, the reason is Failed if nothing is
+// installed and either nothing is being rolled out or the rollout has errors.
 func (w *writer) installed(v view, outcome Outcome) {
 	w.status.Install = nil
 	if v.installed != nil {
@@ -110,7 +109,7 @@ func (w *writer) installed(v view, outcome Outcome) {
 	w.set(Installed, said{metav1.ConditionFalse, reason, "No bundle installed"})
 }
 
-// imageOf is the image of a revision, and its name when it was not made of one.
+// imageOf returns the image of a revision, or its name if it has no image.
 func imageOf(r revision) string {
 	if image := r.Annotations[olmv1alpha1.ReferenceAnnotation]; image != "" {
 		return image
@@ -118,8 +117,8 @@ func imageOf(r revision) string {
 	return "of " + r.Name
 }
 
-// availability returns the availability of the installed revision, or else of the one being rolled
-// out.
+// availability returns the availability of the installed revision, or else of the revision that is
+// being rolled out.
 func availability(v view) said {
 	switch {
 	case v.installed != nil:
@@ -130,7 +129,7 @@ func availability(v view) said {
 	return said{metav1.ConditionFalse, ReasonAbsent, "No bundle installed"}
 }
 
-// stalled reports whether a person has to act.
+// stalled sets the condition Stalled: whether a user must act.
 func (w *writer) stalled(ready said, person bool) {
 	if !person {
 		w.set(Stalled, said{metav1.ConditionFalse, reasonNotStalled, "nothing waits for a person"})

@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		facts  Facts
-		// want has the conditions that matter, by type.
+		// want has the conditions to compare, by type.
 		want   map[string]string
 		active string
 		bundle string
@@ -325,8 +325,8 @@ func actives(revisions []extension.ActiveRevision) string {
 	return strings.Join(out, " ")
 }
 
-// TestTransitions: the time of a condition is when its status became another one, and a
-// condition that somebody else wrote stays.
+// TestTransitions: the transition time changes only with the status, and conditions of other
+// writers stay.
 func TestTransitions(t *testing.T) {
 	f := facts(with(rev(1, rolling)))
 	f.Extension.Status.Conditions = []metav1.Condition{{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Yes"}}
@@ -346,8 +346,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestSettledAgain: the same content makes no revision. An extension that settled at this
-// generation stays ready while the catalogs are away.
+// TestSettledAgain: equal content creates no revision. An extension that settled at this generation
+// stays ready while the catalogs are unavailable.
 func TestSettledAgain(t *testing.T) {
 	f := facts(generation(2), with(rev(1, well)))
 	f.Extension.Status = Of(f)
@@ -361,7 +361,7 @@ func TestSettledAgain(t *testing.T) {
 	}
 }
 
-// TestSize: the status fits, whatever others write.
+// TestSize: the status fits into etcd even with the longest texts of other writers.
 func TestSize(t *testing.T) {
 	long := strings.Repeat("é", 40000)
 	f := facts(generation(2), outcome(Unresolved, long, long), func(f *Facts) {
@@ -391,7 +391,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestResults: every result besides the first two says what OLM would say.
+// TestResults: every result except the first two gives the message that OLM has.
 func TestResults(t *testing.T) {
 	reasons := map[string]bool{ReasonRetrying: true, ReasonBlocked: true, ReasonInvalidConfiguration: true, ReasonRollingOut: true}
 	for result, verdict := range verdicts() {
@@ -404,7 +404,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestPending: a revision was made, and comes by the watch: until then status says what was.
+// TestPending: after a revision is created, the status stays unchanged until the watch reports the
+// revision.
 func TestPending(t *testing.T) {
 	for name, f := range map[string]Facts{
 		"New":     facts(generation(1), func(f *Facts) { f.Outcome = Outcome{Result: Pending} }),

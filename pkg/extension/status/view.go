@@ -11,14 +11,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// revision is one that counts, with what is often asked of it.
+// revision is a revision with helper methods.
 type revision struct {
 	*olmv1alpha1.ClusterExtensionRevision
 }
 
 func (r revision) version() string { return r.Annotations[olmv1alpha1.VersionAnnotation] }
 
-// title names the revision for people: argocd-2 (1.4.2).
+// title returns the revision's name and version for messages: argocd-2 (1.4.2).
 func (r revision) title() string {
 	if version := r.version(); version != "" {
 		return fmt.Sprintf("%s (%s)", r.Name, version)
@@ -37,7 +37,7 @@ func (r revision) is(kind string) bool {
 func (r revision) paused() bool { return r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused }
 
 // bundle returns the bundle for the status, in the form that the definition of ClusterExtensions
-// accepts, nil when the revision names none of that form.
+// accepts; nil if the revision has no such bundle.
 func (r revision) bundle() *extension.InstallStatus {
 	name, version := r.Annotations[olmv1alpha1.BundleAnnotation], r.version()
 	if name == "" {
@@ -53,15 +53,16 @@ func (r revision) bundle() *extension.InstallStatus {
 	return &extension.InstallStatus{Bundle: bundle}
 }
 
-// view has the state of the revisions of an extension, sorted as OLM v1 does.
+// view holds the revisions of an extension by state, as in OLM v1.
 type view struct {
-	// installed is the newest that has succeeded and is neither archived nor being deleted.
+	// installed is the newest revision that has succeeded, and is not archived or being deleted.
 	installed *revision
-	// rolling are the others that count, the oldest first.
+	// rolling are the revisions that have not succeeded, oldest first. It excludes proposals,
+	// archived revisions and revisions that are being deleted.
 	rolling []revision
-	// proposal is the newest of all when it was made Paused for approval, and still is.
+	// proposal is the newest revision, if it is a proposal that waits for approval.
 	proposal *revision
-	// newest is that of the highest number, archived ones included.
+	// newest is the revision with the highest number, archived or not.
 	newest *revision
 	// leaving is the number of revisions that are being deleted.
 	leaving int
@@ -79,7 +80,7 @@ func look(revisions []*olmv1alpha1.ClusterExtensionRevision) view {
 			v.leaving++
 		case one.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived:
 		case proposed(r):
-			// An older proposal that nobody approved says nothing beside a newer revision.
+			// An older, unapproved proposal is outdated by the newer revision.
 			if i == 0 {
 				v.proposal = &r
 			}
@@ -96,7 +97,7 @@ func proposed(r revision) bool {
 	return r.paused() && r.Annotations[extension.ProposedAnnotation] == "true" && !r.is(olmv1alpha1.ConditionSucceeded)
 }
 
-// latest is the newest revision that is being rolled out, nil for none.
+// latest returns the newest revision that is being rolled out; nil for none.
 func (v view) latest() *revision {
 	if len(v.rolling) == 0 {
 		return nil

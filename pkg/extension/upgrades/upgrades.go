@@ -1,6 +1,6 @@
 // Package upgrades lists the versions in the catalogs beyond the installed one: the version that
-// Penstock will install, newer versions that it will not, and why. It is pure. The version to
-// install is always the resolver's choice.
+// Penstock will install, and newer versions that it will not install, with the reasons. It is pure.
+// The resolver chooses the version to install.
 package upgrades
 
 import (
@@ -14,29 +14,30 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// MaxBlocked bounds the listed versions that Penstock does not install.
+// MaxBlocked limits the listed versions that Penstock does not install.
 const MaxBlocked = 10
 
-// longestWhy bounds the reason of one version, in bytes, because catalogs are foreign input.
+// longestWhy limits the reason for one version, in bytes, because the text of catalogs is
+// untrusted.
 const longestWhy = 500
 
-// Upgrades has the versions in catalogs for an extension. A field is empty where there is no such
+// Upgrades holds the versions in catalogs for an extension. A field is empty if there is no such
 // version.
 type Upgrades struct {
-	// Installed is the version that is installed.
+	// Installed is the installed version.
 	Installed string `json:"installed,omitempty"`
 	// Allowed is the version that the spec selects now, which can be the installed one. With manual
 	// approval it becomes a proposal. AllowedChannel and AllowedCatalog contain it.
 	Allowed        string `json:"allowed,omitempty"`
 	AllowedChannel string `json:"allowedChannel,omitempty"`
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`
-	// AllowedNeeds is the lowest Kubernetes of the allowed version; empty when it states none.
+	// AllowedNeeds is the lowest Kubernetes version that the allowed version supports; empty if
+	// unstated.
 	AllowedNeeds string `json:"-"`
 	// Newest is the highest version in the requested channels and catalogs.
 	Newest string `json:"newest,omitempty"`
-	// Blocked lists versions above both the installed and the allowed one, the newest
-	// first, with the reason why Penstock does not install them. BlockedMore counts further
-	// ones.
+	// Blocked lists versions above both the installed and the allowed one, newest first, with the
+	// reason why Penstock does not install them. BlockedMore counts further versions.
 	Blocked     []Blocked `json:"blocked,omitempty"`
 	BlockedMore int       `json:"blockedMore,omitempty"`
 	// None is the reason why the spec allows no version; empty otherwise.
@@ -48,43 +49,44 @@ type Blocked struct {
 	Version string `json:"version"`
 	Catalog string `json:"catalog"`
 	Cause   Cause  `json:"cause"`
-	// Why has the cause in words, and the remedy.
+	// Why describes the cause and the remedy.
 	Why string `json:"why"`
 }
 
 // Cause is the reason why a version is not installed.
 type Cause string
 
-// Causes, the one that is nearest to coming last.
+// Causes. The last one needs the least to be installed.
 const (
-	// OtherCatalog: only catalogs that spec.source.catalog.selector does not choose have it.
+	// OtherCatalog: only catalogs that spec.source.catalog.selector does not match have the
+	// version.
 	OtherCatalog Cause = "OtherCatalog"
-	// Channel: it is in none of spec.source.catalog.channels.
+	// Channel: the version is in none of spec.source.catalog.channels.
 	Channel Cause = "Channel"
-	// Range: it is outside of spec.source.catalog.version.
+	// Range: the version is outside of spec.source.catalog.version.
 	Range Cause = "Range"
-	// NotSuccessor: the catalog has no upgrade to it from the installed version, and
+	// NotSuccessor: the catalog has no upgrade from the installed version, and
 	// spec.source.catalog.upgradeConstraintPolicy requires one.
 	NotSuccessor Cause = "NotSuccessor"
-	// ClusterVersion: it needs a newer Kubernetes than the cluster has.
+	// ClusterVersion: the version needs a newer Kubernetes than the cluster has.
 	ClusterVersion Cause = "ClusterVersion"
-	// Deprecated: the catalog deprecates it, and has another version.
+	// Deprecated: the catalog deprecates the version, and has another one.
 	Deprecated Cause = "Deprecated"
-	// Priority: another catalog has a higher priority.
+	// Priority: another catalog with a higher priority decides.
 	Priority Cause = "Priority"
-	// Tie: several catalogs of the same priority might be meant.
+	// Tie: several catalogs have the same priority.
 	Tie Cause = "Tie"
-	// Unsupported: it was chosen, but cannot be installed.
+	// Unsupported: the version was chosen, but cannot be installed.
 	Unsupported Cause = "Unsupported"
 )
 
-// causeRules is a cause with its rules of the resolver.
+// causeRules maps a cause to rules of the resolver.
 type causeRules struct {
 	cause Cause
 	rules []resolve.Rule
 }
 
-// causes has them in order.
+// causes returns all causes in order.
 func causes() []causeRules {
 	return []causeRules{
 		{OtherCatalog, nil},
@@ -99,14 +101,13 @@ func causes() []causeRules {
 	}
 }
 
-// Available reports whether there is a newer version than the installed one, allowed or not.
+// Available reports whether a version newer than the installed one exists, allowed or not.
 func (u *Upgrades) Available() bool { return u.Comes() || len(u.Blocked) > 0 }
 
-// Comes reports whether the spec allows another version than the installed one.
+// Comes reports whether the spec selects another version than the installed one.
 func (u *Upgrades) Comes() bool { return u.Allowed != "" && u.Allowed != u.Installed }
 
-// Request returns an extension's request to the catalogs; installed is nil when nothing is
-// installed.
+// Request returns an extension's request to the resolver. installed is nil if nothing is installed.
 func Request(source extension.Catalog, installed *resolve.Installed) resolve.Request {
 	return resolve.Request{
 		Package: source.PackageName, Version: source.Version, Channels: source.Channels, Selector: source.Selector,
@@ -114,8 +115,8 @@ func Request(source extension.Catalog, installed *resolve.Installed) resolve.Req
 	}
 }
 
-// Of returns the versions. Its errors are the resolver's about the request and about catalogs that
-// cannot be read: then the versions are unknown.
+// Of returns the versions. Its errors are the resolver's, about the request and about unreadable
+// catalogs: then the versions are unknown.
 func Of(request resolve.Request, catalogs []resolve.Catalog) (*Upgrades, error) {
 	survey, err := resolve.Look(request, catalogs)
 	if err != nil {
@@ -146,7 +147,7 @@ func Of(request resolve.Request, catalogs []resolve.Catalog) (*Upgrades, error) 
 	return out, nil
 }
 
-// reasonOf prefers what helps to what upstream says.
+// reasonOf returns the reason with the remedy, or else upstream's message.
 func reasonOf(err error) string {
 	if failed := (*resolve.Error)(nil); errors.As(err, &failed) && failed.Reason != "" {
 		return failed.Reason
@@ -154,15 +155,15 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// candidate is a version that does not come.
+// candidate is a version that is not installed.
 type candidate struct {
 	resolve.Seen
 	cause Cause
 	rank  int
 }
 
-// block lists the versions above all of these, each once: in the catalog where it is nearest
-// to coming.
+// block lists the versions that are higher than all versions in above. For each version it uses the
+// catalog that needs the least to install it.
 func (u *Upgrades) block(survey *resolve.Survey, above []fbc.Version) {
 	var found []candidate
 	add := func(all []resolve.Seen, cause func(resolve.Seen) Cause) {
@@ -186,7 +187,8 @@ func (u *Upgrades) block(survey *resolve.Survey, above []fbc.Version) {
 	u.BlockedMore = len(found) - len(u.Blocked)
 }
 
-// causeOf is "" for a bundle that nothing blocks: a better one was chosen.
+// causeOf returns the cause; empty for a bundle that is refused only because a better one was
+// chosen.
 func causeOf(survey *resolve.Survey, one resolve.Seen) Cause {
 	switch {
 	case one.Rule == "" && survey.Tie() != "":

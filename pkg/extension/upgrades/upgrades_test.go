@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// catalog has versions of package p, as "channel: version > replaced", and "!version" for a
-// deprecation.
+// catalog returns a catalog with versions of package p, written as "channel: version > replaced".
+// "!version" deprecates a version.
 func catalog(name string, priority int32, lines ...string) resolve.Catalog {
 	config := &fbc.Config{Packages: []fbc.Package{{Name: "p", DefaultChannel: "stable"}}}
 	bundles, channels := map[string]int{}, map[string]int{}
@@ -153,7 +153,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds: the answer about a package with a thousand versions has few entries.
+// TestBounds: the result for a package with a thousand versions is limited.
 func TestBounds(t *testing.T) {
 	lines := []string{"stable: 1.0.0"}
 	for i := range 1000 {
@@ -168,7 +168,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestUnknown: data that cannot be read are an error, and never "there is none".
+// TestUnknown: unreadable data give an error, and are never reported as "there is none".
 func TestUnknown(t *testing.T) {
 	broken := catalog("a", 0, "stable: 1.0.0")
 	broken.Err = fmt.Errorf("the disk is gone")

@@ -1,6 +1,5 @@
-// Package values has the configuration of ClusterExtensions that comes from Secrets and ConfigMaps.
-// It merges values, and finds values of Secrets where they must not be: outside of Secrets, and in
-// messages.
+// Package values merges the configuration of ClusterExtensions from Secrets and ConfigMaps. It also
+// finds values of Secrets that appear outside of Secrets, and masks them in messages.
 package values
 
 import (
@@ -22,13 +21,14 @@ import (
 const (
 	// MaxSources limits the sources of an extension.
 	MaxSources = 16
-	// MaxDepth limits the fields of a target path.
+	// MaxDepth limits the length of a target path, in field names.
 	MaxDepth = 16
-	// MaxBytes bounds the values of all sources together.
+	// MaxBytes limits the total size of all sources.
 	MaxBytes = 1 << 20
-	// minBytes is the length from which a value of a Secret is looked for. Shorter ones are in every object.
+	// minBytes is the minimum length of a Secret's value to search for. Shorter values are in every
+	// object.
 	minBytes = 8
-	// DefaultKey is the key of a source that names none.
+	// DefaultKey is the default of a source's key.
 	DefaultKey = "values.yaml"
 )
 
@@ -43,17 +43,17 @@ type Source struct {
 	// Kind is Secret or ConfigMap.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Key is DefaultKey when it is empty.
+	// Key is DefaultKey if empty.
 	Key string `json:"key,omitempty"`
-	// TargetPath are the names of fields, with dots between them, below which the value is a string. Without one
-	// the value is YAML, and an object.
+	// TargetPath is a path of field names separated by dots. With it, the value is set there as a
+	// string. Without it, the value must be a YAML object.
 	TargetPath string `json:"targetPath,omitempty"`
 }
 
-// String is the source for people.
+// String returns the source for messages.
 func (s Source) String() string { return s.Kind + " " + s.Name + ", key " + s.Key }
 
-// Parse reads a list of sources, as YAML or JSON, without unknown fields.
+// Parse parses a list of sources, as YAML or JSON. It refuses unknown fields.
 func Parse(text string) ([]Source, error) {
 	const example = "[{kind: Secret, name: database, key: password, targetPath: database.password}]"
 	var sources []Source
@@ -89,22 +89,23 @@ func Parse(text string) ([]Source, error) {
 
 // Values are merged values.
 type Values struct {
-	// JSON is an object.
+	// JSON is a JSON object.
 	JSON []byte
-	// secret are the strings and numbers that Secrets have, and where.
+	// secret are the strings and numbers from Secrets.
 	secret []leaf
 	masked *redact.Values
 }
 
 // leaf is one value of a Secret.
 type leaf struct {
-	// path is the source and the field, and spellings are the forms that other texts may have it in.
+	// path is the source and the field. spellings are the forms in which the value can appear in
+	// other texts.
 	path      string
 	spellings []string
 }
 
-// Merge merges what sources have, in their order: of two values the later one counts, and the inline one most. It
-// merges objects field by field, and no lists. Errors have no values.
+// Merge merges the values of sources in order. A later value wins, and inline wins over all. It
+// merges objects field by field, and replaces lists. Errors contain no values.
 func Merge(sources []Source, contents [][]byte, inline []byte) (*Values, error) {
 	merged := map[string]any{}
 	public := map[string]bool{}
@@ -141,7 +142,7 @@ func Merge(sources []Source, contents [][]byte, inline []byte) (*Values, error) 
 	if v.JSON, err = json.Marshal(merged); err != nil {
 		return nil, errors.New("the values cannot be written as JSON")
 	}
-	// The author has shown these by other means.
+	// The author has published these values also outside of Secrets.
 	v.secret = slices.DeleteFunc(v.secret, func(one leaf) bool { return public[one.spellings[0]] || len(one.spellings[0]) < minBytes })
 	for i := range v.secret {
 		v.secret[i].spellings = slices.DeleteFunc(redact.Spellings(v.secret[i].spellings[0]), func(one string) bool { return len(one) < minBytes })
@@ -159,12 +160,12 @@ func field(path string) string {
 	return ", " + path
 }
 
-// read are the values of one source.
+// read parses the values of one source.
 func (s Source) read(content []byte) (map[string]any, error) {
 	if s.TargetPath == "" {
 		var values map[string]any
 		if err := yaml.UnmarshalStrict(content, &values); err != nil {
-			// The error of the parser quotes the text.
+			// The parser's error would quote the text.
 			return nil, errors.New("the value must be YAML, and an object; to set one field, name it as targetPath")
 		}
 		return values, nil
@@ -188,7 +189,8 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// each calls f for every string and number below a value, and for the names of fields when names is true.
+// each calls f for every string and number below a value. If names is true, it also calls f for the
+// names of fields.
 func each(value any, path string, names bool, f func(path, text string)) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -210,10 +212,10 @@ func each(value any, path string, names bool, f func(path, text string)) {
 	}
 }
 
-// HasSecrets reports whether a value is of a Secret.
+// HasSecrets reports whether a value comes from a Secret.
 func (v *Values) HasSecrets() bool { return v != nil && v.masked != nil }
 
-// Mask returns a text without values of Secrets.
+// Mask returns a text with the values of Secrets masked.
 func (v *Values) Mask(text string) string {
 	if !v.HasSecrets() {
 		return text
@@ -221,9 +223,9 @@ func (v *Values) Mask(text string) string {
 	return v.masked.Mask(text)
 }
 
-// Exposed returns an error that names a field which shows a Secret's value to readers of the object.
-// Only data and stringData of a Secret are allowed. The value may be part of the field, or base64. It
-// returns nil when there is none.
+// Exposed returns an error that names a field which exposes a Secret's value to readers of the
+// object. Only data and stringData of a Secret may have such a value. Exposed also finds base64,
+// and a value within a longer text. It returns nil if no field exposes a value.
 func (v *Values) Exposed(object manifest.Object) error {
 	if v == nil || len(v.secret) == 0 {
 		return nil
@@ -249,7 +251,7 @@ func (v *Values) Exposed(object manifest.Object) error {
 	return found
 }
 
-// find returns the value of a Secret that a text has, nil when it has none.
+// find returns the Secret's value that a text contains; nil if it contains none.
 func (v *Values) find(text string) *leaf {
 	for _, reading := range redact.Readings(text) {
 		for i := range v.secret {
@@ -261,7 +263,7 @@ func (v *Values) find(text string) *leaf {
 	return nil
 }
 
-// hide returns the name of an object or field without the value.
+// hide masks the value in the name of an object or field.
 func (l *leaf) hide(name string) string {
 	for _, one := range l.spellings {
 		name = strings.ReplaceAll(name, one, redact.Hidden)

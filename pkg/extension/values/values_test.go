@@ -11,7 +11,7 @@ import (
 
 const password = "correct-horse"
 
-// merged has one Secret with the password, and a ConfigMap.
+// merged returns values of a Secret with the password, and of a ConfigMap.
 func merged(t *testing.T, inline string) *Values {
 	t.Helper()
 	sources, err := Parse("[{kind: ConfigMap, name: settings}, {kind: Secret, name: db, key: password, targetPath: db.password}]")
@@ -25,7 +25,7 @@ func merged(t *testing.T, inline string) *Values {
 	return v
 }
 
-// TestMerge: later sources count more, and the inline configuration most.
+// TestMerge: later sources win, and the inline configuration wins over all.
 func TestMerge(t *testing.T) {
 	for inline, want := range map[string]string{
 		"":                           `{"db":{"host":"a","password":"correct-horse"},"size":"big"}`,
@@ -39,7 +39,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestRefusals: a mistake is named, and no value is.
+// TestRefusals: an error names the mistake, and contains no value.
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"{": "it must be a list", "[]": "it has 0 sources",
@@ -95,7 +95,7 @@ func TestExposed(t *testing.T) {
 			t.Errorf("%s: %v, want %s", object, err, field)
 		}
 	}
-	// The author shows the value by other means.
+	// The author has published the value also outside of the Secret.
 	parsed, err := manifest.Parse([]byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":%q}}`, password)))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestMask: no message has a value, or a part of one.
+// TestMask: no message contains a value or a part of one.
 func TestMask(t *testing.T) {
 	v := merged(t, "")
 	for _, text := range []string{"fail: " + password, "at <" + base64.StdEncoding.EncodeToString([]byte(password)) + ">", "cut correct-hor"} {
