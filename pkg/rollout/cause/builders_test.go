@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// parse reads an object as a cluster returns it.
+// parse decodes an object as a cluster returns it.
 func parse[T any](t *testing.T, text string) T {
 	t.Helper()
 	var object T
@@ -21,7 +21,7 @@ func parse[T any](t *testing.T, text string) T {
 	return object
 }
 
-// pod is a Pod of namespace a with a name, a spec and a status.
+// pod returns a Pod of namespace a.
 func pod(t *testing.T, name, spec, status string) corev1.Pod {
 	t.Helper()
 	indent := func(text string) string {
@@ -41,7 +41,7 @@ func deploymentID() manifest.ID {
 	return manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "server"}
 }
 
-// said is a cause as a person reads it.
+// said returns the text of a cause.
 func said(c cause.Cause, found bool) string {
 	if !found {
 		return ""
@@ -49,5 +49,5 @@ func said(c cause.Cause, found bool) string {
 	return c.String()
 }
 
-// secret stands for what components write into their texts.
+// secret is a confidential value in texts of components.
 const secret = "hunter2"

@@ -10,47 +10,46 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Reasons that no component of Kubernetes has a word for. All others are the words of
-// Kubernetes: those of Pod conditions, container states, conditions and Events.
+// Reasons for which Kubernetes has no word. All other reasons are words of Kubernetes, from Pod
+// conditions, container states, conditions and Events.
 const (
-	// OOMKilled is a container that had more memory than its limit allows.
+	// OOMKilled: a container used more memory than its limit.
 	OOMKilled = "OOMKilled"
-	// CrashLoopBackOff is a container that ends again and again.
+	// CrashLoopBackOff: a container ends again and again.
 	CrashLoopBackOff = "CrashLoopBackOff"
-	// InitContainerRunning is an init container that has not ended: nothing else of the Pod
-	// starts before.
+	// InitContainerRunning: an init container has not ended, so the Pod starts no other container.
 	InitContainerRunning = "InitContainerRunning"
-	// StartupProbeFailing and ReadinessProbeFailing mean that a container runs but its probe fails.
+	// StartupProbeFailing and ReadinessProbeFailing: a container runs but its probe fails.
 	StartupProbeFailing   = "StartupProbeFailing"
 	ReadinessProbeFailing = "ReadinessProbeFailing"
-	// ReadinessGate is a condition that the Pod waits for and another controller sets.
+	// ReadinessGate: the Pod waits for a condition that another controller sets.
 	ReadinessGate = "ReadinessGate"
-	// Starting means that a Pod starts without a known problem.
+	// Starting: a Pod starts without a known problem.
 	Starting = "Starting"
-	// ClaimNotBound is a PersistentVolumeClaim without a volume.
+	// ClaimNotBound: a PersistentVolumeClaim has no volume.
 	ClaimNotBound = "ClaimNotBound"
-	// NoEndpoints is a Service that no ready Pod is behind.
+	// NoEndpoints: a Service has no ready Pod.
 	NoEndpoints = "NoEndpoints"
-	// NoPods means that a workload has no Pod, for an unknown reason.
+	// NoPods: a workload has no Pod, for an unknown reason.
 	NoPods = "NoPods"
 )
 
 const (
-	// maxBytes bounds what String returns.
+	// maxBytes is the largest size of a cause's text.
 	maxBytes = 384
-	// maxWordBytes bounds names and images in it.
+	// maxWordBytes is the largest size of a name or image in it.
 	maxWordBytes = 128
-	// MaxTextBytes bounds Text.
+	// MaxTextBytes is the largest size of Text.
 	MaxTextBytes = 1024
 )
 
-// Cause explains why an object is not ready.
+// Cause is the reason why an object is not ready.
 type Cause struct {
 	// Reason in one CamelCase word.
 	Reason string
-	// Object shows it, such as the Pod that does not start.
+	// Object shows the cause, such as the Pod that does not start.
 	Object manifest.ID
-	// Alike is the number of Pods with the same cause, of the examined Pods. Both are 0 for an
+	// Alike is the number of Pods with the same cause, out of Pods examined Pods. Both are 0 for an
 	// object that is no Pod.
 	Alike, Pods int
 	// Container of the Pod; empty for none. Init is true for an init container.
@@ -58,11 +57,11 @@ type Cause struct {
 	Init      bool
 	// Image of the container if the image is the cause.
 	Image string
-	// ExitCode of the container when it ended last, nil when it has not.
+	// ExitCode of the container's last end; nil if it has not ended.
 	ExitCode *int32
 	// Restarts of the container.
 	Restarts int32
-	// Related is the object that is missing, not bound, exceeded or refuses; nil for none.
+	// Related is the object that is missing, unbound or exceeded, or that refuses; nil for none.
 	Related *manifest.ID
 	// Facts are further facts, in words of this package.
 	Facts string
@@ -70,7 +69,7 @@ type Cause struct {
 	Text string
 }
 
-// String is the cause for a person, without Text: one line of at most 384 bytes, the same
+// String returns the cause as text for users, without Text: one line of at most 384 bytes, the same
 // for the same state.
 func (c Cause) String() string {
 	var b strings.Builder
@@ -108,24 +107,24 @@ func (c Cause) String() string {
 	return text.Clip(b.String(), maxBytes)
 }
 
-// Mask applies a function to the texts that come from objects, to hide confidential values.
+// Mask applies mask to the texts that come from objects, to hide confidential values.
 func (c *Cause) Mask(mask func(string) string) {
 	for _, word := range []*string{&c.Container, &c.Image, &c.Facts, &c.Text} {
 		*word = mask(*word)
 	}
 }
 
-// because returns the cause with what a component wrote.
+// because returns the cause with the text of a component.
 func (c Cause) because(written string) Cause {
 	c.Text = text.Clip(strings.ToValidUTF8(written, ""), MaxTextBytes)
 	return c
 }
 
-// camelCase matches the form that Kubernetes demands of reasons.
+// camelCase matches the form that Kubernetes requires of reasons.
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// reasonOr returns a reason as a component gave it, or another one when it is none: what
-// is not one word could be anything.
+// reasonOr returns given if it has the form of a reason, and otherwise the other reason, because
+// other text may contain anything.
 func reasonOr(given, otherwise string) string {
 	if camelCase.MatchString(given) {
 		return given
@@ -133,7 +132,7 @@ func reasonOr(given, otherwise string) string {
 	return otherwise
 }
 
-// word bounds a name and makes one printable line of it.
+// word shortens a name and removes unprintable characters.
 func word(name string) string {
 	return text.Clip(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// NeedsEvents is true for a cause that Events of its object say more of.
+// NeedsEvents reports whether Events of the object can refine the cause.
 func (c Cause) NeedsEvents() bool {
 	switch c.Reason {
 	case "ContainerCreating", ReadinessProbeFailing, StartupProbeFailing, NoPods, ClaimNotBound:
@@ -20,8 +20,7 @@ func (c Cause) NeedsEvents() bool {
 	return false
 }
 
-// ByEvents refines a cause with Warning Events of its object. pod is the Pod of the cause, nil for
-// none.
+// ByEvents refines a cause with Warning Events of its object. pod is the Pod of the cause, or nil.
 func (c Cause) ByEvents(events []corev1.Event, pod *corev1.Pod) Cause {
 	newest := slices.Clone(events)
 	slices.SortStableFunc(newest, func(a, b corev1.Event) int { return seenAt(&b).Compare(seenAt(&a)) })
@@ -64,10 +63,10 @@ func (c Cause) byEvent(event *corev1.Event, pod *corev1.Pod) (Cause, bool) {
 	return c, false
 }
 
-// statusCode matches the kubelet's message about the HTTP status that a probe got.
+// statusCode matches the kubelet's message about the HTTP status of a probe.
 var statusCode = regexp.MustCompile(`HTTP probe failed with statuscode: (\d{3})\b`)
 
-// answered says in our words how a probe fails.
+// answered describes the failure of a probe in our words.
 func answered(written string) string {
 	if code := statusCode.FindStringSubmatch(written); code != nil {
 		return "is answered HTTP " + code[1]
@@ -81,7 +80,7 @@ func answered(written string) string {
 	return ""
 }
 
-// seenAt returns the latest time of an Event in any of its fields.
+// seenAt returns the latest of an Event's times.
 func seenAt(event *corev1.Event) time.Time {
 	at := event.LastTimestamp.Time
 	if event.EventTime.After(at) {
@@ -93,5 +92,5 @@ func seenAt(event *corev1.Event) time.Time {
 	return at
 }
 
-// OfMissingPods is a workload, or the ReplicaSet of one, that has no Pods.
+// OfMissingPods returns the cause of a workload, or of its ReplicaSet, without Pods.
 func OfMissingPods(id manifest.ID) Cause { return Cause{Reason: NoPods, Object: id} }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// ranks of what is wrong with a Pod: the higher, the more it tells.
+// Ranks of findings: a higher rank is more informative.
 const (
 	rankReady = iota
 	rankStarting
@@ -26,7 +26,7 @@ const (
 	rankConfig
 )
 
-// finding is a cause and how much it tells.
+// finding is a cause and its rank.
 type finding struct {
 	Cause
 	rank int
@@ -34,7 +34,7 @@ type finding struct {
 
 // OfPods returns the most informative cause among the Pods of one workload, and the number of Pods
 // with this cause. It returns false if all Pods are fine. Pods that are being deleted count only if
-// there are no others.
+// the workload has no other Pods.
 func OfPods(pods []corev1.Pod) (Cause, bool) {
 	live := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	if len(live) == 0 {
@@ -61,7 +61,7 @@ func OfPods(pods []corev1.Pod) (Cause, bool) {
 	return worst.Cause, true
 }
 
-// ofPod says what is wrong with one Pod.
+// ofPod returns the finding about one Pod.
 func ofPod(pod *corev1.Pod) finding {
 	base := Cause{Object: PodID(pod)}
 	switch pod.Status.Phase {
@@ -79,12 +79,11 @@ func ofPod(pod *corev1.Pod) finding {
 	return containers(pod, base)
 }
 
-// PodID is the identity of a Pod.
 func PodID(pod *corev1.Pod) manifest.ID {
 	return manifest.ID{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// failedPod is a Pod that has ended and failed: by a container, or as a whole.
+// failedPod returns the finding about a Pod that failed: by a container, or as a whole.
 func failedPod(pod *corev1.Pod, base Cause) finding {
 	if camelCase.MatchString(pod.Status.Reason) { // such as Evicted
 		base.Reason = pod.Status.Reason
@@ -104,8 +103,8 @@ func failedPod(pod *corev1.Pod, base Cause) finding {
 	return finding{base.because(pod.Status.Message), rankEnded}
 }
 
-// initContainers finds the first init container that has not done its work. The kubelet
-// starts them one after the other; sidecars only have to start.
+// initContainers finds the first init container that is not finished. The kubelet starts them one
+// after the other. A sidecar counts as finished once it has started.
 func initContainers(pod *corev1.Pod, base Cause) (finding, bool) {
 	statuses := byName(pod.Status.InitContainerStatuses)
 	for i := range pod.Spec.InitContainers {
@@ -114,7 +113,7 @@ func initContainers(pod *corev1.Pod, base Cause) (finding, bool) {
 		sidecar := ptr.Deref(spec.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 		switch {
 		case status == nil:
-			return finding{}, false // the kubelet has not looked at the Pod yet
+			return finding{}, false // the kubelet has not processed the Pod yet
 		case sidecar && ptr.Deref(status.Started, false):
 			continue
 		case !sidecar && status.State.Terminated != nil && status.State.Terminated.ExitCode == 0:
@@ -136,7 +135,7 @@ func initContainers(pod *corev1.Pod, base Cause) (finding, bool) {
 	return finding{}, false
 }
 
-// containers finds what is worst among the containers of a Pod.
+// containers returns the worst finding among the containers of a Pod.
 func containers(pod *corev1.Pod, base Cause) finding {
 	statuses := byName(pod.Status.ContainerStatuses)
 	worst := finding{rank: rankReady}
@@ -166,7 +165,7 @@ func containers(pod *corev1.Pod, base Cause) finding {
 	return finding{base, rankStarting}
 }
 
-// ofContainer says what is wrong with one container.
+// ofContainer returns the finding about one container.
 func ofContainer(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, c Cause) finding {
 	if f, found := trouble(pod, spec, status, c); found {
 		return f
@@ -184,7 +183,7 @@ func ofContainer(pod *corev1.Pod, spec *corev1.Container, status *corev1.Contain
 	return finding{rank: rankReady}
 }
 
-// trouble is a container that does not start, or does not stay.
+// trouble returns a finding if a container does not start, or ends.
 func trouble(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, c Cause) (finding, bool) {
 	last := status.LastTerminationState.Terminated
 	if ended := status.State.Terminated; ended != nil {
@@ -197,13 +196,13 @@ func trouble(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerSt
 		return waits(pod, spec, waiting, last, c)
 	}
 	if last != nil && (last.ExitCode != 0 || last.Reason == OOMKilled) && !status.Ready && status.RestartCount > 0 {
-		// It runs for a moment, between two ends.
+		// It is running for a moment, between two crashes.
 		return finding{crashing(c, last), rankCrash}, true
 	}
 	return finding{}, false
 }
 
-// waits is a container that the kubelet has not started.
+// waits returns a finding about a container that the kubelet has not started.
 func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerStateWaiting, last *corev1.ContainerStateTerminated, c Cause) (finding, bool) {
 	switch waiting.Reason {
 	case "", "PodInitializing":
@@ -219,7 +218,7 @@ func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerSta
 		return finding{c, rankCrash}, true
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName", "RegistryUnavailable", "SignatureValidationFailed":
 		if c.Reason = waiting.Reason; c.Reason == "ErrImagePull" {
-			c.Reason = "ImagePullBackOff" // the kubelet swaps these two with every attempt
+			c.Reason = "ImagePullBackOff" // the kubelet alternates between these two reasons
 		}
 		c.Image = spec.Image
 		return finding{c.because(waiting.Message), rankImage}, true
@@ -234,7 +233,7 @@ func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerSta
 	return finding{c.because(waiting.Message), rankContainer}, true
 }
 
-// exited is a container that has ended.
+// exited returns the cause of a container that has ended.
 func exited(c Cause, ended *corev1.ContainerStateTerminated, otherwise string) Cause {
 	c.ExitCode = ptr.To(ended.ExitCode)
 	c.Reason = otherwise
@@ -244,7 +243,7 @@ func exited(c Cause, ended *corev1.ContainerStateTerminated, otherwise string) C
 	return c.because(ended.Message)
 }
 
-// crashing is a container that has ended before and will again.
+// crashing returns the cause of a container that has crashed and will crash again.
 func crashing(c Cause, last *corev1.ContainerStateTerminated) Cause {
 	if c = exited(c, last, ""); c.Reason != OOMKilled {
 		c.Reason = CrashLoopBackOff

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 )
 
-// TestOfPods has Pods as kubelets and schedulers of Kubernetes 1.36 write them.
+// TestOfPods uses Pods as kubelets and schedulers of Kubernetes 1.36 write them.
 func TestOfPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, spec, status string

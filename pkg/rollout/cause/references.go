@@ -9,11 +9,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// reference is a ConfigMap or Secret that a Pod needs, as its spec names it.
+// reference is a ConfigMap or Secret that a Pod's spec names.
 type reference struct{ kind, name, key string }
 
-// misconfigured is a container whose configuration lacks something. Of the kubelet's words
-// only those count that name what the spec refers to.
+// misconfigured returns the cause of a container whose configuration is incomplete. Of the
+// kubelet's text, it uses only names that the spec has.
 func misconfigured(pod *corev1.Pod, spec *corev1.Container, c Cause, written string) Cause {
 	c = c.because(written)
 	if found, ok := lacking(environment(spec), pod.Namespace, written); ok {
@@ -30,8 +30,8 @@ type lack struct {
 	facts string
 }
 
-// lacking finds which of some references a text says to be missing, in the forms that the
-// kubelet has (pkg/kubelet/kubelet_pods.go, pkg/volume/{configmap,secret,projected}).
+// lacking returns the reference that a text reports as missing, in the kubelet's forms
+// (pkg/kubelet/kubelet_pods.go, pkg/volume/{configmap,secret,projected}).
 func lacking(references []reference, namespace, written string) (lack, bool) {
 	for _, r := range references {
 		id := manifest.ID{Kind: r.kind, Namespace: namespace, Name: r.name}
@@ -74,7 +74,7 @@ func environment(spec *corev1.Container) []reference {
 	return found
 }
 
-// mounted returns the sources of a Pod's volumes.
+// mounted returns the sources of a Pod's volumes, with their keys.
 func mounted(pod *corev1.Pod) []reference {
 	var found []reference
 	keys := func(kind, name string, items []corev1.KeyToPath) {

@@ -18,18 +18,18 @@ import (
 // FitError).
 var nodes = regexp.MustCompile(`^0/(\d+) nodes are available:?`)
 
-// insufficient matches the scheduler's words on a resource that nodes lack.
+// insufficient matches the scheduler's text about a resource that nodes lack.
 var insufficient = regexp.MustCompile(`(\d+) Insufficient ([A-Za-z0-9./_-]+)`)
 
 // obstacle maps a reason of the scheduler's plugins (pkg/scheduler/framework/plugins) to our words.
-// The scheduler puts the number of nodes before the reason.
+// The scheduler writes the number of nodes before the reason.
 type obstacle struct {
 	form  *regexp.Regexp
 	words string
 }
 
-// obstacles are those whose words the scheduler always has; what stands behind them, such
-// as the key and the value of a taint, is not repeated.
+// obstacles are the reasons with a fixed text. Variable parts after it, such as the key and the
+// value of a taint, are omitted.
 var obstacles = []obstacle{
 	{form(`node\(s\) had untolerated taint`), "with a taint that is not tolerated"},
 	{form(`node\(s\) had taint`), "with a taint that is not tolerated"},
@@ -51,7 +51,7 @@ var obstacles = []obstacle{
 
 func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(\d+) ` + pattern) }
 
-// unscheduled is a Pod that has no node.
+// unscheduled returns the cause of a Pod without a node.
 func unscheduled(pod *corev1.Pod, c Cause, said *corev1.PodCondition) Cause {
 	c.Reason = reasonOr(said.Reason, corev1.PodReasonUnschedulable)
 	c = c.because(said.Message)
@@ -78,7 +78,7 @@ func unscheduled(pod *corev1.Pod, c Cause, said *corev1.PodCondition) Cause {
 	return c
 }
 
-// counted says how many nodes do not fit, and for what.
+// counted returns the number of nodes that do not fit, by reason.
 func counted(pod *corev1.Pod, written string) string {
 	all := nodes.FindStringSubmatch(written)
 	if all == nil {
@@ -90,7 +90,7 @@ func counted(pod *corev1.Pod, written string) string {
 	}
 	var parts []string
 	for _, match := range insufficient.FindAllStringSubmatch(written, -1) {
-		// The text is the scheduler's; the name of the resource is the Pod's.
+		// Of the scheduler's text, the name of a resource is used only if the Pod requests it.
 		resource := "a resource"
 		if requests(pod, strings.TrimSuffix(match[2], ".")) {
 			resource = word(strings.TrimSuffix(match[2], "."))
@@ -117,7 +117,7 @@ func counted(pod *corev1.Pod, written string) string {
 	return facts
 }
 
-// requests is true for a resource that some container of a Pod asks for.
+// requests reports whether the Pod requests a resource.
 func requests(pod *corev1.Pod, resource string) bool {
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, container := range list {
@@ -131,7 +131,7 @@ func requests(pod *corev1.Pod, resource string) bool {
 	return overhead
 }
 
-// unboundClaim is a claim of a Pod that the scheduler says does not exist.
+// unboundClaim returns the Pod's claim that the scheduler reports as missing.
 func unboundClaim(pod *corev1.Pod, written string) *manifest.ID {
 	for _, name := range ClaimsOf(pod) {
 		if strings.Contains(written, `persistentvolumeclaim "`+name+`" not found`) {
@@ -141,7 +141,7 @@ func unboundClaim(pod *corev1.Pod, written string) *manifest.ID {
 	return nil
 }
 
-// NotBound is true when the scheduler waits for a claim to be bound.
+// NotBound reports whether the scheduler waits for a claim to be bound.
 func NotBound(written string) bool {
 	return strings.Contains(written, "pod has unbound immediate PersistentVolumeClaims")
 }

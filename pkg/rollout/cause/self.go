@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// OfSelf returns the cause that an object shows itself, if it does.
+// OfSelf returns the cause in the object's own status, if it has one.
 func (s Subject) OfSelf() (Cause, bool) {
 	if s.Live == nil {
 		return Cause{}, false
@@ -44,7 +44,7 @@ func (s Subject) OfSelf() (Cause, bool) {
 }
 
 // Pod returns the subject if it is a Pod, and nil otherwise. Only the status of a Pod is watched;
-// its spec comes from the manifest.
+// its spec is from the manifest.
 func (s Subject) Pod() *corev1.Pod {
 	if s.Live == nil || s.ID.Group != "" || s.ID.Kind != "Pod" {
 		return nil
@@ -62,7 +62,7 @@ func (s Subject) Pod() *corev1.Pod {
 	return &live
 }
 
-// ofClaim is a PersistentVolumeClaim by what it says itself.
+// ofClaim finds the cause of a PersistentVolumeClaim in its own status.
 func (s Subject) ofClaim(base Cause) (Cause, bool) {
 	var claim corev1.PersistentVolumeClaim
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s.Live.Object, &claim); err != nil {
@@ -71,7 +71,8 @@ func (s Subject) ofClaim(base Cause) (Cause, bool) {
 	return OfClaim(&claim, base)
 }
 
-// OfClaim explains from a claim's own status why it has no volume. base is the cause to extend.
+// OfClaim returns the reason why a claim has no volume, from its own status. base is the cause to
+// extend.
 func OfClaim(claim *corev1.PersistentVolumeClaim, base Cause) (Cause, bool) {
 	if claim.Status.Phase == corev1.ClaimBound {
 		return Cause{}, false
@@ -100,7 +101,7 @@ func OfClaim(claim *corev1.PersistentVolumeClaim, base Cause) (Cause, bool) {
 	return base, true
 }
 
-// ofAPIService is an APIService whose server is not there, or does not answer.
+// ofAPIService finds the cause of an APIService whose server is missing or does not answer.
 func (s Subject) ofAPIService(base Cause) (Cause, bool) {
 	c, found := s.condition("Available", "False")
 	if !found {
@@ -125,7 +126,7 @@ func (s Subject) ofAPIService(base Cause) (Cause, bool) {
 	return base.because(c.message), true
 }
 
-// ofDefinition is a definition whose names are taken.
+// ofDefinition finds the cause of a definition whose names are taken.
 func (s Subject) ofDefinition(base Cause) (Cause, bool) {
 	c, found := s.condition("NamesAccepted", "False")
 	if !found {
@@ -149,7 +150,7 @@ func (s Subject) ofDefinition(base Cause) (Cause, bool) {
 // said is a condition of an object.
 type said struct{ reason, message string }
 
-// condition returns the condition of a type when it has the status.
+// condition returns the condition of a type if it has the status.
 func (s Subject) condition(kind, status string) (said, bool) {
 	list, _, _ := unstructured.NestedFieldNoCopy(s.Live.Object, "status", "conditions")
 	conditions, _ := list.([]any)
@@ -164,14 +165,15 @@ func (s Subject) condition(kind, status string) (said, bool) {
 	return said{}, false
 }
 
-// refused is a Pod that the API server did not let a controller create. The forms are
-// those of admission plugins (k8s.io/apiserver and kubernetes/plugin/pkg/admission).
+// refused completes the cause of a Pod that the API server did not let a controller create. It
+// knows the forms of admission plugins (k8s.io/apiserver and kubernetes/plugin/pkg/admission).
 func refused(c Cause, namespace, written string) Cause {
 	c = c.because(written)
 	missing := func(group, kind, namespace, name, facts string) {
 		c.Related, c.Facts = &manifest.ID{Group: group, Kind: kind, Namespace: namespace, Name: name}, facts
 	}
-	// Conditions of others follow the first three, and nothing behind them is looked at.
+	// The first three forms quote third parties. They are matched first, so that the quoted text is
+	// not parsed.
 	if name, found := between(written, `admission webhook "`, `"`, " denied the request"); found {
 		c.Facts = "webhook " + name + " denied the Pod"
 	} else if name, found := between(written, `failed calling webhook "`, `"`, ""); found {
@@ -192,8 +194,8 @@ func refused(c Cause, namespace, written string) Cause {
 	return c
 }
 
-// between returns a name in a text: what stands between two marks, if it is a name, and if
-// another text follows somewhere behind it.
+// between returns the name between two marks in a text, if it has the form of a name, and if the
+// text follows occurs after it.
 func between(written, before, behind, follows string) (string, bool) {
 	_, rest, found := strings.Cut(written, before)
 	if !found {
@@ -206,7 +208,7 @@ func between(written, before, behind, follows string) (string, bool) {
 	return name, true
 }
 
-// isName is true for what names of objects look like.
+// isName reports whether text has the form of an object's name.
 func isName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false

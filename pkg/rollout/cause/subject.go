@@ -47,7 +47,6 @@ func Explained(id manifest.ID) bool {
 // IsDeployment reports whether the subject is a Deployment, whose Pods have ReplicaSets as owners.
 func (s Subject) IsDeployment() bool { return s.ID.Group == "apps" && s.ID.Kind == "Deployment" }
 
-// IsClaim is true for a PersistentVolumeClaim.
 func (s Subject) IsClaim() bool {
 	return s.ID.Group == "" && s.ID.Kind == "PersistentVolumeClaim"
 }
@@ -81,7 +80,7 @@ func (s Subject) PodSelector() (labels.Selector, bool) {
 		return nil, false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&declared)
-	// An empty selector would be all Pods of the namespace.
+	// An empty selector would select all Pods of the namespace.
 	return selector, err == nil && !selector.Empty()
 }
 
@@ -102,8 +101,7 @@ func NewestReplicaSet(deployment types.UID, sets []appsv1.ReplicaSet) *appsv1.Re
 	return newest
 }
 
-// deploymentRevision is the annotation in which the Deployment controller keeps the number of a
-// template.
+// deploymentRevision is the annotation with the number of a Deployment's template.
 const deploymentRevision = "deployment.kubernetes.io/revision"
 
 func revisionOf(set *appsv1.ReplicaSet) int {
@@ -135,8 +133,9 @@ func (s Subject) PodsOf(owner types.UID, pods []corev1.Pod) []corev1.Pod {
 	return own
 }
 
-// preferring returns the Pods that are as a function says, or all when none is: Pods of an
-// older template that are not replaced, as one of them is not ready, are the cause.
+// preferring returns the Pods that satisfy is, or all Pods if none does. If only Pods of an older
+// template exist, they are the cause, because one of them is not ready and blocks their
+// replacement.
 func preferring(pods []corev1.Pod, is func(*corev1.Pod) bool) []corev1.Pod {
 	kept := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !is(&p) })
 	if _, wrong := OfPods(kept); !wrong {

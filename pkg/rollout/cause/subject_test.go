@@ -133,7 +133,7 @@ volumes:
 	}
 }
 
-// TestNewest is which ReplicaSet and which Pods count.
+// TestNewest: the ReplicaSet and the Pods that count.
 func TestNewest(t *testing.T) {
 	set := func(text string) appsv1.ReplicaSet { return parse[appsv1.ReplicaSet](t, text) }
 	owned := `ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: server, uid: u, controller: true}]`

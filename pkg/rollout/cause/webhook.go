@@ -15,7 +15,7 @@ import (
 var noEndpoints = regexp.MustCompile(
 	`failed calling webhook "([a-z0-9.-]{1,253})".*https?://([a-z0-9-]{1,63})\.([a-z0-9-]{1,63})\.svc[:/].*(no endpoints available for service|service "[a-z0-9-]{1,63}" not found)`)
 
-// OfRefusal returns a cause if the refusal of an object says that a webhook's Service has no ready
+// OfRefusal returns a cause if an object was refused because a webhook's Service has no ready
 // endpoint.
 func OfRefusal(id manifest.ID, written string) (Cause, bool) {
 	found := noEndpoints.FindStringSubmatch(written)
@@ -27,8 +27,8 @@ func OfRefusal(id manifest.ID, written string) (Cause, bool) {
 	return c, true
 }
 
-// WebhookServices are the Services that a ValidatingWebhookConfiguration or a
-// MutatingWebhookConfiguration calls, each once, in their order.
+// WebhookServices returns the Services that a ValidatingWebhookConfiguration or a
+// MutatingWebhookConfiguration calls, without duplicates, in their order.
 func WebhookServices(configuration map[string]any) []manifest.ID {
 	webhooks, _ := configuration["webhooks"].([]any)
 	var services []manifest.ID
@@ -48,7 +48,7 @@ func WebhookServices(configuration map[string]any) []manifest.ID {
 	return services
 }
 
-// IsWebhookConfiguration is true for objects that make the API server call webhooks.
+// IsWebhookConfiguration reports whether an object makes the API server call webhooks.
 func IsWebhookConfiguration(id manifest.ID) bool {
 	return id.Group == "admissionregistration.k8s.io" &&
 		(id.Kind == "ValidatingWebhookConfiguration" || id.Kind == "MutatingWebhookConfiguration")

@@ -1,5 +1,5 @@
 // Package kubeconfig connects to a target cluster with a kubeconfig that another team maintains. It
-// treats the kubeconfig as data: reading it neither runs programs nor opens files. The kubeconfig
+// treats the kubeconfig as data: it neither runs programs nor opens files for it. The kubeconfig
 // may be replaced while it is used.
 package kubeconfig
 
@@ -14,12 +14,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Remedy says how to convert a kubeconfig that Parse refuses.
+// Remedy describes how to convert a kubeconfig that Parse refuses.
 const Remedy = "kubectl config view --minify --flatten --raw writes a self-contained one; replace credentials of a plugin by a token or a client certificate"
 
-// Parse reads the current context of a kubeconfig. It returns an error that names each field by
-// which this process would run a program, read a file, use a proxy, or impersonate a user.
-// Otherwise a user who may write a kubeconfig would gain the rights of this process on its machine.
+// Parse reads the current context of a kubeconfig. It refuses fields that make this process run a
+// program, read a file, use a proxy, or impersonate a user; the error names each of them. Otherwise
+// a user who can write a kubeconfig would gain the rights of this process on its machine.
 func Parse(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
@@ -54,7 +54,7 @@ func Parse(raw []byte) (*rest.Config, error) {
 	return made, nil
 }
 
-// ofCluster lists what is refused of a cluster.
+// ofCluster returns the refused fields of a cluster.
 func ofCluster(cluster *clientcmdapi.Cluster) []string {
 	return set(map[string]bool{
 		"certificate-authority (a file)": cluster.CertificateAuthority != "",
@@ -63,7 +63,7 @@ func ofCluster(cluster *clientcmdapi.Cluster) []string {
 	})
 }
 
-// ofUser lists what is refused of a user.
+// ofUser returns the refused fields of a user.
 func ofUser(user *clientcmdapi.AuthInfo) []string {
 	return set(map[string]bool{
 		"exec (a program)":            user.Exec != nil,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// written is a kubeconfig with these lines in its cluster and its user.
+// written returns a kubeconfig with these lines in its cluster and its user.
 func written(cluster, user string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -17,8 +17,8 @@ users: [{name: u, user: {%s}}, {name: other, user: {exec: {apiVersion: client.au
 `, cluster, user)
 }
 
-// TestParse: a kubeconfig makes this process run nothing, read nothing and go nowhere
-// but to its server.
+// TestParse: for a kubeconfig, the process runs no program, reads no file and connects only to its
+// server.
 func TestParse(t *testing.T) {
 	const server, token = `server: "https://there.example.com:6443/prefix"`, `token: t0ken`
 	cases := map[string]struct {

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// dialTimeout bounds the wait for a connection, handshakeTimeout that for its
-	// encryption: what is not there must be found out before anybody gives up.
+	// dialTimeout limits the wait for a connection, handshakeTimeout the TLS handshake. An
+	// unreachable cluster must be noticed before callers give up.
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
-	// mostAnswer bounds an answer that is no stream, in bytes. Lists are of Penstock's own objects.
+	// mostAnswer is the largest size of an answer that is no stream, in bytes. Lists contain only
+	// Penstock's own objects.
 	mostAnswer = 64 << 20
-	// mostEvent bounds one event of a watch in JSON, in bytes. It is client-go's own bound, which holds
-	// for other encodings only: its JSON decoder first reads an event whole.
+	// mostEvent is the largest size of a watch event in JSON, in bytes. client-go has the same
+	// limit, but not for JSON: its JSON decoder first reads the whole event.
 	mostEvent = 16 << 20
 )
 
@@ -37,11 +38,11 @@ type LostError struct{ Why error }
 
 func (e *LostError) Error() string { return "no way to the target cluster: " + e.Why.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *LostError) Unwrap() error { return e.Why }
 
 // Link is a connection to a cluster that can be replaced at any time. Clients are created once from
-// its Config; each request goes to the cluster of that moment.
+// its Config; each request is sent to the current cluster.
 type Link struct {
 	mu  sync.RWMutex
 	now *way
@@ -49,7 +50,7 @@ type Link struct {
 	lost error
 }
 
-// way is one place where the link leads.
+// way is the connection to one cluster.
 type way struct {
 	base      *url.URL
 	transport http.RoundTripper
@@ -57,17 +58,17 @@ type way struct {
 	idle      func()
 }
 
-// NewLink returns a link that leads nowhere yet.
+// NewLink returns a link without a target.
 func NewLink() *Link { return &Link{lost: errNowhere} }
 
 // Config returns a configuration for clients whose requests use the link. It has no credentials.
 func (l *Link) Config() *rest.Config {
-	// The name is for errors of clients; it is never looked up.
+	// The name is only for errors of clients; it is never looked up.
 	return &rest.Config{Host: "https://target-cluster", Transport: l, QPS: -1}
 }
 
 // Lead connects the link to the cluster of a configuration. It closes earlier connections,
-// including watches; their users must start over.
+// including watches, which their users must restart.
 func (l *Link) Lead(config *rest.Config) error {
 	next, err := newWay(config)
 	if err != nil {
@@ -77,7 +78,7 @@ func (l *Link) Lead(config *rest.Config) error {
 	return nil
 }
 
-// Lose makes the link lead nowhere; all requests fail with the reason.
+// Lose removes the target of the link; all requests then fail with the reason.
 func (l *Link) Lose(why error) { l.turn(nil, why) }
 
 func (l *Link) turn(next *way, why error) {
@@ -91,7 +92,7 @@ func (l *Link) turn(next *way, why error) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. Redirects use the link, too, so they cannot reach another
+// RoundTrip implements http.RoundTripper. Redirects use the link too, so they cannot reach another
 // server.
 func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	l.mu.RLock()
@@ -99,7 +100,7 @@ func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	l.mu.RUnlock()
 	if now == nil {
 		if request.Body != nil {
-			_ = request.Body.Close() // as a RoundTripper has to; it was not sent
+			_ = request.Body.Close() // a RoundTripper must close the body, even if it does not send it
 		}
 		return nil, &LostError{lost}
 	}
@@ -122,13 +123,13 @@ func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// bounded is the body of an answer, which clients read whole into memory.
+// bounded is the body of an answer, with a limited size, because clients read it whole into memory.
 type bounded struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read fails behind the last byte that an answer can have.
+// Read fails after the largest allowed size.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
@@ -137,17 +138,18 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// events is the body of a watch in JSON. Clients read each event whole into memory.
+// events is the body of a JSON watch, with a limited size of each event, because clients read an
+// event whole into memory.
 type events struct {
 	io.ReadCloser
-	// size of what was read since the last event ended.
+	// size of the current event so far.
 	size int
-	// depth of open objects and lists; inText and escaped are about the last byte.
+	// depth is the number of open objects and lists; inText and escaped describe the last byte.
 	depth           int
 	inText, escaped bool
 }
 
-// Read fails within an event that is too large.
+// Read fails inside an event that is too large.
 func (e *events) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	for _, b := range p[:n] {
@@ -173,7 +175,7 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newWay has connections of its own: those that client-go shares are never closed.
+// newWay uses its own connections: client-go never closes its shared connections.
 func newWay(config *rest.Config) (*way, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// there is a server that says its name, who asks and what for, and a way to it. A request
-// of /watch does not end by itself.
+// there starts a server that answers with its name, the request's credentials and path, and returns its
+// configuration. A request of /watch does not end.
 func there(t *testing.T, name, token string) *rest.Config {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestHostile: an endless answer takes bounded memory, and a redirect reaches no other server.
+// TestHostile: an endless answer takes limited memory, and a redirect reaches no other server.
 func TestHostile(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect leads to another server") }))
 	t.Cleanup(elsewhere.Close)
@@ -139,7 +139,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileWatch: the events of a watch can be many, and a cluster that never ends one gets a bounded part of
+// TestHostileWatch: a watch may have many events, and an event that never ends takes limited
 // memory.
 func TestHostileWatch(t *testing.T) {
 	const count = 17
@@ -192,7 +192,7 @@ func TestHostileWatch(t *testing.T) {
 	}
 }
 
-// certificate is that of a server, in PEM.
+// certificate returns a server's certificate in PEM.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }

@@ -7,17 +7,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The numbers are those of docs/reference/conformance.md: bugs of other engines.
+// Test numbers are those of docs/reference/conformance.md, which lists bugs of other engines.
 
-// lose removes a kind under those who watch it.
+// lose removes a kind while it is watched.
 func lose(f *fakeServer) {
 	f.on(configMaps(), func(k *fakeKind) { k.err = pathMissing(); k.unserved = true; clear(k.objects) })
 	f.disconnect(configMaps())
 	time.Sleep(30 * time.Second)
 }
 
-// TestB2DeletedDefinitionEndsItsWatchOnly: the cache runs on, and so do all other
-// watches.
+// TestB2DeletedDefinitionEndsItsWatchOnly: the cache and all other watches continue.
 func TestB2DeletedDefinitionEndsItsWatchOnly(t *testing.T) {
 	bubble(t, func(f *fakeServer) { f.put(configMaps(), object("x", inChain("a"))) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
 		other := manifest.ID{Group: crds().Group, Kind: crds().Kind, Name: "other"}
@@ -34,13 +33,13 @@ func TestB2DeletedDefinitionEndsItsWatchOnly(t *testing.T) {
 	})
 }
 
-// TestB3ReadsDoNotBlock: an unknown object is answered as unknown, at once.
+// TestB3ReadsDoNotBlock: for an unknown object, Get returns Unknown at once.
 func TestB3ReadsDoNotBlock(t *testing.T) {
 	bubble(t, func(f *fakeServer) { f.put(configMaps(), object("x", inChain("a"))) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
 		c.Want("a", want("x"))
 		know(t, c, Present, "x", "before")
 		lose(f)
-		before := time.Now() // of the bubble, in which only waiting takes time
+		before := time.Now() // of the bubble, where only waiting takes time
 		for range 100 {
 			if _, presence := c.Get(id("x")); presence != Unknown {
 				t.Fatalf("it is %s", presence)

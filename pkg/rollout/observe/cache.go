@@ -16,20 +16,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Options of a cache. All but Clock are required.
+// Options of a cache. All fields but Clock are required.
 type Options struct {
 	// Config of the target cluster. Its rate limits and timeout are ignored.
 	Config *rest.Config
 	// Mapping returns the resource of a kind. It should ask the server and not a cache
-	// (targetclient.Client.Discover): the Cache backs off by itself, and must notice when a kind
+	// (targetclient.Client.Discover): the Cache has its own back-off, and must notice when a kind
 	// appears.
 	Mapping func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// Names mark our objects.
+	// Names are the marks of our objects.
 	Names Names
-	// Notify is called when something happened that an owner wants to know. It
-	// must return at once; the same owner may be named many times in a row.
+	// Notify is called after an event that an owner is interested in. It must return at once; it
+	// may be called many times in a row for the same owner.
 	Notify func(owner string)
-	// Clock for back-off; the default is the real one.
+	// Clock for back-off; the default is the real clock.
 	Clock clock.WithDelayedExecution
 }
 
@@ -45,11 +45,11 @@ type Cache struct {
 	mu sync.RWMutex
 	sources
 	claims
-	// starting are streams that have no goroutine yet. wake tells Run.
+	// starting are streams without a goroutine. wake notifies Run of them.
 	starting []*stream
 	wake     chan struct{}
 	running  bool
-	// cancels of the streams that have one.
+	// cancels of the streams that have a goroutine.
 	cancels map[*stream]context.CancelFunc
 }
 
@@ -110,7 +110,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// launch gives every new stream a goroutine.
+// launch starts a goroutine for every new stream.
 func (c *Cache) launch(ctx context.Context, streams *sync.WaitGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Cache) launch(ctx context.Context, streams *sync.WaitGroup) {
 }
 
 // Get returns the known state of an object. For an absent object, ResourceVersion is the version at
-// which it was known to be absent. Without a healthy watch the presence is Unknown.
+// which it is known to be absent. Without a healthy watch the presence is Unknown.
 func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -151,7 +151,7 @@ func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 		}
 	}
 	if stale != nil {
-		// It was there, and nobody has told that it is gone.
+		// The object existed, and no watch has reported its deletion.
 		last := *stale
 		last.Stale = true
 		return last, Present
@@ -159,7 +159,7 @@ func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	return Observation{ID: id}, Unknown
 }
 
-// newer returns the one with the higher resourceVersion, the first of equals.
+// newer returns the observation with the higher resourceVersion, or the first if they are equal.
 func newer(a, b *Observation) *Observation {
 	if a == nil {
 		return b
@@ -189,9 +189,8 @@ func (c *Cache) Trouble(id manifest.ID) error {
 	return first
 }
 
-// Refresh makes all watches that are in trouble try again within a second. It
-// happens by itself when a CustomResourceDefinition or APIService changes that is
-// being watched.
+// Refresh makes all watches in trouble retry within a second. The cache does so itself when a
+// watched CustomResourceDefinition or APIService changes.
 func (c *Cache) Refresh() {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -205,14 +204,13 @@ func (c *Cache) Refresh() {
 
 // Stats are sizes, for metrics.
 type Stats struct {
-	// Watches is the number of wanted watches, and Unhealthy the number that are out of date.
+	// Watches is the number of wanted watches; Unhealthy is the number of outdated watches.
 	Watches, Unhealthy int
 	// Objects is the number of kept objects. An object that is watched by label and by name counts
 	// twice.
 	Objects int
 }
 
-// Stats returns the present sizes.
 func (c *Cache) Stats() Stats {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

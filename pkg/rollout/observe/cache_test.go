@@ -136,7 +136,7 @@ func TestSyncIsNews(t *testing.T) {
 	})
 }
 
-// TestWatchesAreShared: how many watches the wishes of several owners make.
+// TestWatchesAreShared: the number of watches for the interests of several owners.
 func TestWatchesAreShared(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
 		var many []Interest
@@ -198,7 +198,7 @@ func TestWantBeforeRun(t *testing.T) {
 	})
 }
 
-// TestTrouble: the belief while a watch fails, and after.
+// TestTrouble: the answers of the cache while a watch fails, and after that.
 func TestTrouble(t *testing.T) {
 	refused := func() error { return fmt.Errorf("dial: %w", syscall.ECONNREFUSED) }
 	cases := map[string]struct {
@@ -239,7 +239,7 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("there is no trouble yet: %v", err)
 				}
 				heard.take()
-				// A watch that lasted less than a second is no watch to client-go.
+				// client-go treats a watch that lasted less than a second as failed.
 				time.Sleep(2 * time.Second)
 
 				tc.hurt(f)

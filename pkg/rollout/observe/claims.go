@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// claims has the wants of each owner. The lock of the cache guards them.
+// claims holds the interests of each owner. The lock of the cache guards it.
 type claims struct {
-	// interests of an owner, as it gave them.
+	// interests of each owner, as passed to Want.
 	interests map[string][]Interest
-	// wanting are the owners that want an object, by a hash of its ID, which is a
-	// third of what there would be to keep otherwise. An owner may be told of
-	// another object that has the same hash: that costs a pass.
+	// wanting are the owners that want an object, by a hash of its ID. Hashes take a third of the
+	// memory of IDs. An owner may be notified of another object with the same hash, which costs a
+	// pass.
 	wanting map[uint64][]string
 	seed    maphash.Seed
 }
@@ -25,11 +25,11 @@ func newClaims() claims {
 	return claims{interests: map[string][]Interest{}, wanting: map[uint64][]string{}, seed: maphash.MakeSeed()}
 }
 
-// hash stands for an object in wanting.
+// hash returns the key of an object in wanting.
 func (c *claims) hash(id manifest.ID) uint64 { return maphash.Comparable(c.seed, id) }
 
-// Want replaces the interests of an owner. It starts and stops watches, and does not wait for them.
-// It copies the interests.
+// Want replaces the interests of an owner. It starts and stops watches without waiting for them. It
+// copies the interests.
 func (c *Cache) Want(owner string, interests ...Interest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Cache) Want(owner string, interests ...Interest) {
 	c.interests[owner] = interests
 }
 
-// Drop removes an owner and its interests. Nothing is reported to it any more.
+// Drop removes an owner and its interests. It is not notified any more.
 func (c *Cache) Drop(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,10 +50,10 @@ func (c *Cache) Drop(owner string) {
 	delete(c.interests, owner)
 }
 
-// claim moves an owner from old interests to new ones.
+// claim replaces the old interests of an owner by new ones.
 func (c *Cache) claim(owner string, old, new []Interest) {
-	// All of the old ones go before any of the new ones comes, so that none is lost
-	// to another one with the same hash.
+	// All old interests are removed before new ones are added, because an old and a new object may
+	// have the same hash.
 	for _, i := range old {
 		drop(c.wanting, c.hash(i.ID), owner)
 	}
@@ -64,7 +64,7 @@ func (c *Cache) claim(owner string, old, new []Interest) {
 		}
 		targets[targetOf(i)] = true
 	}
-	// New ones first: a kind that is wanted before and after keeps its watch.
+	// New targets are added first: a kind that is wanted before and after keeps its watch.
 	for t := range targets {
 		c.add(t).owners[owner] = struct{}{}
 	}
@@ -81,7 +81,7 @@ func (c *Cache) claim(owner string, old, new []Interest) {
 	}
 }
 
-// read makes the watches of a kind keep what an interest reads.
+// read extends the fields that the watches of a kind keep.
 func (c *Cache) read(i Interest) {
 	kind := i.ID.GroupKind()
 	reads := c.reads[kind]
@@ -97,7 +97,7 @@ func (c *Cache) read(i Interest) {
 	}
 }
 
-// serve gives a source a stream that keeps enough.
+// serve starts a stream for a source, unless its newest stream keeps enough fields.
 func (c *Cache) serve(src *source) {
 	reads := c.reads[src.GroupKind()].Reads
 	if newest := src.newest(); newest != nil && covers(newest.reads, reads) {
@@ -117,8 +117,7 @@ func (c *Cache) serve(src *source) {
 	}
 }
 
-// release ends the interest of an owner in a target, and the watch with the last
-// one.
+// release ends the interest of an owner in a target. It ends the watch after the last owner.
 func (c *Cache) release(t target, owner string) {
 	src, ok := c.all[t]
 	if !ok {
@@ -147,7 +146,7 @@ func (c *Cache) newStream(t target, reads probe.Reads) *stream {
 	}
 }
 
-// stop ends a stream, or keeps it from starting.
+// stop ends a stream, or prevents its start.
 func (c *Cache) stop(s *stream) {
 	if s == nil {
 		return
@@ -160,7 +159,7 @@ func (c *Cache) stop(s *stream) {
 	c.starting = slices.DeleteFunc(c.starting, func(other *stream) bool { return other == s })
 }
 
-// changed tells who has to know that an object changed.
+// changed notifies the owners that are interested in a changed object.
 func (c *Cache) changed(s *stream, old, new *Observation) {
 	if servesKinds(s.kind) {
 		c.Refresh()
@@ -176,8 +175,8 @@ func (c *Cache) changed(s *stream, old, new *Observation) {
 	c.notify(owners)
 }
 
-// settled tells who has to know that a watch can be believed, or cannot any more,
-// and puts a watch that is ready in its place.
+// settled notifies owners when a watch becomes healthy or unhealthy. A healthy next stream replaces
+// the current one.
 func (c *Cache) settled(s *stream, e effect) {
 	if servesKinds(s.kind) {
 		c.Refresh()
@@ -201,7 +200,8 @@ func (c *Cache) settled(s *stream, e effect) {
 	c.notify(owners)
 }
 
-// concerned adds the owners that want events of an object: its chain, and all owners with an interest in it.
+// concerned adds the owners that want events of an object: its chain, and all owners with an
+// interest in it.
 func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
 	if object == nil {
 		return
@@ -214,14 +214,14 @@ func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
 	}
 }
 
-// notify calls back, never under a lock.
+// notify calls Notify, never under a lock.
 func (c *Cache) notify(owners map[string]struct{}) {
 	for owner := range owners {
 		c.options.Notify(owner)
 	}
 }
 
-// servesKinds is true for kinds whose objects make the server serve others.
+// servesKinds reports whether objects of a kind make the server serve other kinds.
 func servesKinds(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// TestInterestEqual: interests of an owner are compared by value, so that wanting the same in every
-// pass costs nothing.
+// TestInterestEqual: interests are compared by value, so that a pass with the same interests costs
+// nothing.
 func TestInterestEqual(t *testing.T) {
 	x := Interest{ID: manifest.ID{Name: "x"}, Version: "v1"}
 	cases := map[string]struct {

@@ -10,7 +10,7 @@ import (
 // Outcome is the result of a Job.
 type Outcome string
 
-// Outcomes; empty is for a Job that has not finished.
+// Outcomes of a Job; empty for a Job that has not finished.
 const (
 	OutcomeComplete Outcome = "Complete"
 	OutcomeFailed   Outcome = "Failed"
@@ -25,13 +25,12 @@ type End struct {
 	Outcome Outcome
 }
 
-// maxEnds bounds the ends that a watch remembers.
+// maxEnds is the largest number of ends that a watch keeps.
 const maxEnds = 1000
 
-// IsJob reports whether an object is a Job.
 func IsJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
-// OutcomeOf reads from the status of a live Job how it finished. It is empty for all other objects.
+// OutcomeOf returns the outcome in the status of a live Job. It is empty for all other objects.
 func OutcomeOf(id manifest.ID, live *unstructured.Unstructured) Outcome {
 	if live == nil || !IsJob(id) {
 		return ""

@@ -25,8 +25,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Every test of the cache runs in a bubble of synctest: time passes only when
-// everybody waits, so minutes of back-off cost nothing and nothing is flaky.
+// All tests of the cache run in a synctest bubble: time advances only when all goroutines wait. So
+// minutes of back-off take no time, and no test is flaky.
 
 func names() Names {
 	return Names{ChainLabel: "chain", AppliedAnnotation: "applied", ManagerPrefix: "penstock/"}
@@ -47,17 +47,17 @@ type fakeServer struct {
 	kinds   map[schema.GroupVersionKind]*fakeKind
 	// streamsLists is false for a server that refuses to stream lists.
 	streamsLists bool
-	// ignoresStreaming is true for a server that streams changes and never says
-	// that the initial list is complete.
+	// ignoresStreaming is true for a server that streams changes and never marks the initial list
+	// as complete.
 	ignoresStreaming bool
 }
 
 type fakeKind struct {
 	objects  map[types.NamespacedName]*unstructured.Unstructured
 	watchers []*fakeWatcher
-	// err refuses lists and watches.
+	// err is the error of lists and watches.
 	err error
-	// silent lets watches begin and end at once without an answer.
+	// silent makes watches start and end at once without an answer.
 	silent bool
 	// unserved kinds have no mapping.
 	unserved bool
@@ -166,7 +166,7 @@ func matcher(o metav1.ListOptions) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// represent makes what a server sends of an object.
+// represent returns the representation that a server sends of an object.
 func represent(object *unstructured.Unstructured, whole bool) runtime.Object {
 	if whole {
 		return object.DeepCopy()
@@ -174,7 +174,7 @@ func represent(object *unstructured.Unstructured, whole bool) runtime.Object {
 	return meta.AsPartialObjectMetadata(object.DeepCopy())
 }
 
-// put stores an object and tells the watchers whom it concerns.
+// put stores an object and notifies the watchers.
 func (f *fakeServer) put(kind schema.GroupVersionKind, object *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,6 @@ func (f *fakeServer) put(kind schema.GroupVersionKind, object *unstructured.Unst
 	}
 }
 
-// remove deletes an object.
 func (f *fakeServer) remove(kind schema.GroupVersionKind, namespace, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,7 +214,6 @@ func (f *fakeServer) remove(kind schema.GroupVersionKind, namespace, name string
 	}
 }
 
-// disconnect ends all watches of a kind.
 func (f *fakeServer) disconnect(kind schema.GroupVersionKind) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -226,7 +224,6 @@ func (f *fakeServer) disconnect(kind schema.GroupVersionKind) {
 	k.watchers = nil
 }
 
-// watching counts the open watches of a kind.
 func (f *fakeServer) watching(kind schema.GroupVersionKind) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,7 +242,7 @@ func (f *fakeServer) requests(kind schema.GroupVersionKind) int {
 	return f.kind(kind).lists + f.kind(kind).watches
 }
 
-// pathMissing is the answer for a resource that is not served.
+// pathMissing is the server's answer for a resource that is not served.
 func pathMissing() error {
 	return apierrors.NewGenericServerResponse(404, "GET", schema.GroupResource{Resource: "any"}, "", "404 page not found", 0, true)
 }
@@ -254,7 +251,7 @@ func forbidden() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("no"))
 }
 
-// object of a namespace "n".
+// object returns an object of namespace "n".
 func object(name string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	o.SetNamespace("n")
@@ -296,7 +293,7 @@ func wantReading(name string, reads probe.Reads) Interest {
 	return Interest{ID: id(name), Version: "v1", Reads: reads}
 }
 
-// notices are the owners that were notified.
+// notices records the notified owners.
 type notices struct {
 	mu   sync.Mutex
 	list []string
@@ -308,8 +305,8 @@ func (n *notices) add(owner string) {
 	n.list = append(n.list, owner)
 }
 
-// take waits until nothing happens any more, and returns who was notified since
-// the last call, sorted and each once.
+// take waits until nothing happens, and returns the owners notified since the last call, sorted and
+// without duplicates.
 func (n *notices) take() []string {
 	synctest.Wait()
 	n.mu.Lock()
@@ -337,14 +334,14 @@ func bubble(t *testing.T, prepare func(*fakeServer), test func(*testing.T, *fake
 		go func() { done <- c.Run(ctx) }()
 		test(t, server, c, heard)
 		cancel()
-		// The bubble fails the test when a goroutine is left behind.
+		// synctest fails the test if a goroutine is still running.
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
 }
 
-// know fails the test when an object is not known as it should be.
+// know fails the test unless the cache returns the wanted presence of an object.
 func know(t *testing.T, c *Cache, want Presence, name, reason string) Observation {
 	t.Helper()
 	synctest.Wait()

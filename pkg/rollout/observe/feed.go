@@ -25,7 +25,7 @@ type api interface {
 	watch(ctx context.Context, mapping *meta.RESTMapping, t target, whole bool, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// clients are the api of a real server.
+// clients implements api with a real server.
 type clients struct {
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
@@ -33,8 +33,8 @@ type clients struct {
 
 func newClients(config *rest.Config) (*clients, error) {
 	config = rest.CopyConfig(config)
-	// A watch lasts for minutes, and a new leader starts all of them at once: the
-	// server tells by itself when that is too much.
+	// A watch lasts for minutes, and a new leader starts all watches at once. No client-side limit
+	// is needed, because the server answers 429 when that is too much.
 	config.Timeout, config.QPS, config.RateLimiter = 0, -1, nil
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -64,12 +64,12 @@ func (c *clients) watch(ctx context.Context, m *meta.RESTMapping, t target, whol
 	return c.metadata.Resource(m.Resource).Namespace(t.Namespace).Watch(ctx, o)
 }
 
-// errClosedAtOnce stands for what client-go makes a watch that ends at once of:
-// connections that break or time out before there is an answer.
+// errClosedAtOnce replaces the empty watch that client-go returns when a connection breaks or times
+// out before the answer.
 var errClosedAtOnce = errors.New("the connection ended before the server answered")
 
-// feed lets a reflector list and watch the target, and the view hear of every
-// success and failure: the reflector tries again by itself and tells nobody.
+// feed lists and watches the target for a reflector. It reports every success and failure to the
+// view, because the reflector retries by itself without reporting.
 func (s *stream) feed(mapping *meta.RESTMapping) cache.ListerWatcher {
 	whole := !metadataOnly(s.kind, s.reads)
 	return &cache.ListWatch{
@@ -101,7 +101,7 @@ func (s *stream) feed(mapping *meta.RESTMapping) cache.ListerWatcher {
 	}
 }
 
-// selects what the target is.
+// selects restricts a list or watch to the target.
 func (s *stream) selects(o *metav1.ListOptions) {
 	if s.byName() {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.Name).String()
@@ -110,32 +110,31 @@ func (s *stream) selects(o *metav1.ListOptions) {
 	o.LabelSelector = s.names.ChainLabel
 }
 
-// refused judges the error of a watch.
+// refused handles the error of a watch.
 func (s *stream) refused(ctx context.Context, initial bool, err error) error {
 	if !initial {
 		if !gone(err) && ctx.Err() == nil {
-			// The reflector may try again without returning. It returns for a kind that is
-			// gone, see fail.
+			// The reflector may retry without returning, so the error is reported here. For a kind
+			// that is not served, the reflector returns (see fail).
 			s.settle(s.failed(err))
 		}
 		return err
 	}
-	// A plain list follows and tells the truth. But of these two the reflector
-	// believes that waiting helps, and waits without looking at the context
-	// (client-go, Reflector.watchList).
+	// A plain list follows and reports the real error. But after these two errors the reflector
+	// would wait and ignore the context (client-go, Reflector.watchList), so their type is hidden.
 	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
 		return &initialListError{err.Error()}
 	}
 	return err
 }
 
-// initialListError hides from the reflector what kind of error it is.
+// initialListError hides the type of an error from the reflector.
 type initialListError struct{ message string }
 
 func (e *initialListError) Error() string { return e.message }
 
-// guard tells the view when the reflector is done with a watch, and ends one
-// that streams no list in time.
+// guard reports the end of a watch to the view, and stops a watch that does not stream the list in
+// time.
 func (s *stream) guard(w watch.Interface, initial bool) watch.Interface {
 	g := &guarded{Interface: w, stream: s, done: func() {}}
 	if initial {
@@ -150,7 +149,7 @@ func (s *stream) guard(w watch.Interface, initial bool) watch.Interface {
 	return g
 }
 
-// guarded is a watch that says when it is stopped.
+// guarded is a watch that reports its stop.
 type guarded struct {
 	watch.Interface
 	stream *stream
@@ -158,8 +157,7 @@ type guarded struct {
 	once   sync.Once
 }
 
-// Stop counts once: the reflector may stop a watch again when another one is
-// open already.
+// Stop takes effect once: the reflector may stop a watch again after it has opened another watch.
 func (g *guarded) Stop() {
 	g.Interface.Stop()
 	g.once.Do(func() {
@@ -170,8 +168,8 @@ func (g *guarded) Stop() {
 	})
 }
 
-// gone is true when the kind is not served, as opposed to not reachable or not
-// allowed.
+// gone reports whether the kind is not served. It is false for an unreachable server and for a
+// missing right.
 func gone(err error) bool {
 	return meta.IsNoMatchError(err) ||
 		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// installed is true for an object that an installer of extensions has marked as its own.
-// Labels and annotations of these names are documented by Helm (labels of resources), and
-// set by OLM's operators; an ownerReference to a ClusterServiceVersion is OLM's, too.
+// installed reports whether an installer of extensions has marked the object. Helm documents labels
+// and annotations of these names, and OLM's operators set them. An ownerReference to a
+// ClusterServiceVersion also shows that OLM installed it.
 func (n Names) installed(live metav1.Object) bool {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	if n.ChainLabel != "" && labels[n.ChainLabel] != "" || n.AppliedAnnotation != "" && annotations[n.AppliedAnnotation] != "" {
@@ -23,7 +23,7 @@ func (n Names) installed(live metav1.Object) bool {
 		}
 	}
 	for label := range labels {
-		// Of each part of an operator: operators.coreos.com/<package>.<namespace>.
+		// OLM labels each part of an operator: operators.coreos.com/<package>.<namespace>.
 		if strings.HasPrefix(label, "operators.coreos.com/") {
 			return true
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// keeper reduces what a watch delivers to what is kept of it.
+// keeper reduces the objects of a watch to the kept parts.
 type keeper struct {
 	names Names
 	kind  schema.GroupKind
 	reads probe.Reads
-	// managed keeps managedFields too.
+	// managed is true if managedFields are kept too.
 	managed bool
 }
 
-// keep is idempotent, as a reflector asks of a transformation.
+// keep is idempotent, as a reflector requires of a transformation.
 func (k keeper) keep(delivered any) (*Observation, error) {
 	switch live := delivered.(type) {
 	case *Observation:
@@ -37,7 +37,7 @@ func (k keeper) keep(delivered any) (*Observation, error) {
 	}
 }
 
-// observe keeps what is needed of an object's metadata.
+// observe keeps the needed metadata of an object.
 func (k keeper) observe(live metav1.Object) *Observation {
 	kept := k.names.observe(k.kind, live)
 	if k.managed {
@@ -46,8 +46,8 @@ func (k keeper) observe(live metav1.Object) *Observation {
 	return kept
 }
 
-// trim returns a new object with metadata and what is read. It shares values
-// with the object that was delivered, and changes none of them.
+// trim returns a new object with metadata and the fields that are read. It shares values with the
+// live object, which it does not change.
 func trim(kind schema.GroupKind, reads probe.Reads, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := make(map[string]any, len(live.Object))
 	for key, value := range reads.Trim(live).Object {
@@ -59,15 +59,14 @@ func trim(kind schema.GroupKind, reads probe.Reads, live *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: kept}
 }
 
-// secretContent is never kept, whatever is read: nothing that we do needs it,
-// and a heap dump must not hold the credentials of a cluster.
+// secretContent reports fields that are never kept: the engine does not need them, and a heap dump
+// must not contain the credentials of a cluster.
 func secretContent(kind schema.GroupKind, field string) bool {
 	return kind == schema.GroupKind{Kind: "Secret"} && (field == "data" || field == "stringData")
 }
 
-// trimMetadata leaves out what is large: managedFields, of which Entries is what
-// matters, and the manifest that kubectl keeps in an annotation, which repeats
-// the content of a Secret.
+// trimMetadata omits large metadata: managedFields, which Entries summarises, and kubectl's
+// annotation with the manifest, which repeats the content of a Secret.
 func trimMetadata(metadata any) any {
 	fields, ok := metadata.(map[string]any)
 	if !ok {
@@ -100,7 +99,7 @@ func without(annotations any, unwanted string) any {
 	return kept
 }
 
-// metadataOnly is true when nothing else of a kind is read, or may be kept.
+// metadataOnly reports whether the probes of a kind read only metadata, or may read nothing else.
 func metadataOnly(kind schema.GroupKind, reads probe.Reads) bool {
 	if reads.Whole || reads.Status {
 		return false
@@ -113,7 +112,7 @@ func metadataOnly(kind schema.GroupKind, reads probe.Reads) bool {
 	return true
 }
 
-// covers is true when a caller that keeps a keeps all of b.
+// covers reports whether the parts in a include all parts in b.
 func covers(a, b probe.Reads) bool {
 	if a.Whole || !b.Whole && !b.Status && len(b.Fields) == 0 {
 		return true
@@ -121,15 +120,15 @@ func covers(a, b probe.Reads) bool {
 	return reflect.DeepEqual(a.Union(b), a.Union(probe.Reads{}))
 }
 
-// Shows reports whether the observation has all fields that a probe reads. It may have only the
-// fields of another probe, while the watch for more fields is starting.
+// Shows reports whether the observation has all fields that a probe reads. It may have fewer fields
+// while the watch for more fields is starting.
 func (o *Observation) Shows(reads probe.Reads) bool {
 	return o.Object != nil && (o.Kept == nil || covers(*o.Kept, reads))
 }
 
-// same is true when nothing happened between two observations that anybody has
-// to be told. A new resourceVersion alone is nothing where a generation counts
-// the changes of the desired state, and what is read of the rest did not change.
+// same reports whether no owner needs to be notified of a change between two observations. A new
+// resourceVersion alone does not matter if the object has a generation and the fields that are read
+// are unchanged.
 func same(a, b *Observation) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -140,7 +139,7 @@ func same(a, b *Observation) bool {
 	x, y := *a, *b
 	x.ResourceVersion, y.ResourceVersion = "", ""
 	x.Object, y.Object = nil, nil
-	// Field managers matter only for the adoption of an object.
+	// managedFields matter only for the adoption of an object.
 	x.Managed, y.Managed = nil, nil
 	return reflect.DeepEqual(x, y) && sameContent(a.Object, b.Object)
 }
@@ -160,7 +159,7 @@ func sameContent(a, b *unstructured.Unstructured) bool {
 	})
 }
 
-// sameBut compares maps, and the value at one key with a function.
+// sameBut compares maps; it compares the values at one key with a function.
 func sameBut(special string, a, b map[string]any, compare func(a, b any) bool) bool {
 	if len(a) != len(b) {
 		return false

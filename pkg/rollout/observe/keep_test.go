@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// live is an object as a server returns it. The order of keys in fieldsV1 is
-// that of a built-in kind, which is not alphabetical.
+// live is an object as a server returns it. The keys in fieldsV1 have the order of a built-in kind,
+// which is not alphabetical.
 const live = `{
   "apiVersion": "apps/v1", "kind": "Deployment",
   "metadata": {
@@ -85,7 +85,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestEntryDigest: entries that have a different digest, and entries that do not.
+// TestEntryDigest: entries with equal and with different digests.
 func TestEntryDigest(t *testing.T) {
 	cases := map[string]struct {
 		reason, old, new string

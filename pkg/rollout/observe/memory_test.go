@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMemoryOfAnObject: the memory of 20000 observed objects of which only metadata is kept.
+// TestMemoryOfAnObject measures the memory of 20000 observed objects with only metadata.
 func TestMemoryOfAnObject(t *testing.T) {
 	const objects, most = 20000, 900
 	raw := strings.Replace(live, "sha256:abc", "sha256:"+strings.Repeat("0123456789abcdef", 4), 1)

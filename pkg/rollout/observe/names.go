@@ -17,42 +17,42 @@ import (
 
 // Names are the labels and annotations that mark our objects.
 type Names struct {
-	// ChainLabel is the label whose value is an object's chain. Objects without it are visible only
-	// by name. It is empty if all objects are watched by name.
+	// ChainLabel is the label whose value is an object's chain. A watch by label does not show
+	// objects without it. It is empty if all objects are watched by name.
 	ChainLabel string
 	// AppliedAnnotation holds the digest of the manifest that was applied.
 	AppliedAnnotation string
-	// TeardownAnnotation, with the value Orphan, asks that the object is left when
-	// it would be deleted; empty for none.
+	// TeardownAnnotation, with the value Orphan, requests that the object is released instead of
+	// deleted; empty for none.
 	TeardownAnnotation string
 	// ProtectLabel, with the value true on a namespace, protects objects of a chain from other
 	// chains; empty for none.
 	ProtectLabel string
-	// TakeOverAnnotation is the annotation by which a caller of the engine names the chains from
-	// which a layer may take protected objects. Messages name it.
+	// TakeOverAnnotation is the annotation that names the chains from which a layer may take
+	// protected objects. The engine only mentions it in messages.
 	TakeOverAnnotation string
-	// ManagerPrefix begins the name of every field manager of ours.
+	// ManagerPrefix is the prefix of the field managers of all chains.
 	ManagerPrefix string
 }
 
-// orphan is the value of the teardown annotation that leaves an object.
+// orphan is the value of TeardownAnnotation that keeps an object.
 const orphan = "Orphan"
 
 // Live is an object that a server returned, with its kind: an Unstructured, or a
-// PartialObjectMetadata whose TypeMeta is the object's (see host.Apply).
+// PartialObjectMetadata with the object's TypeMeta (see targetclient.Client.Apply).
 type Live interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Observe converts a response to the observation that watches keep, except Observation.Object,
-// which is nil. Digests of entries do not depend on the response's encoding.
+// Observe converts a response to the observation that watches keep, but with a nil Object. Digests
+// of entries do not depend on the response's encoding.
 func (n Names) Observe(live Live) Observation {
 	return *n.observe(live.GetObjectKind().GroupVersionKind().GroupKind(), live)
 }
 
-// observe is Observe for a kind that is known from elsewhere: over the wire, the
-// kind of metadata is PartialObjectMetadata.
+// observe is Observe for a given kind: in a response, the kind of metadata is
+// PartialObjectMetadata.
 func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 	o := &Observation{
 		ID: manifest.ID{
@@ -79,12 +79,12 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 	return o
 }
 
-// ours is true for an Apply entry of one of our field managers.
+// ours reports whether an entry is an Apply entry of one of our field managers.
 func (n Names) ours(e metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && strings.HasPrefix(e.Manager, n.ManagerPrefix)
 }
 
-// entries keeps the Apply entries of our field managers.
+// entries returns the Apply entries of our field managers.
 func (n Names) entries(managed []metav1.ManagedFieldsEntry) []Entry {
 	var entries []Entry
 	for _, e := range managed {
@@ -95,9 +95,9 @@ func (n Names) entries(managed []metav1.ManagedFieldsEntry) []Entry {
 	return entries
 }
 
-// entryDigest is over apiVersion, time and fields of an entry. 128 bits tell
-// states of one object apart; nobody gains from two that collide, for that takes
-// the right to write the object anyway.
+// entryDigest hashes apiVersion, time and fields of an entry. 128 bits suffice to distinguish
+// states of one object. A collision gives no attacker an advantage, because creating one needs the
+// right to write the object.
 func entryDigest(e metav1.ManagedFieldsEntry) string {
 	hash := sha256.New()
 	hash.Write([]byte(e.APIVersion))
@@ -112,9 +112,9 @@ func entryDigest(e metav1.ManagedFieldsEntry) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// sortedJSON brings JSON into one form. Servers keep the order of fields in
-// managedFields of built-in kinds, and sort them for custom resources; what was
-// decoded into maps is sorted too. Values that are not JSON stay as they are.
+// sortedJSON sorts the keys of JSON. Servers keep the order of fields in managedFields for built-in
+// kinds and sort them for custom resources, and Go sorts decoded maps. Values that are not JSON
+// stay unchanged.
 func sortedJSON(raw []byte) []byte {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -128,7 +128,7 @@ func sortedJSON(raw []byte) []byte {
 }
 
 func controllerOf(live metav1.Object) *metav1.OwnerReference {
-	// The copy is ours to change. One controller owns many objects.
+	// The copy may be changed. Equal strings are shared, because one controller owns many objects.
 	controller := metav1.GetControllerOf(live)
 	if controller == nil {
 		return nil
@@ -140,5 +140,5 @@ func controllerOf(live metav1.Object) *metav1.OwnerReference {
 	return controller
 }
 
-// shared returns the one copy of a string that occurs in many objects.
+// shared returns the shared copy of a string that occurs in many objects.
 func shared(s string) string { return unique.Make(s).Value() }

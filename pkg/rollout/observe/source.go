@@ -8,18 +8,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// source is a target that somebody wants, and the stream that serves it. While
-// more has to be kept of the objects than the stream keeps, a second one gets
-// ready to take its place.
+// source is a target that owners want, and the stream that watches it. If more fields must be kept
+// than the current stream keeps, a next stream replaces it once it is ready.
 type source struct {
 	target
-	// owners that want it.
 	owners  map[string]struct{}
 	current *stream
 	next    *stream
 }
 
-// newest is the stream with the most that is kept.
+// newest returns the stream that keeps the most fields.
 func (s *source) newest() *stream {
 	if s.next != nil {
 		return s.next
@@ -34,14 +32,13 @@ type sources struct {
 	labelled map[schema.GroupKind][]*source
 	// named are the sources by name of an object.
 	named map[manifest.ID][]*source
-	// reads unites what is read of a kind. It only grows, until nobody wants the
-	// kind: a watch is not worth less when it keeps more than needed.
+	// reads are the joined reads of a kind. They only grow until no owner wants the kind: keeping
+	// unneeded fields does not harm.
 	reads map[schema.GroupKind]kindReads
 }
 
 type kindReads struct {
 	probe.Reads
-	// sources of the kind.
 	sources int
 }
 
@@ -54,7 +51,7 @@ func newSources() sources {
 	}
 }
 
-// add returns the source of a target, a new one if need be.
+// add returns the source of a target; it creates the source if necessary.
 func (s *sources) add(t target) *source {
 	if src, ok := s.all[t]; ok {
 		return src
@@ -74,7 +71,6 @@ func (s *sources) add(t target) *source {
 	return src
 }
 
-// remove forgets a source.
 func (s *sources) remove(src *source) {
 	delete(s.all, src.target)
 	kind := src.GroupKind()
@@ -91,9 +87,9 @@ func (s *sources) remove(src *source) {
 	}
 }
 
-// of returns the sources that can tell about an object, and those of them that
-// can tell that it is absent: a watch by label does not see objects without
-// the label, so only a watch by name proves absence where there is one.
+// of returns the sources that show an object, and the sources that can prove its absence. A watch
+// by label does not show objects without the label. So if a watch by name exists, only that one
+// proves absence.
 func (s *sources) of(id manifest.ID) (showing, deciding []*source) {
 	named, labelled := s.named[id], s.labelled[id.GroupKind()]
 	if len(named) == 0 {
@@ -111,7 +107,6 @@ func (t target) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: t.Namespace, Name: t.Name}
 }
 
-// targetOf an interest.
 func targetOf(i Interest) target {
 	t := target{GroupVersionKind: i.GroupVersionKind()}
 	if i.ByName {
@@ -120,7 +115,7 @@ func targetOf(i Interest) target {
 	return t
 }
 
-// drop removes one element of a map of lists.
+// drop removes an element from a list in a map.
 func drop[K, V comparable](lists map[K][]V, key K, unwanted V) {
 	var kept []V
 	for _, v := range lists[key] {

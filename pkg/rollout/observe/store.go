@@ -6,9 +6,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store receives the events of a reflector and puts trimmed objects into the view. It needs no
-// queue as informers have: handling an event only compares objects, and calls Notify if the change
-// matters.
+// store receives the events of a reflector and puts trimmed objects into the view. Unlike an
+// informer, it needs no queue: handling an event only compares objects, and calls Notify if the
+// change matters.
 type store struct{ *stream }
 
 var (
@@ -39,7 +39,7 @@ func (s store) Delete(delivered any) error {
 	return nil
 }
 
-// Replace takes a complete list.
+// Replace stores a complete list.
 func (s store) Replace(items []any, version string) error {
 	list := make([]*Observation, len(items))
 	for i, item := range items {
@@ -53,7 +53,7 @@ func (s store) Replace(items []any, version string) error {
 	return nil
 }
 
-// Bookmark notes that nothing happened up to a version.
+// Bookmark records that nothing changed up to a version.
 func (s store) Bookmark(version string) error {
 	s.progress(version)
 	return nil

@@ -18,27 +18,25 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the waits between attempts; each one is
-	// twice as long as the one before.
+	// firstRetry and lastRetry limit the wait between attempts, which doubles each time.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// unreachableRetry bounds them while there is no answer at all: everything
-	// waits for that server, and asking costs it nothing.
+	// unreachableRetry limits the wait while the server is unreachable: all work depends on that
+	// server, and retries do not load it.
 	unreachableRetry = 10 * time.Second
-	// reopenWithin is the time after the end of a stream for which absence still counts.
+	// reopenWithin is the time after the end of a stream during which Absent is still believed.
 	reopenWithin = 5 * time.Second
-	// listWithin is the time that a server may take to stream the initial list. After that the
-	// server counts as not supporting streamed lists.
+	// listWithin is the time that a server may take to stream the initial list. After that,
+	// streamed lists count as unsupported.
 	listWithin = time.Minute
 )
 
-// errNotResumed is the trouble of a stream until more is known.
+// errNotResumed is the trouble of a stream until the cause is known.
 var errNotResumed = fmt.Errorf("the watch ended and could not be resumed within %s", reopenWithin)
 
-// errStopped is the trouble of a stream that was stopped.
 var errStopped = errors.New("the watch was stopped")
 
-// target is the target of one stream: a kind by our label, or one object by name.
+// target is the target of one stream: the objects of a kind with our label, or one object by name.
 type target struct {
 	schema.GroupVersionKind
 	// Namespace and Name of the object; Name is empty for a watch by label.
@@ -54,8 +52,8 @@ func (t target) String() string {
 	return fmt.Sprintf("%s %q in %s", t.Kind, t.Name, t.GroupVersion())
 }
 
-// stream keeps a view of one target up to date. It survives everything but its
-// context: what fails is tried again, more and more slowly.
+// stream keeps the view of one target up to date until its context ends. It retries failures at
+// growing intervals.
 type stream struct {
 	target
 	keeper
@@ -63,26 +61,24 @@ type stream struct {
 	api     api
 	mapping func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
 	clock   clock.WithDelayedExecution
-	// changed and settled tell about single objects, and about what can be
-	// believed.
+	// changed reports single objects; settled reports changes of the view's health.
 	changed func(s *stream, old, new *Observation)
 	settled func(*stream, effect)
 
 	// kick ends a wait between attempts.
 	kick chan struct{}
-	// reflector of the mapping found last; nil when there is none. Only run's
-	// goroutine uses it.
+	// reflector for the last mapping; nil for none. Only run's goroutine uses it.
 	reflector *cache.Reflector
 
-	// listOnly is set when the server did not stream a list in time.
+	// listOnly is set if the server did not stream a list in time.
 	listOnly atomic.Bool
 
 	timers sync.Mutex
-	// losing runs while a closed stream has to be opened again.
+	// losing is the timer for a closed stream to be reopened.
 	losing clock.Timer
 }
 
-// run returns when the context ends.
+// run watches until the context ends.
 func (s *stream) run(ctx context.Context) {
 	defer s.end()
 	retry := firstRetry
@@ -104,8 +100,8 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// longestRetry returns the longest pause between retries, which differs for an unreachable server and
-// for one that refuses.
+// longestRetry returns the longest wait between retries. It is shorter if the server is unreachable
+// than if the server refuses.
 func longestRetry(err error) time.Duration {
 	var unanswered *url.Error
 	if utilnet.IsConnectionRefused(err) || errors.As(err, &unanswered) {
@@ -114,7 +110,7 @@ func longestRetry(err error) time.Duration {
 	return lastRetry
 }
 
-// attempt finds the resource and watches it until that ends.
+// attempt resolves the resource and watches it until the watch ends.
 func (s *stream) attempt(ctx context.Context) error {
 	if s.reflector == nil {
 		mapping, err := s.resolve(ctx)
@@ -131,7 +127,7 @@ func (s *stream) attempt(ctx context.Context) error {
 	return s.reflector.ListAndWatchWithContext(ctx)
 }
 
-// resolve asks for the mapping, which has to fit what is wanted.
+// resolve returns the mapping, and checks that its scope fits the target.
 func (s *stream) resolve(ctx context.Context) (*meta.RESTMapping, error) {
 	mapping, err := s.mapping(ctx, s.GroupVersionKind)
 	if err != nil {
@@ -143,8 +139,8 @@ func (s *stream) resolve(ctx context.Context) (*meta.RESTMapping, error) {
 	return mapping, nil
 }
 
-// pause waits between attempts, and returns true when it was cut short. Attempts
-// stay firstRetry apart all the same: whatever kicks may do so often.
+// pause waits between attempts, and returns true if kick ended the wait. Attempts are at least
+// firstRetry apart, even with frequent kicks.
 func (s *stream) pause(ctx context.Context, longest, took time.Duration) (kicked bool) {
 	shortest := max(0, firstRetry-took)
 	started := s.clock.Now()
@@ -172,7 +168,7 @@ func (s *stream) pause(ctx context.Context, longest, took time.Duration) (kicked
 	return kicked
 }
 
-// hurry makes a stream in trouble try again soon.
+// hurry makes a stream in trouble retry soon.
 func (s *stream) hurry() {
 	if s.current() {
 		return
@@ -183,13 +179,13 @@ func (s *stream) hurry() {
 	}
 }
 
-// fail notes an error, unless it is our own stopping.
+// fail records an error, unless the stream was stopped.
 func (s *stream) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	if gone(err) {
-		// A kind that comes back may be another resource: ask again.
+		// A kind that is served again may have another resource, so the mapping is resolved again.
 		s.reflector = nil
 		s.settle(s.vanished(err))
 		return
@@ -197,7 +193,7 @@ func (s *stream) fail(ctx context.Context, err error) {
 	s.settle(s.failed(err))
 }
 
-// settle passes an effect on.
+// settle reports an effect.
 func (s *stream) settle(e effect) {
 	if s.current() {
 		s.disarm()
@@ -207,7 +203,7 @@ func (s *stream) settle(e effect) {
 	}
 }
 
-// arm starts the time in which a closed stream has to be opened again.
+// arm starts the timer for a closed stream to be reopened.
 func (s *stream) arm() {
 	s.timers.Lock()
 	defer s.timers.Unlock()
@@ -227,7 +223,7 @@ func (s *stream) disarm() {
 	}
 }
 
-// end leaves a view that is not believed.
+// end makes the view unhealthy.
 func (s *stream) end() {
 	s.disarm()
 	s.closed()

@@ -8,41 +8,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// view is the state of one watch, and how far it can be believed. It is a state machine without
-// clock, goroutine or client; a stream drives it.
+// view is the state of one watch, and its health. It is a state machine without clock, goroutine or
+// client; a stream drives it.
 //
-// Absence is believed while the view is healthy: it holds a complete list, and
-// the stream of changes behind that list is open, or was a moment ago.
+// Absence is believed while the view is healthy: it has a complete list, and the stream of later
+// changes is open, or was open a moment ago.
 type view struct {
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*Observation
 	// ends are the results of deleted Jobs.
 	ends map[types.NamespacedName]End
-	// version is the resourceVersion up to which everything was seen.
+	// version is the resourceVersion up to which all changes were seen.
 	version string
-	// listed is true when objects is complete as of version.
+	// listed is true when objects is complete at version.
 	listed bool
 	// open is true while the server streams changes.
 	open bool
-	// healthy is listed and open, and stays true for a moment after a stream
-	// closed: streams end every few minutes and are opened again.
+	// healthy is true when the view is listed and open. It stays true for a moment after a stream
+	// closed: streams end every few minutes and are reopened.
 	healthy bool
 	// trouble is the reason why the view is not healthy. It is nil for a healthy view, and before
-	// the first try.
+	// the first attempt.
 	trouble error
 }
 
 func newView() view { return view{objects: map[types.NamespacedName]*Observation{}} }
 
-// effect is the meaning of a step of the view for its users.
+// effect is the result of a step of the view for its users.
 type effect struct {
-	// state is true when what can be believed has changed.
+	// state is true when the health of the view, or its reason, has changed.
 	state bool
-	// objects that changed, appeared or disappeared with it.
+	// objects that changed, appeared or disappeared.
 	objects []*Observation
 }
 
-// put stores an object and returns the one before.
+// put stores an object and returns the previous one.
 func (v *view) put(seen *Observation) (old *Observation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,8 +54,8 @@ func (v *view) put(seen *Observation) (old *Observation) {
 	return old
 }
 
-// remove forgets an object and returns it. The object of the deletion event has the version
-// at which it is gone.
+// remove deletes an object and returns it. last is the object of the deletion event, with the
+// version of the deletion.
 func (v *view) remove(last *Observation) (old *Observation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -72,14 +72,14 @@ func (v *view) remove(last *Observation) (old *Observation) {
 	return old
 }
 
-// progress notes that there was no change up to a version.
+// progress records that there was no change up to a version.
 func (v *view) progress(version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.version = version
 }
 
-// replace takes a complete list.
+// replace stores a complete list.
 func (v *view) replace(list []*Observation, version string) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,13 +102,13 @@ func (v *view) replace(list []*Observation, version string) effect {
 		done.objects = append(done.objects, gone)
 	}
 	v.judge()
-	// The list itself is news: what is absent in it has no event of its own.
+	// The list itself is news: objects that are absent in it have no event.
 	done.state = v.healthy
 	return done
 }
 
-// opened notes that the server streams changes. With relist, a complete list
-// comes first on that stream, and until then the old one is not believed.
+// opened records that the server streams changes. With relist, the stream begins with a complete
+// list, and the old list is not believed any more.
 func (v *view) opened(relist bool) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,8 +120,7 @@ func (v *view) opened(relist bool) effect {
 	return v.judge()
 }
 
-// closed notes that the stream ended, and returns whether it has to be opened
-// again in time: see lost.
+// closed records that the stream ended, and returns whether it must be reopened in time (see lost).
 func (v *view) closed() (hurry bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -129,7 +128,7 @@ func (v *view) closed() (hurry bool) {
 	return v.healthy
 }
 
-// lost notes that a closed stream was not opened again in time.
+// lost records that a closed stream was not reopened in time.
 func (v *view) lost(why error) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,15 +138,14 @@ func (v *view) lost(why error) effect {
 	return v.distrust(why)
 }
 
-// failed notes an error of a list or a watch.
+// failed records an error of a list or a watch.
 func (v *view) failed(why error) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.distrust(why)
 }
 
-// vanished notes that the kind is not served any more. Knowledge of its objects is then
-// worth nothing.
+// vanished records that the kind is not served any more, and drops all objects.
 func (v *view) vanished(why error) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -170,9 +168,9 @@ func (v *view) judge() effect {
 	return effect{state: changed}
 }
 
-// distrust makes a view say why nothing is to be believed. Trouble of another kind
-// is news: a road that is open again may lead to a refusal. So is why a watch does
-// not come back, which is found out behind that it does not.
+// distrust makes a view unhealthy, with a reason. A different kind of reason is news: for example,
+// a server that is reachable again may refuse the watch. The cause of errNotResumed, which is found
+// later, is also news.
 func (v *view) distrust(why error) effect {
 	changed := v.healthy || v.trouble == nil || apierrors.ReasonForError(v.trouble) != apierrors.ReasonForError(why) ||
 		errors.Is(v.trouble, errNotResumed) && !errors.Is(why, errNotResumed)
@@ -186,7 +184,7 @@ type answer struct {
 	healthy bool
 	version string
 	trouble error
-	// end of an absent Job, nil when it was not seen.
+	// end of an absent Job; nil if the view did not see it.
 	end *End
 }
 
@@ -200,14 +198,13 @@ func (v *view) see(key types.NamespacedName) answer {
 	return a
 }
 
-// current is true while nothing is known to be missing from the view.
+// current reports whether the view is complete and streaming.
 func (v *view) current() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.listed && v.open
 }
 
-// size is the number of objects.
 func (v *view) size() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

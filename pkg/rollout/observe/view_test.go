@@ -20,7 +20,7 @@ type known struct {
 	Trouble bool
 }
 
-// TestView runs the state machine through the events of a watch.
+// TestView tests the state machine with the events of a watch.
 func TestView(t *testing.T) {
 	down := errors.New("down")
 	list := func(v *view) effect { return v.replace([]*Observation{{ID: id("x"), ResourceVersion: "5"}}, "7") }
@@ -130,7 +130,7 @@ func TestSourcesDisagree(t *testing.T) {
 	label, named, other := targetOf(want("x")), targetOf(wantByName("x")), targetOf(v2)
 	const nothing = ""
 	type says struct {
-		version string // of the object, or nothing
+		version string // of the object, or empty
 		healthy bool
 	}
 	cases := map[string]struct {

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// judge says what a rollout would do with each of some objects.
+// judge finds the effect of a rollout on each of some objects.
 type judge struct {
 	options   Options
 	work      rollout.Work
@@ -32,20 +32,19 @@ type judge struct {
 	manifests rollout.Manifests
 }
 
-// lists reports whether a layer has an object that matches. Those that must not be looked at do not
-// count: the answer would tell of them.
+// lists reports whether a layer has an object that matches. Objects without the grant Read do not
+// count, because the answer would reveal them.
 func (j *judge) lists(match func(manifest.ID) bool) bool {
 	return slices.ContainsFunc(j.objects, func(o object) bool { return !o.Leaving && match(o.ID) })
 }
 
-// looks returns the backoff for an object that changes between two reads: five tries with growing
-// pauses, 0.4 s in all. A controller that has just started on an object writes its status several
-// times.
+// looks returns the backoff for an object that changes between the read and the dry-run: five tries
+// in 0.4 s. A controller that starts to work on an object writes its status several times.
 func looks() wait.Backoff {
 	return wait.Backoff{Steps: 5, Duration: 25 * time.Millisecond, Factor: 2}
 }
 
-// item looks at one object, and again when it changed in between.
+// item examines one object, and again if it changed meanwhile.
 func (j *judge) item(ctx context.Context, o object) (item Item, err error) {
 	look := j.stays
 	if o.Leaving {
@@ -62,7 +61,7 @@ func (j *judge) item(ctx context.Context, o object) (item Item, err error) {
 	return item, err
 }
 
-// stays is an object of a layer.
+// stays examines an object of a layer.
 func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 	step := o.step
 	item := Item{Ref: step.Ref}
@@ -79,7 +78,7 @@ func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 	item.Exists = live != nil
 	decision := rollout.Decide(j.who, step, seen, memo)
 	if decision.Action == rollout.Shared {
-		// Of a shared object the rule says only that it has to be looked at.
+		// For a shared object, Decide returns only that the object must be read.
 		decision.Action = rollout.Create
 		if live != nil {
 			decision.Action = rollout.Update
@@ -120,7 +119,7 @@ func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 	}
 }
 
-// goes is an object that is in no layer.
+// goes examines an object that is in no layer.
 func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	ref := o.Ref
 	item := Item{Ref: ref, Action: rollout.Idle}
@@ -140,7 +139,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	ours, owner := j.who.MayRemove(entry, seen.Observation)
 	switch {
 	case !ours && entry.Intent():
-		// It was never made; this is somebody else's.
+		// The chain never created it; the object belongs to another owner.
 	case !ours:
 		item.Action, item.Message = Leave, owner
 	case j.work.Orphan[entry.Revision], seen.Keep, entry.Adopted && !j.work.DeleteAdopted[entry.Revision]:
@@ -154,7 +153,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	return item, err
 }
 
-// read returns a live object, or nil, and what is known of it.
+// read returns a live object, or nil, and its known state.
 func (j *judge) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, rollout.Seen, error) {
 	live, err := j.options.Reader.Read(ctx, ref)
 	switch {
@@ -166,8 +165,7 @@ func (j *judge) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstr
 	return live, rollout.Seen{Presence: observe.Present, Observation: j.options.Names.Observe(live)}, nil
 }
 
-// try asks the server what it would make of an object that exists as live, or
-// does not exist.
+// try asks the server by dry-run for the result of a write to live, or of a create if live is nil.
 func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unstructured.Unstructured) error {
 	item.Tried = true
 	tried, err := j.ask(ctx, item.Action, step, live)
@@ -191,7 +189,7 @@ func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unst
 	return nil
 }
 
-// ask returns an object as a write of an action would make it.
+// ask returns the object that a write of an action would produce.
 func (j *judge) ask(ctx context.Context, action rollout.Action, step stage.Step, live *unstructured.Unstructured) (tried *unstructured.Unstructured, err error) {
 	options := targetclient.TryOptions{FieldManager: j.who.Manager}
 	send := func(ctx context.Context, body []byte, options targetclient.TryOptions) error {
@@ -234,8 +232,7 @@ func (j *judge) ask(ctx context.Context, action rollout.Action, step stage.Step,
 	return tried, err
 }
 
-// refused notes what an error says about an object, or returns it when it says
-// nothing about it.
+// refused records a refusal of the object. It returns errors that do not concern the object.
 func (j *judge) refused(item *Item, action rollout.Action, err error) error {
 	if targetclient.IsVersionGone(err) {
 		item.Action, item.Message = rollout.Deferred, fmt.Sprintf("%s; a rollout corrects that first; how the server answers then is not known", rollout.Explain(item.Ref, err))
@@ -245,7 +242,7 @@ func (j *judge) refused(item *Item, action rollout.Action, err error) error {
 		return err
 	}
 	if apierrors.IsForbidden(err) && !item.Tried {
-		// Nothing but rights can forbid a read.
+		// Only missing rights forbid a read.
 		return err
 	}
 	if !targetclient.IsOvertaken(err) && apierrors.IsNotFound(err) && item.Namespace != "" && j.lists(func(id manifest.ID) bool { return id.IsNamespace(item.Namespace) }) {
@@ -256,16 +253,15 @@ func (j *judge) refused(item *Item, action rollout.Action, err error) error {
 	return nil
 }
 
-// writesStatus is true for an object whose status is content of the chain.
+// writesStatus reports whether the chain owns the object's status.
 func (j *judge) writesStatus(object *unstructured.Unstructured) bool {
 	return managedfields.WritesStatus(object.GetManagedFields(), j.who.Manager)
 }
 
-// plain is an object without what changes with every write, without status unless it is
-// asked for, and without the manifest that kubectl apply keeps in an annotation: what is watched has
-// lost it, and the server's answer to a dry-run has it. Before and after are compared
-// in this form, wherever they come from: what one source of the two leaves out must be
-// left out here.
+// plain returns an object as JSON without fields that change at every write, without kubectl's
+// annotation with the manifest, and without status unless requested. Before and after are compared
+// in this form. Their sources differ, so fields that one source omits must be omitted here. For
+// example, watched objects lack kubectl's annotation, and the answer to a dry-run has it.
 func plain(object *unstructured.Unstructured, status bool) ([]byte, error) {
 	content := make(map[string]any, len(object.Object))
 	for key, value := range object.Object {
@@ -283,8 +279,8 @@ func plain(object *unstructured.Unstructured, status bool) ([]byte, error) {
 	return raw, nil
 }
 
-// plainMetadata is metadata as plain has it. No annotations and an empty map of them
-// are the same.
+// plainMetadata returns the metadata for plain. It treats an empty map of annotations as no
+// annotations.
 func plainMetadata(metadata map[string]any) map[string]any {
 	kept := make(map[string]any, len(metadata))
 	for key, value := range metadata {

@@ -2,14 +2,15 @@
 //
 // A preview
 //
-//  1. lists every object of some work once: those of the layers, and those that are in no layer any
-//     more;
-//  2. asks the caller about the allowed access to each of them;
-//  3. reads each object, decides with the engine's own rule (rollout.Decide), and asks the server
-//     by dry-run about the result of each write;
-//  4. withdraws refusals that only mean that the same rollout first defines the object's kind anew.
+//  1. lists every object of some work once: the objects of the layers, and the objects that are
+//     in no layer any more;
+//  2. asks the caller about the allowed access to each object;
+//  3. reads each object, decides with the engine's own rule (rollout.Decide), and asks the server by
+//     dry-run for the result of each write;
+//  4. withdraws refusals that only mean that the same rollout first changes the definition of the
+//     object's kind.
 //
-// It watches nothing, keeps nothing and writes nothing.
+// It watches no object, caches nothing and writes nothing.
 package preview
 
 import (
@@ -31,21 +32,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Actions that only a preview names: what becomes of an object that is in no
-// layer.
+// Actions that only a preview uses, for objects that are in no layer.
 const (
 	// Delete the object.
 	Delete rollout.Action = "Delete"
-	// Release the object from the chain and leave it.
+	// Release removes the object from the chain and keeps it in the cluster.
 	Release rollout.Action = "Release"
-	// Leave means that the object has another owner now, and is left alone.
+	// Leave means that the object has another owner now, and is not changed.
 	Leave rollout.Action = "Leave"
 )
 
 // Preview holds the effects of a rollout on the present cluster.
 type Preview struct {
-	// Items are the examined objects: the objects of the layers in order, each once, then the
-	// objects in no layer, in the order of their deletion.
+	// Items are the examined objects. The objects of the layers come first, in order and each once.
+	// The objects in no layer follow in the order of their deletion.
 	Items []Item
 }
 
@@ -53,7 +53,7 @@ type Preview struct {
 type Item struct {
 	manifest.Ref
 	// Action is the action of rollout.Decide for the present object, or Delete, Release or Leave.
-	// It is Idle, too, if the server found no change.
+	// It is also Idle if the server found no change.
 	Action rollout.Action
 	// Message explains Adopt, Collision, Deferred, Leave and an Idle create-only object.
 	Message string
@@ -61,13 +61,12 @@ type Item struct {
 	// status and without fields that change at every write. Before is nil for an absent object.
 	// Both are nil if nothing changes.
 	Before, After []byte
-	// Exists is true when the object was found.
-	Exists bool
+	Exists        bool
 	// Unread is true if the server failed to read the object. Then its existence is unknown, and
 	// Failure has the reason.
 	Unread bool
 	// Overtaken is true when another client changed the object during every attempt, so that the
-	// effect of a rollout is not known.
+	// effect is unknown.
 	Overtaken bool
 	// Tried is true if the write was sent as a dry-run.
 	Tried bool
@@ -76,7 +75,7 @@ type Item struct {
 	Drifted bool
 	// Fingerprint is the fingerprint of the present shared object (see rollout.Fingerprint).
 	Fingerprint string
-	// Taken are fields that other managers have and the rollout would take.
+	// Taken are fields that the rollout would take from other managers.
 	Taken []managedfields.Taken
 	// Failure is the reason why the object could not be written or read. Err is its cause, and may
 	// quote the object.
@@ -84,11 +83,11 @@ type Item struct {
 	Err     error
 }
 
-// Subject is an object that a preview may look at.
+// Subject is an object that a preview may examine.
 type Subject struct {
 	manifest.Ref
-	// Leaving objects are in no layer: the inventory has them. They are read,
-	// never tried.
+	// Leaving is true for an object of the inventory that is in no layer. It is read, and never
+	// tried.
 	Leaving bool
 }
 
@@ -97,26 +96,26 @@ type Grant struct {
 	// Read allows reading the object, and a dry-run of its update. Without it no request is sent,
 	// and the preview has no details of the object.
 	Read bool
-	// Create allows to try to create it if it does not exist. Without it the
-	// object is a Create that was not tried.
+	// Create allows a dry-run of the object's creation if it does not exist. Without it, the action
+	// Create is reported without a dry-run.
 	Create bool
 }
 
 // Permit returns the allowed access to each of the objects. It is called once, before the first
-// read. A nil Permit allows everything.
+// read. A nil Permit allows all access.
 type Permit func(ctx context.Context, subjects []Subject) ([]Grant, error)
 
-// Options of a previewer; all but Parallel are required.
+// Options of a previewer. All fields but Parallel are required.
 type Options struct {
 	Reader rollout.Reader
 	Trier  rollout.Trier
-	// Names are the label, annotation and field managers that mark our objects.
+	// Names are the label, annotation and field managers that mark the chain's objects.
 	Names observe.Names
-	// Parallel bounds the requests of one preview at a time; the default is 8.
+	// Parallel is the number of concurrent requests of one preview; the default is 8.
 	Parallel int
 }
 
-// Previewer makes previews. It may be used by several goroutines.
+// Previewer makes previews. Several goroutines may use it.
 type Previewer struct{ options Options }
 
 // New returns a previewer.
@@ -129,12 +128,11 @@ func New(options Options) *Previewer {
 
 // Preview returns the effect of a rollout of all layers now, including stages that are not reached,
 // if nothing else changes meanwhile. It writes nothing. It sends one read and at most one dry-run
-// per object, and again for an object that changes meanwhile. It uses the owner, layers, inventory
-// and bodies of the work, and the revisions whose objects are released.
+// per object, and repeats them for an object that changes meanwhile. It uses the owner, layers,
+// inventory and bodies of the work, and the revisions whose objects are released.
 //
-// Objects that the server would refuse are in the result. After an error there is no result: the
-// Permit failed, an object could not be read, the server did not answer, or ctx ended. The error
-// wraps the server's answer.
+// Refused objects are in the result. It fails if the Permit fails, an object cannot be read, the
+// server does not answer, or ctx ends. The error wraps the server's answer.
 func (p *Previewer) Preview(ctx context.Context, work rollout.Work, permit Permit) (Preview, error) {
 	items, err := p.items(ctx, work, permit)
 	if err != nil {
@@ -144,24 +142,24 @@ func (p *Previewer) Preview(ctx context.Context, work rollout.Work, permit Permi
 }
 
 func (p *Previewer) items(ctx context.Context, work rollout.Work, permit Permit) ([]Item, error) {
-	// 1. Every object once.
+	// 1. List every object once.
 	objects := collect(work)
-	// 2. Those that may be looked at.
+	// 2. Keep the objects that may be read.
 	objects, err := narrow(ctx, objects, permit)
 	if err != nil {
 		return nil, err
 	}
-	// 3. The action for each of them.
+	// 3. Find the action for each object.
 	items, err := p.judge(ctx, work, objects)
 	if err != nil {
 		return nil, err
 	}
-	// 4. Refusals that the server could not know of.
+	// 4. Withdraw refusals that a changed definition explains.
 	tolerate(items)
 	return items, nil
 }
 
-// object is one that a preview looks at.
+// object is an object to examine, with its grant.
 type object struct {
 	Subject
 	Grant
@@ -169,7 +167,7 @@ type object struct {
 	step stage.Step
 }
 
-// collect lists every object once: the newest layer's step counts.
+// collect lists every object once, with the step of the newest layer.
 func collect(work rollout.Work) []object {
 	var objects []object
 	listed := map[manifest.ID]bool{}
@@ -190,7 +188,7 @@ func collect(work rollout.Work) []object {
 	return objects
 }
 
-// narrow leaves out what must not be looked at.
+// narrow sets the grants and omits objects that must not be read.
 func narrow(ctx context.Context, objects []object, permit Permit) ([]object, error) {
 	if permit == nil {
 		for i := range objects {
@@ -215,7 +213,7 @@ func narrow(ctx context.Context, objects []object, permit Permit) ([]object, err
 	return slices.DeleteFunc(objects, func(o object) bool { return !o.Read }), nil
 }
 
-// judge looks at the objects, some at a time.
+// judge examines the objects, several at a time.
 func (p *Previewer) judge(ctx context.Context, work rollout.Work, objects []object) ([]Item, error) {
 	who := rollout.Identity{Chain: work.Owner, Manager: p.options.Names.ManagerPrefix + work.Owner}
 	j := &judge{
@@ -238,8 +236,8 @@ func (p *Previewer) judge(ctx context.Context, work rollout.Work, objects []obje
 	return items, group.Wait()
 }
 
-// tolerate turns refusals into waiting where the definition of a kind changes in the
-// same rollout: the server judged by the one that is there now.
+// tolerate changes a refusal to Deferred if the same rollout changes the definition of the object's
+// kind: the server used the present definition.
 func tolerate(items []Item) {
 	for i := range items {
 		item := &items[i]
@@ -256,16 +254,15 @@ func tolerate(items []Item) {
 	}
 }
 
-// unread tells a read that failed on the server's side, as of an object whose
-// conversion webhook is away, from one that says that there cannot be such an
-// object.
+// unread reports whether the server failed to read an object, for example because a conversion
+// webhook is unavailable. It returns false if the error proves that the object cannot exist.
 func unread(err error) bool {
 	var scope *targetclient.ScopeError
 	return !errors.As(err, &scope) && !meta.IsNoMatchError(err)
 }
 
-// silent tells an error that says nothing about the object from an answer about
-// it: the server was not reached, is busy, or does not know us.
+// silent reports whether an error says nothing about the object: the server was not reached, is
+// busy, or did not authenticate the client.
 func silent(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

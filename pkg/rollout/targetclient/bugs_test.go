@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The numbers are those of docs/reference/conformance.md: bugs of other engines.
+// Test numbers are those of docs/reference/conformance.md, which lists bugs of other engines.
 
 // TestB1NewKindsAreFound: a kind that is served later is found without a restart.
 func TestB1NewKindsAreFound(t *testing.T) {
@@ -70,8 +70,8 @@ func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 	}
 }
 
-// TestB11NothingIsWrittenUnguarded: a write never overwrites a change that happened after the read,
-// because every write has a precondition.
+// TestB11NothingIsWrittenUnguarded: a write never overwrites a change after the read, because every
+// write has a precondition.
 func TestB11NothingIsWrittenUnguarded(t *testing.T) {
 	server := &fakeServer{}
 	c := serve(t, server, clock.RealClock{}, 0)

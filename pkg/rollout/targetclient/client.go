@@ -1,5 +1,5 @@
-// Package targetclient is the client of a target cluster. Every request that changes or reads an
-// object of a rollout goes through it. It adds preconditions, and limits and counts requests.
+// Package targetclient is the client of a target cluster. The rollout sends all its requests about
+// objects through it. It adds preconditions, and limits and counts requests.
 package targetclient
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// defaultLimit of requests in flight. Measured: eight workers of one chain hide
-// 5 ms of round trip; twice that leaves room for a second one.
+// defaultLimit is the number of concurrent requests. Measurements show that eight workers of one
+// chain hide a round trip of 5 ms; twice as many leave room for a second chain.
 const defaultLimit = 16
 
 // Options of a client.
@@ -30,19 +30,18 @@ type Options struct {
 	// Config is the configuration of the target cluster; required. Its rate limits are ignored: if
 	// the server is busy, all requests to that API group wait.
 	Config *rest.Config
-	// Limit bounds the requests in flight; the default is 16.
+	// Limit is the number of concurrent requests; the default is 16.
 	Limit int
-	// Clock for pauses and for how long a missing kind is remembered; the
-	// default is the real one.
+	// Clock for pauses and for the cache of missing kinds; the default is the real clock.
 	Clock clock.Clock
-	// Counter counts the requests. Clients may share a counter; the default is a new one.
+	// Counter counts the requests. Clients may share a counter; the default is a new counter.
 	Counter *Counter
 	// Redactor hides confidential values in errors and logs; the default hides the content of
 	// Secrets.
 	Redactor *redact.Redactor
 }
 
-// Client reaches a target cluster. It may be used by several goroutines.
+// Client is the client of a target cluster. Several goroutines may use it.
 type Client struct {
 	kinds    *kinds
 	metadata metadata.Interface
@@ -50,8 +49,7 @@ type Client struct {
 	counter  *Counter
 	limiter  *limiter
 	redactor *redact.Redactor
-	// postCreates is set by SelfTest when the server does not honour the
-	// precondition of a create-only apply.
+	// postCreates is set if the server does not honour the precondition of a create-only apply.
 	postCreates atomic.Bool
 }
 
@@ -77,11 +75,11 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
 	c.limiter.root = strings.TrimSuffix(base.Path, "/")
-	// A negative QPS switches client-go's own limiter off, which would delay
-	// requests that the server is glad to serve.
+	// A negative QPS disables client-go's own limiter, which would delay requests that the server
+	// can serve.
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warnings{o.Redactor}
-	// The counter is innermost: it counts what is sent, retries included.
+	// The counter is the innermost transport, so that it also counts retries.
 	config.Wrap(c.counter.Wrap)
 	config.Wrap(c.limiter.wrap)
 	client, err := rest.HTTPClientFor(config)
@@ -102,38 +100,36 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Requests returns how many requests were sent so far, retries and discovery
-// included.
+// Requests returns the number of sent requests, including retries and discovery.
 func (c *Client) Requests() int64 { return c.counter.Total() }
 
-// RequestsByMethod returns how many requests were sent so far by HTTP method.
+// RequestsByMethod returns the number of sent requests by HTTP method.
 func (c *Client) RequestsByMethod() map[string]int64 { return c.counter.ByMethod() }
 
 // Mapping returns the resource and the scope of a kind, from the cache if possible. A kind that is
-// not served is a *KindUnknownError; this answer is cached for ten seconds, or until Discover or
+// not served causes a *KindUnknownError, which is cached for ten seconds, or until Discover or
 // Invalidate.
 func (c *Client) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return c.kinds.mapping(ctx, gvk)
 }
 
-// Discover is Mapping that always asks the server, with one request. It is for
-// callers that back off by themselves.
+// Discover is Mapping without the cache; it sends one request. It is for callers that have their
+// own back-off.
 func (c *Client) Discover(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return c.kinds.discover(ctx, gvk)
 }
 
-// HasStatus reports whether a kind has the subresource status. It always asks the server, with one
-// request: a definition may get or lose the subresource while it is served.
+// HasStatus reports whether a kind has the status subresource. It always asks the server, with one
+// request: a definition may add or remove the subresource while it is served.
 func (c *Client) HasStatus(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
 	return c.kinds.hasStatus(ctx, gvk)
 }
 
-// Invalidate forgets all answers of Mapping. Call it when the kinds that are
-// served may have changed.
+// Invalidate empties the cache of Mapping. Call it when the served kinds may have changed.
 func (c *Client) Invalidate() { c.kinds.invalidate() }
 
-// resolve finds the resource that serves an object in the version of the reference, and
-// checks that the object has a namespace exactly when its kind is namespaced.
+// resolve returns the resource of an object in the version of the reference. It checks that the
+// object has a namespace exactly if its kind is namespaced.
 func (c *Client) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVersionResource, error) {
 	mapping, err := c.kinds.mapping(ctx, ref.GroupVersionKind())
 	if err != nil {
@@ -142,8 +138,8 @@ func (c *Client) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVer
 	if namespaced(mapping) == (ref.Namespace != "") {
 		return mapping.Resource, nil
 	}
-	// A definition may have come back with another scope: memory alone refuses nothing,
-	// or it would do so until a restart.
+	// A definition may have been recreated with another scope, so a cached scope must not cause a
+	// refusal.
 	if mapping, err = c.kinds.discover(ctx, ref.GroupVersionKind()); err != nil {
 		return schema.GroupVersionResource{}, err
 	}
@@ -157,9 +153,8 @@ func namespaced(mapping *meta.RESTMapping) bool {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// judge turns the answer "no such path" into a *KindUnknownError, and forgets
-// that the kind was served; and it recognises a *VersionGoneError. All other errors
-// stay what they are.
+// judge converts the answer "no such path" to a *KindUnknownError and removes the kind from the
+// cache. It also recognises a *VersionGoneError. All other errors are returned unchanged.
 func (c *Client) judge(gvk schema.GroupVersionKind, err error) error {
 	if gone := versionGone(gvk.Group, err); gone != nil {
 		return gone

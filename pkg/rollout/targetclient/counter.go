@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Request has the labels of a counted request.
+// Request is the labels of a counted request.
 type Request struct {
 	// Verb as in RBAC: get, list, watch, create, update, patch or delete.
 	Verb string
@@ -14,7 +14,7 @@ type Request struct {
 	Reason Reason
 }
 
-// Counter counts sent requests. The zero value is ready.
+// Counter counts sent requests. The zero value is ready to use.
 type Counter struct {
 	mu       sync.Mutex
 	methods  map[string]int64
@@ -22,7 +22,7 @@ type Counter struct {
 }
 
 // Wrap returns a transport that counts requests (see rest.Config.Wrap). The context of a request
-// has its reason (see Because); without it the reason is Discovery.
+// has its reason (see Because); the default reason is Discovery.
 func (c *Counter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return c.WrapFor(Discovery)(next)
 }
@@ -51,7 +51,7 @@ func (c *Counter) count(method string, request Request) {
 	c.requests[request]++
 }
 
-// verb of a request. Of the reasons that read, some read lists.
+// verb returns the RBAC verb of a request. Some reasons always read lists.
 func verb(request *http.Request, reason Reason) string {
 	switch request.Method {
 	case http.MethodPost:

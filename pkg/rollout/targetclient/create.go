@@ -19,15 +19,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// selfTestNamespace exists in every cluster, and so does a ConfigMap in it:
-// kube-apiserver itself publishes extension-apiserver-authentication there.
+// selfTestNamespace exists in every cluster and always has a ConfigMap: kube-apiserver publishes
+// extension-apiserver-authentication there.
 const selfTestNamespace = metav1.NamespaceSystem
 
-// SelfTest finds out, by two dry-runs that store nothing, whether the server
-// honours the precondition of a create-only apply. If it does not, Apply with
-// CreateOnly falls back to POST and a second request. An error means that it
-// could not be found out, and nothing changes then: a *UntestableError when
-// trying again will not help either (see UsePosts), any other error when it may.
+// SelfTest finds out, by two dry-runs, whether the server honours the precondition of a create-only
+// apply. If it does not, Apply with CreateOnly uses a POST and a second request. After an error
+// nothing changes. A *UntestableError means that a retry will not help either (see UsePosts); after
+// any other error it may.
 func (c *Client) SelfTest(ctx context.Context) error {
 	holds, err := c.createOnlyHolds(ctx)
 	if isFinal(err) {
@@ -40,26 +39,26 @@ func (c *Client) SelfTest(ctx context.Context) error {
 	return nil
 }
 
-// PostsCreates is true when creates are POSTs: SelfTest found that create-only
-// apply does not work, or UsePosts was called.
+// PostsCreates reports whether creates are POSTs: SelfTest found that create-only apply does not
+// work, or UsePosts was called.
 func (c *Client) PostsCreates() bool { return c.postCreates.Load() }
 
-// UsePosts makes Apply with CreateOnly fall back to POST and a second request,
-// which is right for every server, until a SelfTest finds that it need not.
+// UsePosts makes Apply with CreateOnly use a POST and a second request, which works with every
+// server. A successful SelfTest reverts it.
 func (c *Client) UsePosts() { c.postCreates.Store(true) }
 
-// UntestableError reports that the server refused the self-test: rights are missing, or an
-// admission rule refuses it.
+// UntestableError reports that the server refused the self-test, because rights are missing or an
+// admission rule refused it.
 type UntestableError struct{ Answer error }
 
-// Error is the server's answer.
+// Error returns the server's answer.
 func (e *UntestableError) Error() string { return e.Answer.Error() }
 
 // Unwrap returns the server's answer.
 func (e *UntestableError) Unwrap() error { return e.Answer }
 
-// isFinal reports whether the answer to a repeated request would be the same: a refusal, except for
-// temporary ones and those of an expired token.
+// isFinal reports whether a repeated request would get the same answer. That is true for a refusal,
+// except a temporary one or one of an expired token.
 func isFinal(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -84,7 +83,7 @@ func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("there is no ConfigMap in %s to test on", selfTestNamespace)
 	}
 
-	// 1. An existing object must be refused.
+	// 1. The server must refuse an existing object.
 	ref.Name = existing.Items[0].Name
 	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:
@@ -92,7 +91,7 @@ func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 	case !apierrors.IsConflict(err):
 		return false, err
 	}
-	// 2. An absent object must be created.
+	// 2. The server must create an absent object.
 	ref.Name = "penstock-self-test-" + rand.String(10)
 	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:
@@ -104,7 +103,7 @@ func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 	}
 }
 
-// tryCreate is the dry-run of a create-only apply of an empty ConfigMap.
+// tryCreate sends the dry-run of a create-only apply of an empty ConfigMap.
 func (c *Client) tryCreate(ctx context.Context, ref manifest.Ref) error {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q}}`, ref.Name, ref.Namespace)
 	_, err := c.patch(ctx, ref, []byte(body), ApplyOptions{FieldManager: "penstock-self-test", DryRun: true},
@@ -112,10 +111,9 @@ func (c *Client) tryCreate(ctx context.Context, ref manifest.Ref) error {
 	return err
 }
 
-// post creates an object where create-only apply does not work. A POST leaves an
-// Update entry in managedFields, so a second request makes an Apply entry of it.
-// When that one fails the object is there all the same, without our entry: its
-// next apply adds one.
+// post creates an object on a server without create-only apply. A POST creates an Update entry in
+// managedFields, so a second request converts it to an Apply entry. If that request fails, the
+// object exists without our entry; its next apply adds one.
 func (c *Client) post(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	resource, err := c.resolve(ctx, ref)
 	if err != nil {
@@ -134,7 +132,7 @@ func (c *Client) post(ctx context.Context, ref manifest.Ref, body []byte, option
 	if options.DryRun {
 		return result, nil
 	}
-	// The patch carries the resourceVersion: it cannot undo what came between.
+	// The patch has the resourceVersion, so it cannot revert a later change.
 	upgrade, err := csaupgrade.UpgradeManagedFieldsPatch(created, sets.New(options.FieldManager), options.FieldManager)
 	if err != nil || len(upgrade) == 0 {
 		return result, nil

@@ -14,8 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestSelfTest drives the test with servers that treat an apply with
-// resourceVersion "1" differently.
+// TestSelfTest uses servers that treat an apply with resourceVersion "1" differently.
 func TestSelfTest(t *testing.T) {
 	kind := schema.GroupResource{Resource: "configmaps"}
 	conflict := status(apierrors.NewConflict(kind, "a", errors.New("changed")))

@@ -24,7 +24,8 @@ type KindUnknownError struct {
 
 // Error names the kind and its version.
 //
-// The error does not wrap the server's 404: an unserved kind does not prove that an object is gone.
+// The error does not wrap the server's 404, because an unserved kind does not prove that an object
+// does not exist.
 func (e *KindUnknownError) Error() string {
 	message := fmt.Sprintf("the cluster serves no kind %q in %q", e.Kind.Kind, e.Kind.GroupVersion())
 	if e.cause != nil {
@@ -33,14 +34,14 @@ func (e *KindUnknownError) Error() string {
 	return message
 }
 
-// Is makes meta.IsNoMatchError true.
+// Is makes meta.IsNoMatchError return true.
 func (e *KindUnknownError) Is(target error) bool {
 	_, ok := target.(*meta.NoKindMatchError)
 	return ok
 }
 
-// DiscoveryError reports that the kinds of an API version could not be read: its server does not
-// answer, or refuses.
+// DiscoveryError reports that the kinds of an API version could not be read, because its server
+// does not answer or refuses.
 type DiscoveryError struct {
 	Version schema.GroupVersion
 	cause   error
@@ -51,7 +52,7 @@ func (e *DiscoveryError) Error() string {
 	return fmt.Sprintf("discovering %s: %s", e.Version, e.cause.Error())
 }
 
-// Unwrap returns the answer of the server.
+// Unwrap returns the server's answer.
 func (e *DiscoveryError) Unwrap() error { return e.cause }
 
 // ScopeError reports a namespace on a cluster-scoped object, or a namespaced object without a
@@ -62,7 +63,7 @@ type ScopeError struct {
 	Namespaced bool
 }
 
-// Error says how to correct the namespace.
+// Error describes how to correct the namespace.
 func (e *ScopeError) Error() string {
 	if e.Namespaced {
 		return fmt.Sprintf("metadata.namespace is missing: %s is a namespaced kind", e.ID.GroupKind())
@@ -71,9 +72,9 @@ func (e *ScopeError) Error() string {
 }
 
 // UnguardedError refuses a write without a precondition, which could change another object than the
-// one that was read. It is a bug of the caller; nothing was sent.
+// one that was read. It is a bug of the caller. No request was sent.
 type UnguardedError struct {
-	// Missing is the part of the precondition that is not there.
+	// Missing is the missing part of the precondition.
 	Missing string
 }
 
@@ -83,7 +84,7 @@ func (e *UnguardedError) Error() string {
 }
 
 // VersionGoneError reports that the server cannot apply to a custom resource, because its
-// managedFields have a version that the definition no longer has. Reassign repairs such entries.
+// managedFields have a version that the definition no longer has. Reassign corrects such entries.
 type VersionGoneError struct {
 	Version schema.GroupVersion
 	cause   error
@@ -98,16 +99,16 @@ func (e *VersionGoneError) Error() string {
 	return message
 }
 
-// Unwrap returns the answer of the server.
+// Unwrap returns the server's answer.
 func (e *VersionGoneError) Unwrap() error { return e.cause }
 
-// toGoneVersion begins what the server says to an apply that a *VersionGoneError is made of
-// (apiextensions-apiserver, apiserver/conversion/converter.go). It has no reason of its own
-// for it; the version is all that follows.
+// toGoneVersion is the beginning of the server's message for a *VersionGoneError
+// (apiextensions-apiserver, apiserver/conversion/converter.go). The server has no separate reason
+// for this error. Only the version follows.
 const toGoneVersion = "request to convert CR to an invalid group/version: "
 
-// versionGone recognises the answer that a *VersionGoneError is made of, nil for others. A
-// message with anything else in it is somebody else's, and may quote an object.
+// versionGone converts such an answer to a *VersionGoneError; it returns nil for other errors. A
+// message with more text has another source, and may quote an object.
 func versionGone(group string, err error) *VersionGoneError {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError {
@@ -121,21 +122,18 @@ func versionGone(group string, err error) *VersionGoneError {
 	return &VersionGoneError{Version: version, cause: err}
 }
 
-// IsVersionGone is true for a *VersionGoneError.
 func IsVersionGone(err error) bool {
 	var gone *VersionGoneError
 	return errors.As(err, &gone)
 }
 
-// IsOvertaken reports whether the server found another state than the one in the write's
-// precondition.
+// IsOvertaken reports whether the object's state differs from the write's precondition.
 func IsOvertaken(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// isPathMissing is true when the server knows no such resource, as opposed to no
-// such object. Only what was not answered by a resource's own handler carries
-// this cause (client-go, NewGenericServerResponse).
+// isPathMissing reports whether the server has no such resource, as opposed to no such object. Only
+// answers without a resource's own handler have this cause (client-go, NewGenericServerResponse).
 func isPathMissing(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -18,8 +18,7 @@ type request struct {
 	Method, Path, Query, ContentType, Body string
 }
 
-// fakeServer answers discovery of core/v1 and apps/v1, and everything else with
-// a function.
+// fakeServer answers discovery of core/v1 and apps/v1, and all other requests with a function.
 type fakeServer struct {
 	mu       sync.Mutex
 	requests []request
@@ -52,7 +51,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// seen returns the requests so far, without those to the prefixes of discovery.
+// seen returns the requests so far, without those below the prefixes of discovery.
 func (f *fakeServer) seen() []request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +82,7 @@ func reply(w http.ResponseWriter, code int, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-// partial answers as kube-apiserver does when it is asked for metadata.
+// partial returns metadata as kube-apiserver does.
 func partial(name string) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// maxOfKind bounds the objects of a kind that are read in a namespace, by name.
+	// maxOfKind is the largest number of objects of a kind that are read in a namespace.
 	maxOfKind = 250
-	// maxDefinitions bounds the CustomResourceDefinitions that are read from a cluster.
+	// maxDefinitions is the largest number of CustomResourceDefinitions that are read from a
+	// cluster.
 	maxDefinitions = 2000
 )
 
@@ -28,7 +29,7 @@ const (
 type listed struct {
 	manifest.Ref
 	resource schema.GroupVersionResource
-	// selector restricts the list by label; empty does not.
+	// selector restricts the list by label; empty for all objects.
 	selector string
 }
 
@@ -36,8 +37,7 @@ func builtin(gv schema.GroupVersion, kind, resource string) listed {
 	return listed{Ref: manifest.Ref{ID: manifest.ID{Group: gv.Group, Kind: kind}, Version: gv.Version}, resource: gv.WithResource(resource)}
 }
 
-// worthNaming are the built-in kinds of which every object counts: what runs for as long as
-// it exists, and data.
+// worthNaming returns the built-in kinds whose objects all count: workloads and claims.
 func worthNaming() []listed {
 	return []listed{
 		builtin(corev1.SchemeGroupVersion, "PersistentVolumeClaim", "persistentvolumeclaims"),
@@ -48,8 +48,8 @@ func worthNaming() []listed {
 	}
 }
 
-// worthSelecting are built-in kinds that every namespace is full of, so that only those count
-// that somebody has marked.
+// worthSelecting returns built-in kinds of which every namespace has many objects, so only selected
+// objects count.
 func worthSelecting(selector string) []listed {
 	kinds := []listed{
 		builtin(corev1.SchemeGroupVersion, "ConfigMap", "configmaps"),
@@ -83,7 +83,7 @@ func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([
 	for _, kind := range append(append(worthNaming(), worthSelecting(selector)...), custom...) {
 		list, err := c.metadata.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: maxOfKind, LabelSelector: kind.selector})
 		if apierrors.IsNotFound(err) {
-			continue // it is not served any more
+			continue // the kind is not served any more
 		}
 		if err != nil {
 			return nil, fmt.Errorf("looking for what is in namespace %s: listing %s: %w", namespace, kind.GroupKind(), c.redactor.Error(kind.ID, err))
@@ -95,8 +95,7 @@ func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([
 	return found, nil
 }
 
-// customResources are the kinds of all CustomResourceDefinitions whose objects are in
-// namespaces.
+// customResources returns the namespaced kinds of all CustomResourceDefinitions.
 func (c *Client) customResources(ctx context.Context) ([]listed, error) {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	names, err := c.metadata.Resource(definitions).List(ctx, metav1.ListOptions{Limit: maxDefinitions})
@@ -108,7 +107,8 @@ func (c *Client) customResources(ctx context.Context) ([]listed, error) {
 		defined[names.Items[i].Name] = true
 	}
 	served, err := c.kinds.discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
-	// A server behind an APIService that does not answer is none of these.
+	// A failed group is ignored: it is served through an APIService and has no
+	// CustomResourceDefinition.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("asking which kinds are served: %w", err)
 	}

@@ -13,29 +13,27 @@ import (
 )
 
 const (
-	// defaultPause follows a 429 that does not say how long to wait.
+	// defaultPause is the pause after a 429 without Retry-After.
 	defaultPause = time.Second
-	// longestPause bounds what one answer can do to all others: a server that
-	// asks for an hour must not stop every rollout for an hour.
+	// longestPause limits the pause that one answer can cause: a server that asks for an hour must
+	// not stop every rollout for an hour.
 	longestPause = time.Minute
 )
 
-// limiter bounds the requests in flight, and when the server says that it is
-// busy pauses all those to the same API group: each group may be served by
-// another server, and one that is always busy must not stop the rollout of
-// everything else. It sits below client-go's own retries, which sleep for one
-// request only, so that it sees every answer.
+// limiter limits the concurrent requests. If the server is busy, it pauses all requests to the same
+// API group. Another server may serve each group, so one busy server must not stop the rollout of
+// other objects. limiter is below client-go's own retries, which pause only one request, so that it
+// sees every answer.
 type limiter struct {
 	clock clock.Clock
-	// root is the path below which the cluster is served, without a slash at
-	// the end.
+	// root is the path below which the cluster is served, without a trailing slash.
 	root string
-	// slots has one element per request in flight.
+	// slots has one element per running request.
 	slots chan struct{}
 
 	mu sync.Mutex
-	// until is the end of the pause of each group, by the result of the function group. It is
-	// absent or in the past without a pause.
+	// until is the end of the pause of each group, by the result of the function group. Without a
+	// pause, it is absent or in the past.
 	until map[string]time.Time
 }
 
@@ -43,13 +41,12 @@ func newLimiter(limit int, clk clock.Clock) *limiter {
 	return &limiter{clock: clk, slots: make(chan struct{}, limit), until: map[string]time.Time{}}
 }
 
-// wrap returns a transport whose requests are limited together with those of all
-// other transports wrapped by this limiter.
+// wrap returns a transport that shares this limiter with all transports that it wraps.
 func (l *limiter) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		group := l.group(request.URL.Path)
 		if err := l.admit(request.Context(), group); err != nil {
-			// A transport has to close the body also when it sends nothing.
+			// A transport must close the body even if it does not send the request.
 			if request.Body != nil {
 				request.Body.Close()
 			}
@@ -64,8 +61,8 @@ func (l *limiter) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// group returns the beginning of a path that tells API groups apart: /api, or
-// /apis with the group's name. Paths of no group stay together.
+// group returns the API group of a path: /api, or /apis with the group's name. All other paths are
+// one group.
 func (l *limiter) group(path string) string {
 	rest := strings.TrimPrefix(path, l.root)
 	first, rest, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
@@ -80,7 +77,7 @@ func (l *limiter) group(path string) string {
 	}
 }
 
-// admit waits for a free slot outside of a pause of the group, and takes it.
+// admit waits for a free slot and for the end of the group's pause, and takes the slot.
 func (l *limiter) admit(ctx context.Context, group string) error {
 	for {
 		select {
@@ -103,7 +100,7 @@ func (l *limiter) admit(ctx context.Context, group string) error {
 	}
 }
 
-// remaining returns the remaining pause of a group; zero or less is none.
+// remaining returns the remaining pause of a group; at most zero without a pause.
 func (l *limiter) remaining(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +111,7 @@ func (l *limiter) remaining(group string) time.Duration {
 	return until.Sub(l.clock.Now())
 }
 
-// heed starts or prolongs the pause that an answer asks for.
+// heed starts or extends the pause that an answer asks for.
 func (l *limiter) heed(group string, response *http.Response) {
 	now := l.clock.Now()
 	pause, asked := retryAfter(response.Header.Get("Retry-After"), now)
@@ -136,7 +133,7 @@ func (l *limiter) heed(group string, response *http.Response) {
 	}
 }
 
-// retryAfter reads the header in both of its forms: seconds, or a date.
+// retryAfter parses the header in both forms: seconds, or a date.
 func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, int(longestPause/time.Second))) * time.Second, true
@@ -147,7 +144,6 @@ func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// roundTripperFunc is a transport that is a function.
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) {

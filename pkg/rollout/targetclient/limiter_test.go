@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// patience bounds each wait of a test.
+// patience limits each wait of a test.
 const patience = 20 * time.Second
 
 // occupy takes a slot of the client's limiter without a request.
@@ -25,7 +25,7 @@ func occupy(c *Client) (release func()) {
 	return func() { <-c.limiter.slots }
 }
 
-// get sends a request past client-go, whose own retries would hide the answers.
+// get sends a request without client-go, whose own retries would hide the answers.
 func get(ctx context.Context, l *limiter, answer *http.Response) error {
 	return getFrom(ctx, l, "/api/v1/namespaces/a", answer)
 }
@@ -78,7 +78,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPauseOfOneGroup: a busy aggregated API pauses no requests to other groups.
+// TestPauseOfOneGroup: a busy aggregated API does not pause requests to other groups.
 func TestPauseOfOneGroup(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	cases := map[string]struct {
@@ -122,7 +122,7 @@ func TestGroupsOfAClusterBelowAPath(t *testing.T) {
 	}
 }
 
-// TestPausesAreForgotten: a pause that ended takes no memory.
+// TestPausesAreForgotten: an ended pause takes no memory.
 func TestPausesAreForgotten(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	l := newLimiter(1, clk)
@@ -213,8 +213,8 @@ func TestInFlightIsBounded(t *testing.T) {
 }
 
 // TestRetriesPassTheLimiter: client-go retries a request after a 429 by itself. The limiter must
-// see the 429, or other requests would continue. A kube-apiserver 1.37 may answer a list so while
-// its cache lags.
+// see the 429, or other requests would continue. A kube-apiserver 1.37 may answer a list with a 429
+// while its cache lags.
 func TestRetriesPassTheLimiter(t *testing.T) {
 	for name, ask := range map[string]func(*Client) error{
 		"Read": func(c *Client) error {
@@ -265,7 +265,7 @@ func retriesPassTheLimiter(t *testing.T, ask func(*Client) error) {
 	}
 }
 
-// waitFor polls what has no channel to wait on.
+// waitFor polls a condition.
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// List gets objects of a resource that every cluster serves, with one request and without
-// discovery; at most as many as the options say. The namespace is empty for all.
+// List lists objects of a resource that every cluster serves, with one request and without
+// discovery. The options limit their number. An empty namespace means all namespaces.
 func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	found, err := c.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
 	if err != nil {

@@ -13,17 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// present moves entries of managedFields of versions that are not served any more to the
-// one of the request, and leaves all others as they are: nobody loses a field, and nobody
-// gets one. As long as one such entry is there, the API server applies nothing to a
-// custom resource, and keeps managedFields as they are whatever a patch says (apimachinery,
-// FieldManager.UpdateNoErrors).
+// present moves managedFields entries of versions that are not served any more to the version of
+// the request, and keeps all other entries. No manager gets or loses a field. While such an entry
+// exists, the API server refuses every apply to a custom resource, and ignores managedFields in a
+// patch (apimachinery, FieldManager.UpdateNoErrors).
 func (c *Client) present(ctx context.Context, ref manifest.Ref, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	moved := make([]metav1.ManagedFieldsEntry, 0, len(entries))
 	for _, entry := range entries {
 		version, err := schema.ParseGroupVersion(entry.APIVersion)
 		if err == nil && version.Group == ref.Group && version.Version != "" && version.Version != ref.Version {
-			// Not from memory: what is wrong there would stay wrong.
+			// The cache is not used here, because a wrong entry would stay wrong.
 			_, err := c.kinds.discover(ctx, version.WithKind(ref.Kind))
 			switch {
 			case meta.IsNoMatchError(err):
@@ -39,8 +38,8 @@ func (c *Client) present(ctx context.Context, ref manifest.Ref, entries []metav1
 	return moved, nil
 }
 
-// join adds an entry. The server knows one entry of a manager for each operation, version
-// and subresource, and of two it would keep the last one.
+// join adds an entry. It merges entries of the same manager, operation, version and subresource,
+// because the server would keep only the last one.
 func join(entries []metav1.ManagedFieldsEntry, entry metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	at := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == entry.Manager && e.Operation == entry.Operation && e.APIVersion == entry.APIVersion && e.Subresource == entry.Subresource

@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// unknownFor is the time for which an unserved kind is remembered.
+	// unknownFor is the time for which an unserved kind is cached.
 	unknownFor = 10 * time.Second
-	// discoveryTimeout bounds a request that several callers may wait for, and
-	// that therefore ends with none of their contexts.
+	// discoveryTimeout limits a request that several callers may wait for, and that does not end
+	// with their contexts.
 	discoveryTimeout = 30 * time.Second
 )
 
-// kinds remembers what the cluster serves, one group and version at a time: one
-// request fills it for all kinds of a group version, and what is forgotten about
-// one costs nothing for the others.
+// kinds caches the served kinds by group and version. One request fills all kinds of a group
+// version, and dropping one group version does not affect other ones.
 type kinds struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	clock     clock.Clock
 	flights   singleflight.Group
 
 	mu sync.RWMutex
-	// served by group version and kind.
+	// served mappings by group version and kind.
 	served map[schema.GroupVersion]map[string]*meta.RESTMapping
-	// withStatus are the kinds that have the subresource status.
+	// withStatus are the kinds that have the status subresource.
 	withStatus map[schema.GroupVersion]sets.Set[string]
-	// unknown kinds, and until when that is believed without asking.
+	// unknown kinds, and the end of their caching.
 	unknown map[schema.GroupVersionKind]time.Time
-	// groups are the versions of groups, see reach.
+	// groups are the versions of groups (see reach).
 	groups map[string]versions
 }
 
@@ -59,8 +58,8 @@ func (k *kinds) invalidate() {
 	k.groups = map[string]versions{}
 }
 
-// forget notes that a kind turned out not to be served. Its neighbours are asked
-// for again too: what served them was at least rebuilt.
+// forget records that a kind is not served. It drops all kinds of the group version, because its
+// server has changed.
 func (k *kinds) forget(gvk schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +67,7 @@ func (k *kinds) forget(gvk schema.GroupVersionKind) {
 	k.unknown[gvk] = k.clock.Now().Add(unknownFor)
 }
 
-// mapping answers from memory, or asks.
+// mapping returns the resource of a kind, from the cache if possible.
 func (k *kinds) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	k.mu.RLock()
 	mapping := k.served[gvk.GroupVersion()][gvk.Kind]
@@ -84,8 +83,7 @@ func (k *kinds) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta
 	}
 }
 
-// discover asks the server. Concurrent questions about one group version are one
-// request.
+// discover asks the server. Concurrent calls for one group version share a request.
 func (k *kinds) discover(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	flight := k.flights.DoChan(gvk.GroupVersion().String(), func() (any, error) {
 		return k.fetch(gvk.GroupVersion())
@@ -108,7 +106,6 @@ func (k *kinds) discover(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	return nil, &KindUnknownError{Kind: gvk}
 }
 
-// hasStatus asks the server whether a kind has the subresource status.
 func (k *kinds) hasStatus(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
 	if _, err := k.discover(ctx, gvk); err != nil {
 		return false, err
@@ -118,8 +115,8 @@ func (k *kinds) hasStatus(ctx context.Context, gvk schema.GroupVersionKind) (boo
 	return k.withStatus[gvk.GroupVersion()].Has(gvk.Kind), nil
 }
 
-// fetch reads the kinds of a group version and remembers them. A group version
-// that is not served has none.
+// fetch reads the kinds of a group version and caches them. A group version that is not served has
+// no kinds.
 func (k *kinds) fetch(gv schema.GroupVersion) (map[string]*meta.RESTMapping, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
@@ -140,7 +137,7 @@ func (k *kinds) fetch(gv schema.GroupVersion) (map[string]*meta.RESTMapping, err
 	return mappings, nil
 }
 
-// mappingsOf leaves out subresources, whose kinds are not objects.
+// mappingsOf returns mappings for resources without subresources, whose kinds are not objects.
 func mappingsOf(gv schema.GroupVersion, resources []metav1.APIResource) map[string]*meta.RESTMapping {
 	mappings := make(map[string]*meta.RESTMapping, len(resources))
 	for _, resource := range resources {
@@ -160,7 +157,7 @@ func mappingsOf(gv schema.GroupVersion, resources []metav1.APIResource) map[stri
 	return mappings
 }
 
-// kindsWithStatus are the kinds of resources that have the subresource status.
+// kindsWithStatus returns the kinds of resources that have the status subresource.
 func kindsWithStatus(resources []metav1.APIResource) sets.Set[string] {
 	kinds, found := map[string]string{}, sets.New[string]()
 	for _, resource := range resources {

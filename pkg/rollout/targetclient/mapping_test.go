@@ -93,12 +93,12 @@ func TestMappingAnswers(t *testing.T) {
 	}
 }
 
-// TestConcurrentQuestionsAreOneRequest: a cold start asks for the same group
-// version from every worker at once.
+// TestConcurrentQuestionsAreOneRequest: at a cold start, all workers ask for the same group version
+// at once.
 func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 	server := &fakeServer{}
 	c := serve(t, server, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 1)
-	// Hold the only slot, so that all callers wait for the same flight.
+	// Hold the only slot, so that all callers wait for the same request.
 	var arrived, done sync.WaitGroup
 	release := occupy(c)
 	for range 8 {
@@ -114,8 +114,8 @@ func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 	release()
 	done.Wait()
 	if n := server.count("/api/v1"); n > 2 {
-		// Two, not one: a goroutine may arrive after the first flight landed but
-		// have looked before it did.
+		// Two requests are allowed: a goroutine may have checked the cache before the first request
+		// filled it.
 		t.Errorf("8 concurrent questions made %d requests", n)
 	}
 }

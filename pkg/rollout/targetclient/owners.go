@@ -11,18 +11,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Owners has the new owners of an object.
+// Owners are the new owners of an object.
 type Owners struct {
 	// References are all owner references; empty removes all.
 	References []metav1.OwnerReference
-	// WithoutLabels are labels to remove, by which another owner finds its objects.
+	// WithoutLabels are labels to remove, with which another owner selects its objects.
 	WithoutLabels []string
-	// FieldManager writes.
+	// FieldManager of the write.
 	FieldManager string
 }
 
-// SetOwners replaces the owner references of an object, and returns its new metadata. Errors are
-// the same as of Delete.
+// SetOwners replaces the owner references of an object, and returns its new metadata. It has the
+// errors of Delete.
 func (c *Client) SetOwners(ctx context.Context, ref manifest.Ref, precondition Precondition, owners Owners) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.setOwners(about(ctx, ref), ref, precondition, owners)
 	if err != nil {

@@ -12,23 +12,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// An object is the same in every version of its API, and versions come and go while
-// objects stay. So a request that is about an object as such (to read it, to delete it,
-// to say whose its fields are) uses the version that it is asked for in while that is
-// served, and any other served one of the kind afterwards. Only an apply needs the
-// version of its manifest.
+// An object is the same in every version of its API, and versions may change while objects stay. So
+// a request without a manifest (read, delete, or change of field managers) uses the requested
+// version if it is served, and otherwise any served version. Only an apply needs the version of its
+// manifest.
 
-// versions are those that a group is served in, the preferred one first, and until when
-// that is believed without asking.
+// versions are the served versions of a group, the preferred version first, and the end of their
+// caching.
 type versions struct {
 	names []string
 	until time.Time
 }
 
-// Served returns the resource by which objects of a kind are reached now: in this version, or in
-// another version of its group. It asks the server again about a kind that was recently not served.
-// A kind without a served version is a *KindUnknownError, which requires a successful answer about
-// every version.
+// Served returns a resource of a kind in a served version: this version, or another version of its
+// group. It asks the server again about a kind that was recently not served. A kind without a
+// served version causes a *KindUnknownError, which requires a successful answer about every
+// version.
 func (c *Client) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := c.kinds.reach(ctx, gvk)
 	if !meta.IsNoMatchError(err) {
@@ -41,7 +40,7 @@ func (c *Client) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta
 	return c.kinds.reach(ctx, gvk)
 }
 
-// reach is mapping in any version.
+// reach is mapping in any served version.
 func (k *kinds) reach(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, unknown := k.mapping(ctx, gvk)
 	if !meta.IsNoMatchError(unknown) {
@@ -62,11 +61,10 @@ func (k *kinds) reach(ctx context.Context, gvk schema.GroupVersionKind) (*meta.R
 	return nil, unknown
 }
 
-// versionsOf returns the versions that a group is served in; a group that is not served
-// has none.
+// versionsOf returns the served versions of a group; none for a group that is not served.
 func (k *kinds) versionsOf(ctx context.Context, group string) ([]string, error) {
 	if group == "" {
-		return nil, nil // the core group has one
+		return nil, nil // the core group has one version
 	}
 	k.mu.RLock()
 	known, asked := k.groups[group]
@@ -100,9 +98,9 @@ func (k *kinds) forgetGroup(group string) {
 	delete(k.groups, group)
 }
 
-// reach does something with an object under the resource that serves it now, in any
-// version, and again in another one when that turns out to be gone. The reference that
-// it gives has the version that is used.
+// reach calls do with a resource that serves the object, in any served version. If that version
+// turns out not to be served, it tries another version. The reference that do gets has the used
+// version.
 func (c *Client) reach(ctx context.Context, ref manifest.Ref, do func(schema.GroupVersionResource, manifest.Ref) error) error {
 	tried := map[string]bool{}
 	var last error
@@ -121,7 +119,8 @@ func (c *Client) reach(ctx context.Context, ref manifest.Ref, do func(schema.Gro
 		if err != nil {
 			return err
 		}
-		// A version that turns out to be gone is forgotten, so that another one is found.
+		// A version that is not served is removed from the cache, so that the next iteration finds
+		// another version.
 		if last = c.judge(used.GroupVersionKind(), do(resource, used)); !meta.IsNoMatchError(last) {
 			return last
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// definition serves a kind Widget of example.com as a test says.
+// definition serves a kind Widget of example.com in configurable versions.
 type definition struct {
 	fakeServer
-	// served versions, the preferred one first.
+	// served versions, the preferred version first.
 	served []string
 	// broken versions answer discovery with a 500.
 	broken []string
@@ -29,7 +29,7 @@ type definition struct {
 	cluster bool
 	// managed are the managedFields of every widget.
 	managed []metav1.ManagedFieldsEntry
-	// refusal answers applies.
+	// refusal is the answer to applies.
 	refusal string
 }
 
@@ -73,7 +73,7 @@ func (d *definition) client(t *testing.T) (*Client, *clocktesting.FakeClock) {
 	return serve(t, &d.fakeServer, clk, 0), clk
 }
 
-// last is the version and method of the last request about a widget.
+// last returns the version and method of the last request about a widget.
 func (d *definition) last() string {
 	all := d.seen()
 	for _, r := range slices.Backward(all) {
@@ -179,8 +179,8 @@ func TestVersionOfARequest(t *testing.T) {
 	})
 }
 
-// TestScopeIsAskedAgain: a recreated definition may have another scope. The cached scope refuses
-// nothing.
+// TestScopeIsAskedAgain: a recreated definition may have another scope. A cached scope causes no
+// refusal.
 func TestScopeIsAskedAgain(t *testing.T) {
 	for name, cluster := range map[string]bool{"to the cluster": true, "to namespaces": false} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestReassignMovesGoneVersions(t *testing.T) {
 	}
 	d := define("v1", "v1beta1", "v1alpha1")
 	c, _ := d.client(t)
-	// It was served a moment ago.
+	// The first read caches the version.
 	if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestReassignMovesGoneVersions(t *testing.T) {
 		t.Errorf("managedFields (-want +got):\n%s", diff)
 	}
 
-	// Where it cannot be told what is served, nothing is written.
+	// If discovery fails, nothing is written.
 	d.broken = []string{"v1beta1"}
 	before := len(d.seen())
 	_, err := c.Reassign(t.Context(), widgetOf("v1", "n"), Precondition{"u", "7"}, given)
@@ -260,7 +260,7 @@ func TestReassignMovesGoneVersions(t *testing.T) {
 	}
 }
 
-// TestGoneVersionIsRecognised by the words of the server and nothing else.
+// TestGoneVersionIsRecognised: only the server's exact message is recognised.
 func TestGoneVersionIsRecognised(t *testing.T) {
 	for message, want := range map[string]bool{
 		"request to convert CR to an invalid group/version: example.com/v1alpha1":           true,

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Read returns the whole live object, in the version of the reference, or in another version if
-// that is not served. A missing object is an apierrors NotFound; a kind without a served version is
-// a *KindUnknownError.
+// Read returns the complete live object, in the version of the reference or, if that is not served,
+// in another version. A missing object causes an apierrors NotFound; a kind without a served
+// version causes a *KindUnknownError.
 func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
@@ -27,7 +27,7 @@ func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unst
 }
 
 // ReadMetadata returns the metadata of the live object. Its apiVersion is the version that was
-// read. Errors are the same as of Read.
+// read. It has the errors of Read.
 func (c *Client) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	var live *metav1.PartialObjectMetadata
 	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {
@@ -42,8 +42,8 @@ func (c *Client) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.Pa
 	return live, nil
 }
 
-// Instances lists metadata of at most limit objects of a kind, in all namespaces.
-// The name and namespace of the reference mean nothing.
+// Instances lists metadata of at most limit objects of a kind, in all namespaces. It ignores the
+// name and namespace of the reference.
 func (c *Client) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
 	mapping, err := c.kinds.mapping(ctx, kind.GroupVersionKind())
 	if err != nil {
@@ -64,8 +64,7 @@ func (c *Client) Instances(ctx context.Context, kind manifest.Ref, limit int64) 
 	return items, nil
 }
 
-// named says of which kind the metadata is: over the wire its kind is
-// PartialObjectMetadata.
+// named sets the kind of metadata: in a response, it is PartialObjectMetadata.
 func named(ref manifest.Ref, object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	object.TypeMeta = metav1.TypeMeta{APIVersion: ref.APIVersion(), Kind: ref.Kind}
 	return object

@@ -18,20 +18,20 @@ const (
 	Create Reason = "create"
 	Update Reason = "update"
 	Delete Reason = "delete"
-	// Repair brings an object back that someone had changed.
+	// Repair restores an object that another writer changed.
 	Repair Reason = "repair"
-	// Release and Reassign change marks and field managers, and nothing else.
+	// Release and Reassign change only marks and field managers.
 	Release  Reason = "release"
 	Reassign Reason = "reassign"
 	// Preflight is a dry-run.
 	Preflight Reason = "preflight"
 	// Judge reads an object if the watch's state does not suffice for a decision.
 	Judge Reason = "judge"
-	// Guard looks for instances of a kind that is about to go.
+	// Guard lists instances of a kind, or contents of a namespace, before a deletion.
 	Guard Reason = "guard"
-	// Explain looks for why an object is not ready.
+	// Explain searches for the cause of an object that is not ready.
 	Explain Reason = "explain"
-	// Discovery asks which kinds are served.
+	// Discovery asks for the served kinds.
 	Discovery Reason = "discovery"
 	// SelfTest tests the guarantees of the server.
 	SelfTest Reason = "self-test"
@@ -41,7 +41,6 @@ const (
 	Event Reason = "event"
 )
 
-// reasonKey is the key of a Reason in a context.
 type reasonKey struct{}
 
 // Because returns a context whose requests are counted with a reason.
@@ -54,8 +53,8 @@ func reasonOf(ctx context.Context) (Reason, bool) {
 	return reason, ok
 }
 
-// Accounted is a client that sets the reason of its requests. Writes whose context has the reason
-// Repair are counted as repairs.
+// Accounted is a client that sets the reason of its requests. A write whose context has the reason
+// Repair counts as a repair.
 type Accounted struct{ *Client }
 
 // Apply is Client.Apply.

@@ -12,7 +12,7 @@ import (
 )
 
 // Reassign replaces the managedFields of an object, and changes no value. Entries of unserved
-// versions get the version of the request. It returns the new metadata. Errors are the same as of
+// versions get the version of the request. It returns the new metadata. It has the errors of
 // Delete.
 func (c *Client) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.reassign(ctx, ref, precondition, fields)
@@ -40,7 +40,7 @@ func (c *Client) reassign(ctx context.Context, ref manifest.Ref, precondition Pr
 	return live, err
 }
 
-// reassignment is a merge patch of managedFields.
+// reassignment returns a merge patch of managedFields.
 func (c *Client) reassignment(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) ([]byte, error) {
 	fields, err := c.present(ctx, ref, fields)
 	if err != nil {

@@ -16,12 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// Messages of the server and its webhooks about an object may quote it. All of
-// that comes through this client, as errors and as warnings, so that here is where
-// what is hidden is taken out: no caller can forget it.
+// Messages of the server and its webhooks may quote an object. All of them pass this client, as
+// errors and as warnings. So the client removes hidden content, and no caller can forget it.
 
-// redacted returns an error without what it quotes of an object's hidden content.
-// The manifest is what was sent, nil for none.
+// redacted returns an error without quoted hidden content of an object. body is the sent manifest,
+// or nil.
 func (c *Client) redacted(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
 	if err == nil || !c.redactor.Hides(ref.GroupKind()) || isOurs(err) {
 		return err
@@ -29,7 +28,7 @@ func (c *Client) redacted(ctx context.Context, ref manifest.Ref, body []byte, er
 	return c.redactor.Error(ref.ID, err, c.known(ctx, ref, body, err)...)
 }
 
-// isOurs reports whether an error was made here, of identities alone.
+// isOurs reports whether this package created the error, with identities only.
 func isOurs(err error) bool {
 	var scope *ScopeError
 	var kind *KindUnknownError
@@ -38,9 +37,9 @@ func isOurs(err error) bool {
 	return errors.As(err, &gone) || errors.As(err, &scope) || errors.As(err, &kind) || errors.As(err, &unguarded)
 }
 
-// known returns what an answer may quote: the manifest, and the object that it met
-// (a policy compares the two). When either cannot be had nothing is known, and
-// nothing of the message is kept. Content of Secrets is never read.
+// known returns the objects that an answer may quote: the manifest, and the live object (a policy
+// may compare both). If one of them cannot be read, it returns nil, and the whole message is
+// removed. Content of Secrets is never read.
 func (c *Client) known(ctx context.Context, ref manifest.Ref, body []byte, err error) []map[string]any {
 	if ref.IsSecret() || !isAnswer(err) {
 		return nil
@@ -85,21 +84,19 @@ func isAnswer(err error) bool {
 
 type subjectKey struct{}
 
-// about notes what a request is about, for the warnings that its answer may have.
+// about stores the object of a request in the context, for warnings in the answer.
 func about(ctx context.Context, ref manifest.Ref) context.Context {
 	return context.WithValue(ctx, subjectKey{}, ref.ID)
 }
 
-// warnings logs the warnings of answers, but for those about kinds of which
-// something is hidden: what they quote, of the object as it is and as it was, is
-// not known here.
+// warnings logs the warnings of answers. It omits the text for kinds with hidden fields, because
+// the quoted object is not known here.
 type warnings struct{ redactor *redact.Redactor }
 
 var _ rest.WarningHandlerWithContext = warnings{}
 
-// HandleWarningHeaderWithContext logs one warning.
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _ string, text string) {
-	// 299 is the one code that API servers use (RFC 9111, 5.5: others are history).
+	// 299 is the only code that API servers use (RFC 9111, 5.5: the other codes are obsolete).
 	const miscellaneous = 299
 	id, known := ctx.Value(subjectKey{}).(manifest.ID)
 	if code != miscellaneous || text == "" || !known {

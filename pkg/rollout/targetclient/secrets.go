@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Secrets lists metadata of the Secrets of a namespace that a label selector selects, with
-// one request. Their content stays in the server.
+// Secrets lists metadata of the Secrets of a namespace that a label selector selects, with one
+// request. It does not read their content.
 func (c *Client) Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
 	found, err := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: selector})

@@ -13,21 +13,21 @@ import (
 type TryOptions struct {
 	// FieldManager is the manager of the applied fields; required.
 	FieldManager string
-	// Precondition is the state on which the write was decided. The request fails with a 409 if the
-	// object has changed. The zero value is for an object that does not exist, since a dry-run
-	// stores nothing.
+	// Precondition is the state for which the write was decided. The request fails with a 409 if
+	// the object has changed. The zero value is for an object that does not exist, because a
+	// dry-run stores nothing.
 	Precondition
-	// Anew asks for a create, like ApplyOptions.Anew.
+	// Anew requests a create, like ApplyOptions.Anew.
 	Anew bool
 	// Merge sends a JSON merge patch, like ApplyOptions.Merge.
 	Merge bool
 }
 
-// Try sends an apply as a dry-run, and returns the whole resulting object. It takes fields of other
-// managers like Apply. The managedFields before and after show their previous managers.
+// Try sends an apply as a dry-run, and returns the complete resulting object. It takes fields of
+// other managers like Apply. The managedFields before and after show their previous managers.
 //
-// Errors are the same as of Apply. The server requires the same rights as for a write: patch, and
-// create if the object does not exist.
+// It has the errors of Apply. The server requires the same rights as for a write: patch, and create
+// if the object does not exist.
 func (c *Client) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := c.try(ctx, ref, body, options)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// absentVersion makes an apply create-only: no stored object ever has this
-// version, so an existing one is a conflict, and what does not exist yet is not
-// compared. This is how the generic store of kube-apiserver behaves, not an
-// agreed contract (registry/generic/registry/store.go, Update), hence SelfTest.
+// absentVersion makes an apply create-only: no stored object has this version, so an existing
+// object causes a conflict, and an absent object is not compared. This is the behaviour of
+// kube-apiserver's generic store, and no documented contract (registry/generic/registry/store.go,
+// Update). So SelfTest checks it.
 const absentVersion = "1"
 
 // ApplyOptions of one server-side apply.
@@ -28,33 +28,33 @@ type ApplyOptions struct {
 	FieldManager string
 	// CreateOnly makes the request fail with a 409 when the object exists.
 	CreateOnly bool
-	// UID and ResourceVersion are the state on which the write was decided. The request fails with
+	// UID and ResourceVersion are the state for which the write was decided. The request fails with
 	// a 409 (or 422) if the object has changed. Both are required unless CreateOnly is set.
 	UID             types.UID
 	ResourceVersion string
-	// DryRun asks the server for the outcome without storing it.
+	// DryRun requests the result without storing it.
 	DryRun bool
-	// Unforced takes no field from another manager: the request then fails with a 409, whose causes
-	// name the fields and their managers. It has no effect with CreateOnly, since an absent object
-	// has no managers.
+	// Unforced takes no field from another manager: instead, the request fails with a 409, whose
+	// causes name the fields and their managers. It has no effect with CreateOnly, because an
+	// absent object has no managers.
 	Unforced bool
-	// Anew asks for a create by a POST, with CreateOnly and DryRun. The server then validates the
+	// Anew requests a create by a POST, with CreateOnly and DryRun. The server then validates the
 	// manifest even if an object of that name exists. AlreadyExists means that it would create the
 	// object if it did not exist.
 	Anew bool
-	// Merge sends the body as a JSON merge patch, always with DryRun: a field that is null in it is
-	// removed, no matter who has it.
+	// Merge sends the body as a JSON merge patch, always with DryRun. It removes a field that is
+	// null in the body, whichever manager has it.
 	Merge bool
 }
 
-// Precondition is the state of an existing object on which a write was decided. Both fields are
+// Precondition is the state of an existing object for which a write was decided. Both fields are
 // required.
 type Precondition struct {
 	UID             types.UID
 	ResourceVersion string
 }
 
-// check refuses a precondition that would not hold another object off.
+// check refuses an incomplete precondition, which other objects could meet.
 func (p Precondition) check() error {
 	switch {
 	case p.UID == "":
@@ -69,9 +69,9 @@ func (p Precondition) check() error {
 // Apply sets the fields of body, a manifest in JSON, on the object. It takes them from other
 // managers unless the options forbid that. It returns the new metadata, including managedFields.
 //
-// A conflict (apierrors.IsConflict) means that the object has changed. A kind that is not served is
-// a *KindUnknownError, a wrong namespace a *ScopeError, and a missing precondition an
-// *UnguardedError. The last two are returned before a request.
+// A conflict (apierrors.IsConflict) means that the object has changed. A kind that is not served
+// causes a *KindUnknownError, a wrong namespace a *ScopeError, and a missing precondition an
+// *UnguardedError. The last two errors are returned before a request.
 func (c *Client) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	applied, err := c.apply(about(ctx, ref), ref, body, options)
 	if err != nil {
@@ -90,8 +90,8 @@ func (c *Client) apply(ctx context.Context, ref manifest.Ref, body []byte, optio
 		}
 		applied, err := c.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
 		if gone := (*VersionGoneError)(nil); errors.As(err, &gone) {
-			// Only an object that exists has managedFields; the server merges before it
-			// compares versions.
+			// The object exists, because an absent object has no managedFields; the server merges
+			// before it compares versions.
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name)
 		}
 		return applied, err
@@ -129,8 +129,8 @@ func patchOf(manager string, merge, force, dry bool) (types.PatchType, metav1.Pa
 	return types.ApplyPatchType, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(force), DryRun: dryRun(dry)}
 }
 
-// Delete deletes an object in any served version, with background propagation. A missing object is
-// an apierrors NotFound, a changed object a conflict.
+// Delete deletes an object in any served version, with background propagation. A missing object
+// causes an apierrors NotFound, a changed object a conflict.
 func (c *Client) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
 	if err := c.delete(about(ctx, ref), ref, precondition); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
@@ -156,13 +156,13 @@ type Marks struct {
 	FieldManager string
 	// Labels and Annotations by key.
 	Labels, Annotations []string
-	// NewOwner gets the fields; with nil, no manager has them.
+	// NewOwner gets the fields; if nil, no manager has them.
 	NewOwner *NewOwner
 }
 
 // Release removes marks from an object, with a read and a write, and keeps all other fields. The
 // fields of the manifest then have the new owner or no manager, so that another writer's apply has
-// no conflict. Errors are the same as of Delete.
+// no conflict. It has the errors of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		if marks.NewOwner != nil {
@@ -176,7 +176,7 @@ func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Pre
 	return nil
 }
 
-// unmark removes marks from an object, and has its fields belong to whom passed says.
+// unmark removes marks from an object, and replaces its managedFields by the result of passed.
 func (c *Client) unmark(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, passed func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) error {
 	if err := precondition.check(); err != nil {
 		return err
@@ -194,8 +194,7 @@ func (c *Client) unmark(ctx context.Context, ref manifest.Ref, precondition Prec
 		if err != nil {
 			return err
 		}
-		// A merge patch with uid and version is refused when they are not those of the
-		// object: both are immutable for a client.
+		// The server refuses a merge patch whose uid or resourceVersion differs from the object's.
 		patch := metadataPatch{
 			"uid":             precondition.UID,
 			"resourceVersion": precondition.ResourceVersion,
@@ -215,8 +214,8 @@ func (c *Client) unmark(ctx context.Context, ref manifest.Ref, precondition Prec
 	})
 }
 
-// without returns the entries of all other managers. None at all is one empty
-// entry: the server ignores an empty list.
+// without returns the entries of all other managers. If there are none, it returns one empty entry,
+// because the server ignores an empty list.
 func without(entries []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
 	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 	if len(others) == 0 {
@@ -225,7 +224,7 @@ func without(entries []metav1.ManagedFieldsEntry, manager string) []metav1.Manag
 	return others
 }
 
-// nulls is a merge patch that removes keys from a map.
+// nulls returns a merge patch that removes keys from a map.
 func nulls(keys []string) map[string]any {
 	patch := make(map[string]any, len(keys))
 	for _, key := range keys {
@@ -234,11 +233,11 @@ func nulls(keys []string) map[string]any {
 	return patch
 }
 
-// metadataPatch is metadata to be set in a manifest.
+// metadataPatch is metadata to set in a manifest.
 type metadataPatch map[string]any
 
-// onto returns a JSON object with the metadata set. All else stays as it is,
-// byte for byte but for white space and the order of keys.
+// onto returns a JSON object with the metadata set. All other content stays the same, except white
+// space and the order of keys.
 func (p metadataPatch) onto(body []byte) ([]byte, error) {
 	var object, metadata map[string]json.RawMessage
 	if err := json.Unmarshal(body, &object); err != nil {

@@ -139,7 +139,7 @@ func TestDeleteSends(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeSending: a request that must never reach the server does not.
+// TestRefusedBeforeSending: an invalid request is never sent to the server.
 func TestRefusedBeforeSending(t *testing.T) {
 	ctx := context.Background()
 	apply := func(ref manifest.Ref, o ApplyOptions) func(*Client) error {
@@ -185,7 +185,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheirMeaning: callers branch on API statuses through the wrapping.
+// TestErrorsKeepTheirMeaning: callers can still recognise API statuses in wrapped errors.
 func TestErrorsKeepTheirMeaning(t *testing.T) {
 	kind := schema.GroupResource{Resource: "configmaps"}
 	cases := map[string]struct {
@@ -240,7 +240,8 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-// TestMissingPathIsRemembered: a kind that went away costs no request each time.
+// TestMissingPathIsRemembered: a kind that is not served any more does not cost a request for each
+// call.
 func TestMissingPathIsRemembered(t *testing.T) {
 	server := &fakeServer{}
 	c := serve(t, server, clock.RealClock{}, 0)

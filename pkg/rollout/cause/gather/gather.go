@@ -1,5 +1,5 @@
-// Package gather reads from a cluster the objects that package cause needs: at most three requests
-// for an object, all of them lists in one namespace.
+// Package gather reads the objects that package cause needs: at most three requests for an object,
+// all of them lists in one namespace.
 package gather
 
 import (
@@ -20,26 +20,24 @@ import (
 )
 
 const (
-	// MaxRequests bounds the requests of one look at an object.
+	// MaxRequests is the largest number of requests for one object.
 	MaxRequests = 3
-	// maxObjects bounds what one list returns: a look costs a few megabytes at most, and
-	// of more Pods than that it sees the first ones by name.
+	// maxObjects is the largest number of objects that a list returns, which costs a few megabytes
+	// at most. Of more Pods it reads the first by name.
 	maxObjects = 250
 	maxEvents  = 50
 )
 
-// Lister lists objects of a namespace, as a *targetclient.Client. It asks with one request.
+// Lister lists objects of a namespace, like *targetclient.Client. A list costs one request.
 type Lister interface {
 	List(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
 }
 
-// Gatherer looks for causes. It may be used by several goroutines.
+// Gatherer finds causes. Several goroutines may use it.
 type Gatherer struct{ lister Lister }
 
-// New returns a gatherer.
 func New(lister Lister) *Gatherer { return &Gatherer{lister} }
 
-// Resources that are read.
 func pods() schema.GroupVersionResource   { return corev1.SchemeGroupVersion.WithResource("pods") }
 func events() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("events") }
 func claims() schema.GroupVersionResource {
@@ -49,25 +47,25 @@ func replicaSets() schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource("replicasets")
 }
 
-// look is one object that is looked at.
+// look is the search for the cause of one object.
 type look struct {
 	*Gatherer
 	cause.Subject
-	// about is the object that the cause is about, by uid; pod is that object where it is a
-	// Pod.
+	// about is the uid of the object that the cause is about; pod is that object if it is a Pod.
 	about types.UID
 	pod   *corev1.Pod
 }
 
-// Explain returns the cause why an object is not ready. It stops at the first sufficient answer:
+// Explain returns the cause of an object that is not ready. It stops at the first sufficient
+// answer:
 //
 //  1. Read the object's own status, without a request.
 //  2. For a Deployment, find the newest ReplicaSet, with one request.
 //  3. Read the Pods of the newest template, with one request.
 //  4. Read their Events, or a claim, with one request.
 //
-// It returns false if no cause is known. The error is the error of the first failed request;
-// earlier findings are returned with it.
+// It returns false if no cause is known. It returns the error of the first failed request together
+// with the earlier findings.
 func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error) {
 	if subject.Behind() {
 		return cause.Cause{}, false, nil
@@ -93,7 +91,7 @@ func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Ca
 	return l.refine(ctx, found)
 }
 
-// ofPods reads the Pods of the newest template of a workload.
+// ofPods finds the cause in the Pods of a workload's newest template.
 func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Cause, bool, error) {
 	owner := l.ID
 	if l.IsDeployment() {
@@ -128,7 +126,7 @@ func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Caus
 	return found, known, nil
 }
 
-// refine finds out more of a cause with one request.
+// refine refines a cause with one request.
 func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool, error) {
 	switch {
 	case found.NeedsEvents() && l.about != "":
@@ -144,7 +142,7 @@ func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool
 	return found, true, nil
 }
 
-// unbound finds the claim of a Pod that is not bound.
+// unbound finds the unbound claim of a Pod.
 func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, bool, error) {
 	options := metav1.ListOptions{Limit: maxObjects}
 	names := cause.ClaimsOf(l.pod)
@@ -168,7 +166,7 @@ func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, boo
 	return found, true, nil
 }
 
-// List asks for objects of a type. Objects that cannot be read as that type are left out.
+// List lists objects of a type. It skips objects that cannot be decoded as that type.
 func List[T any](ctx context.Context, lister Lister, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
 	found, err := lister.List(ctx, resource, namespace, options)
 	if err != nil {
