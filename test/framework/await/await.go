@@ -18,8 +18,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Selected returns when done is true of an object that a field selector picks, or of nil: an
-// object was deleted, or there was none at first. It waits for poll.Patience at most.
+// Selected watches the objects that a field selector selects, and returns when done is true for an
+// object. done(nil) is called when no object exists, also after a deletion. Selected waits for
+// poll.Patience at most.
 func Selected(ctx context.Context, objects dynamic.ResourceInterface, selector fields.Selector, done func(*unstructured.Unstructured) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, poll.Patience)
 	defer cancel()
@@ -49,7 +50,7 @@ func Selected(ctx context.Context, objects dynamic.ResourceInterface, selector f
 	return err
 }
 
-// Object waits until done is true for an object, and returns the object. done(nil) asks about a
+// Object waits until done is true for an object, and returns the object. done(nil) is called for a
 // missing object; then Object returns nil. After a timeout it ends the test and prints the last
 // state.
 func Object(t testing.TB, objects dynamic.ResourceInterface, name, what string, done func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
@@ -65,12 +66,12 @@ func Object(t testing.TB, objects dynamic.ResourceInterface, name, what string, 
 	return last
 }
 
-// Shown is an object for a message of a test, without managedFields.
+// Shown returns an object as text for a message of a test, without managedFields.
 func Shown(object *unstructured.Unstructured) string {
 	if object == nil {
 		return "not there"
 	}
 	object.SetManagedFields(nil)
-	content, _ := json.MarshalIndent(object, "", " ") // it was JSON before
+	content, _ := json.MarshalIndent(object, "", " ") // the object was decoded from JSON
 	return string(content)
 }

@@ -1,4 +1,5 @@
-// Package cable is a way to a server that a test can cut and mend, and that can be long:
+// Package cable forwards connections to a server. A test can cut and mend the cable, and add
+// latency:
 //
 //	way := cable.New(t, address) // connect to way.Address()
 //	way.Far(t, 50*time.Millisecond)
@@ -25,11 +26,11 @@ type Cable struct {
 	address  string
 	delay    time.Duration // in one direction
 	listener net.Listener
-	// open is nil while it is cut.
+	// open holds the open connections. It is nil while the cable is cut.
 	open map[net.Conn]bool
 }
 
-// New makes a way to a host:port until the test ends.
+// New starts a cable to a host:port until the test ends.
 func New(t testing.TB, to string) *Cable {
 	t.Helper()
 	free, err := port.Free()
@@ -42,7 +43,7 @@ func New(t testing.TB, to string) *Cable {
 	return c
 }
 
-// Address is the address of the near end of the cable. It never changes.
+// Address returns the address on which the cable listens. It never changes.
 func (c *Cable) Address() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +58,7 @@ func (c *Cable) LeadTo(address string) {
 	c.to = address
 }
 
-// Mend takes connections again.
+// Mend accepts connections again.
 func (c *Cable) Mend(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", c.Address())
@@ -71,14 +72,14 @@ func (c *Cable) Mend(t testing.TB) {
 		for {
 			here, err := listener.Accept()
 			if err != nil {
-				return // it was cut
+				return // the cable was cut
 			}
 			go c.carry(here)
 		}
 	}()
 }
 
-// Cut ends all connections, and takes no more.
+// Cut closes all connections and refuses new ones.
 func (c *Cable) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +88,7 @@ func (c *Cable) Cut() {
 	c.open = nil
 }
 
-// end ends all connections. The caller holds the lock.
+// end closes all connections. The caller holds the lock.
 func (c *Cable) end() {
 	for connection := range c.open {
 		_ = connection.Close()
@@ -117,7 +118,7 @@ func (c *Cable) carry(here net.Conn) {
 		return
 	}
 	c.mu.Lock()
-	if c.open == nil { // it was cut meanwhile
+	if c.open == nil { // the cable was cut meanwhile
 		c.mu.Unlock()
 		_, _ = here.Close(), there.Close()
 		return
@@ -146,8 +147,7 @@ type chunk struct {
 	data []byte
 }
 
-// transfer carries what one side says to the other, everything later by the delay. Much may be
-// under way at the same time.
+// transfer copies one direction with a delay. Many bytes may be in flight at the same time.
 func transfer(to io.Writer, from io.Reader, delay time.Duration) {
 	if delay == 0 {
 		_, _ = io.Copy(to, from)
@@ -160,7 +160,7 @@ func transfer(to io.Writer, from io.Reader, delay time.Duration) {
 		var err error
 		for one := range chunks {
 			if err == nil {
-				time.Sleep(time.Until(one.due)) // the length of the way, and no wait for anything
+				time.Sleep(time.Until(one.due)) // simulates latency, and waits for no event
 				_, err = to.Write(one.data)
 			}
 		}

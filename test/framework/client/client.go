@@ -1,4 +1,4 @@
-// Package client does in the process of a test what a user does with kubectl:
+// Package client does in a test what a user does with kubectl:
 //
 //	c := client.New(t, cluster.Config(), "shop")
 //	c.Create(manifest)
@@ -36,10 +36,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// manager is the field manager of what a client writes.
+// manager is the field manager of the client's writes.
 const manager = "tester"
 
-// Client is one user in one namespace.
+// Client is a user's client in a namespace.
 type Client struct {
 	t         testing.TB
 	namespace string
@@ -50,7 +50,7 @@ type Client struct {
 	heard     *heard
 }
 
-// New is a client of the user of a config.
+// New returns a client with a user's configuration.
 func New(t testing.TB, config *rest.Config, namespace string) *Client {
 	t.Helper()
 	c := &Client{t: t, namespace: namespace, config: rest.CopyConfig(config), heard: &heard{}}
@@ -68,7 +68,7 @@ func New(t testing.TB, config *rest.Config, namespace string) *Client {
 	return c
 }
 
-// At is the same client in another namespace.
+// At returns the same client in another namespace.
 func (c *Client) At(namespace string) *Client {
 	other := *c
 	other.namespace = namespace
@@ -88,7 +88,7 @@ func (c *Client) Create(manifest string) {
 	}
 }
 
-// DryRun asks whether the objects of a manifest would be created.
+// DryRun creates the objects of a manifest as a dry-run.
 func (c *Client) DryRun(manifest string) error {
 	c.t.Helper()
 	for _, object := range c.decoded(manifest) {
@@ -99,7 +99,7 @@ func (c *Client) DryRun(manifest string) error {
 	return nil
 }
 
-// Refused fails unless a create is refused with all the texts.
+// Refused fails unless a create is refused with an error that contains all texts.
 func (c *Client) Refused(manifest string, texts ...string) {
 	c.t.Helper()
 	for _, object := range c.decoded(manifest) {
@@ -108,7 +108,7 @@ func (c *Client) Refused(manifest string, texts ...string) {
 	}
 }
 
-// Denied fails unless there is an error with all the texts.
+// Denied fails unless err contains all texts.
 func (c *Client) Denied(err error, texts ...string) {
 	c.t.Helper()
 	if err == nil {
@@ -118,13 +118,13 @@ func (c *Client) Denied(err error, texts ...string) {
 	c.Says(err.Error(), texts...)
 }
 
-// Apply applies the objects of a manifest by server-side apply, by force.
+// Apply applies the objects of a manifest by server-side apply, and takes over conflicting fields.
 func (c *Client) Apply(manifest string) {
 	c.t.Helper()
 	c.ApplyAs(manager, manifest)
 }
 
-// ApplyAs is Apply in the name of a field manager.
+// ApplyAs is like Apply, with a field manager.
 func (c *Client) ApplyAs(manager, manifest string) {
 	c.t.Helper()
 	if err := c.apply(manager, manifest); err != nil {
@@ -132,7 +132,7 @@ func (c *Client) ApplyAs(manager, manifest string) {
 	}
 }
 
-// TryApply is Apply that may be refused.
+// TryApply is like Apply, and returns the error.
 func (c *Client) TryApply(manifest string) error {
 	c.t.Helper()
 	return c.apply(manager, manifest)
@@ -160,13 +160,13 @@ func (c *Client) Patch(object, patch string) {
 	c.PatchAs(manager, object, patch)
 }
 
-// PatchAs is Patch in the name of a field manager.
+// PatchAs is like Patch, with a field manager.
 func (c *Client) PatchAs(manager, object, patch string) {
 	c.t.Helper()
 	c.patch(manager, object, patch)
 }
 
-// PatchStatus is Patch of the status.
+// PatchStatus sends a merge patch of the status.
 func (c *Client) PatchStatus(object, patch string) {
 	c.t.Helper()
 	c.patch(manager, object, patch, "status")
@@ -180,7 +180,7 @@ func (c *Client) patch(manager, object, patch string, subresources ...string) {
 	}
 }
 
-// Delete deletes an object, and does not wait for the end of the deletion.
+// Delete deletes an object, and does not wait until it is deleted.
 func (c *Client) Delete(object string) {
 	c.t.Helper()
 	c.delete(object, metav1.DeleteOptions{})
@@ -193,7 +193,7 @@ func (c *Client) Orphan(object string) {
 	c.delete(object, metav1.DeleteOptions{PropagationPolicy: &policy})
 }
 
-// WouldDelete returns the warnings of a deletion that is a dry-run, one a line.
+// WouldDelete returns the warnings of a dry-run deletion, one per line.
 func (c *Client) WouldDelete(object string) string {
 	c.t.Helper()
 	c.heard.take()
@@ -220,7 +220,7 @@ func (c *Client) Get(object string) *unstructured.Unstructured {
 	return found
 }
 
-// JSON is an object as text, without managed fields.
+// JSON returns an object as JSON without managedFields.
 func (c *Client) JSON(object string) string {
 	c.t.Helper()
 	found := c.Get(object)
@@ -232,7 +232,7 @@ func (c *Client) JSON(object string) string {
 	return string(content)
 }
 
-// Absent fails when an object exists.
+// Absent fails if an object exists.
 func (c *Client) Absent(object string) {
 	c.t.Helper()
 	objects, name := c.named(object)
@@ -266,7 +266,7 @@ func (c *Client) Raw(method, path, body string) string {
 	return string(answer)
 }
 
-// Says fails when a text lacks a part.
+// Says fails if a text lacks one of the parts.
 func (c *Client) Says(text string, parts ...string) {
 	c.t.Helper()
 	for _, part := range parts {
@@ -276,7 +276,7 @@ func (c *Client) Says(text string, parts ...string) {
 	}
 }
 
-// Lacks fails when a text has a part.
+// Lacks fails if a text contains one of the parts.
 func (c *Client) Lacks(text string, parts ...string) {
 	c.t.Helper()
 	for _, part := range parts {
@@ -290,8 +290,8 @@ func (c *Client) create(object *unstructured.Unstructured, options metav1.Create
 	return c.of(object).Create(c.t.Context(), object, options)
 }
 
-// of returns the client of an object's resource. An object without a namespace gets that of the
-// client.
+// of returns the client of an object's resource. An object without a namespace gets the client's
+// namespace.
 func (c *Client) of(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	c.t.Helper()
 	kind := object.GroupVersionKind()
@@ -307,7 +307,7 @@ func (c *Client) of(object *unstructured.Unstructured) dynamic.ResourceInterface
 	return c.in(mapping, namespace)
 }
 
-// named splits resource/name.
+// named parses resource/name.
 func (c *Client) named(object string) (dynamic.ResourceInterface, string) {
 	c.t.Helper()
 	resource, name, found := strings.Cut(object, "/")
@@ -333,7 +333,7 @@ func (c *Client) in(mapping *meta.RESTMapping, namespace string) dynamic.Resourc
 	return c.objects.Resource(mapping.Resource)
 }
 
-// known waits until the cluster serves a kind: discovery follows a definition.
+// known waits until the cluster serves a kind, because discovery lags behind a new definition.
 func (c *Client) known(kind string, look func() error) {
 	c.t.Helper()
 	var last error
@@ -348,7 +348,7 @@ func (c *Client) known(kind string, look func() error) {
 	}
 }
 
-// decoded are the objects of documents of YAML or JSON.
+// decoded parses documents of YAML or JSON.
 func (c *Client) decoded(manifest string) []*unstructured.Unstructured {
 	c.t.Helper()
 	var all []*unstructured.Unstructured
@@ -365,7 +365,7 @@ func (c *Client) decoded(manifest string) []*unstructured.Unstructured {
 	}
 }
 
-// heard are the warnings of a server.
+// heard collects the warnings of a server.
 type heard struct {
 	mu   sync.Mutex
 	said []string

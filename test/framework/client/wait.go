@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Until returns an object when a check returns nil. The check is called with nil for an object
-// that is not there.
+// Until waits until check returns nil for an object, and returns the object. check gets nil for a
+// missing object.
 func (c *Client) Until(object string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	c.t.Helper()
 	objects, name := c.named(object)
@@ -35,7 +35,7 @@ func (c *Client) Until(object string, check func(*unstructured.Unstructured) err
 	return last
 }
 
-// Gone returns when an object does not exist.
+// Gone waits until an object does not exist.
 func (c *Client) Gone(object string) {
 	c.t.Helper()
 	c.Until(object, func(found *unstructured.Unstructured) error {
@@ -46,7 +46,7 @@ func (c *Client) Gone(object string) {
 	})
 }
 
-// There returns an object when it exists.
+// There waits until an object exists, and returns it.
 func (c *Client) There(object string) *unstructured.Unstructured {
 	c.t.Helper()
 	return c.Until(object, exists)
@@ -59,7 +59,7 @@ func exists(found *unstructured.Unstructured) error {
 	return nil
 }
 
-// Becomes returns when a field of an object, named by a JSONPath without braces, has a value.
+// Becomes waits until a field of an object has a value. path is a JSONPath without braces.
 func (c *Client) Becomes(object, path, want string) {
 	c.t.Helper()
 	c.Until(object, func(found *unstructured.Unstructured) error {
@@ -74,7 +74,7 @@ func (c *Client) Becomes(object, path, want string) {
 	})
 }
 
-// Mentions returns when a field of an object has a part.
+// Mentions waits until a field of an object contains a text.
 func (c *Client) Mentions(object, path, part string) {
 	c.t.Helper()
 	c.Until(object, func(found *unstructured.Unstructured) error {
@@ -89,7 +89,7 @@ func (c *Client) Mentions(object, path, part string) {
 	})
 }
 
-// Field returns the present value of a field, "" for none.
+// Field returns the current value of a field, or "".
 func (c *Client) Field(object, path string) string {
 	c.t.Helper()
 	got, err := field(c.Get(object), path)
@@ -117,7 +117,7 @@ func field(object *unstructured.Unstructured, path string) (string, error) {
 	return out.String(), err
 }
 
-// Condition waits until a condition for the object's present generation has a status, and its
+// Condition waits until a condition for the object's current generation has a status, and its
 // reason and message contain all texts.
 func (c *Client) Condition(object, kind, status string, texts ...string) {
 	c.t.Helper()
@@ -147,7 +147,7 @@ func (c *Client) Condition(object, kind, status string, texts ...string) {
 	})
 }
 
-// conditions are those of a status.
+// conditions returns the conditions of an object's status.
 func conditions(object *unstructured.Unstructured) []metav1.Condition {
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -183,8 +183,8 @@ func (c *Client) Event(about, reason string, texts ...string) {
 	}
 }
 
-// Stamped waits until Penstock's webhooks answer for the kind of a manifest, because kube-apiserver
-// learns of webhooks by a watch. It does not create the manifest.
+// Stamped waits until Penstock's webhooks answer for the kind of a manifest: kube-apiserver learns
+// of webhooks from a watch, with a delay. It does not create the manifest.
 func (c *Client) Stamped(manifest string) {
 	c.t.Helper()
 	probe := c.decoded(manifest)[0]

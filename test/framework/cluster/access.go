@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// patience bounds one run of kubectl or one reading of the audit log. Both also
-// work in a t.Cleanup, where the context of the test has already ended. kubectl itself waits
-// for poll.Patience, and says then what it has waited for.
+// patience bounds one run of kubectl or one reading of the audit log. Both also work in a
+// t.Cleanup, after the test's context has ended. kubectl itself waits for poll.Patience, and then
+// prints what it waited for.
 const patience = poll.Patience + 2*time.Minute
 
 // Access is a user's access to a cluster.
@@ -26,11 +26,11 @@ type Access struct {
 	access *plane.Access
 }
 
-// Config is a client configuration of this user without client-side
-// throttling. It is a copy: change it freely.
+// Config returns a client configuration of this user without client-side throttling. It is a copy
+// that the caller can change.
 func (a *Access) Config() *rest.Config { return a.access.Config() }
 
-// Kubeconfig is the path of this user's kubeconfig file.
+// Kubeconfig returns the path of this user's kubeconfig file.
 func (a *Access) Kubeconfig() string { return a.access.Kubeconfig() }
 
 // Kubectl runs kubectl as this user, and returns its output and exit code. A non-zero exit code
@@ -40,26 +40,26 @@ func (a *Access) Kubectl(args ...string) Output {
 	return a.kubectl(nil, "", args...)
 }
 
-// KubectlEnv is KubectlInput with more variables in kubectl's environment, as
-// "NAME=value".
+// KubectlEnv is like KubectlInput, with more environment variables in the form "NAME=value".
 func (a *Access) KubectlEnv(env []string, stdin string, args ...string) Output {
 	a.t.Helper()
 	return a.kubectl(env, stdin, args...)
 }
 
-// KubectlInput is Kubectl with something on stdin: "apply", "-f", "-".
+// KubectlInput is like Kubectl, with stdin: "apply", "-f", "-".
 func (a *Access) KubectlInput(stdin string, args ...string) Output {
 	a.t.Helper()
 	return a.kubectl(nil, stdin, args...)
 }
 
-// MustKubectl is Kubectl that has to succeed; it returns stdout.
+// MustKubectl is like Kubectl, fails the test on a non-zero exit code, and returns stdout.
 func (a *Access) MustKubectl(args ...string) string {
 	a.t.Helper()
 	return a.must(a.kubectl(nil, "", args...))
 }
 
-// MustKubectlInput is KubectlInput that has to succeed; it returns stdout.
+// MustKubectlInput is like KubectlInput, fails the test on a non-zero exit code, and returns
+// stdout.
 func (a *Access) MustKubectlInput(stdin string, args ...string) string {
 	a.t.Helper()
 	return a.must(a.kubectl(nil, stdin, args...))
@@ -73,12 +73,13 @@ func (a *Access) must(out Output) string {
 	return out.Stdout
 }
 
-// tooLate is in what kubectl says when kube-apiserver has worked on a request for a minute.
-// Requests for OpenAPI wait for each other there, and for the server of each APIService.
+// tooLate is part of kubectl's error when kube-apiserver has not answered within a minute.
+// kube-apiserver handles OpenAPI requests one after another, and each waits for the server of each
+// APIService.
 const tooLate = "unable to return a response in the time allotted"
 
-// kubectl runs a command, and once more when kube-apiserver was too late. Each line of the log
-// about that has "noticed:", for the summary of hack/test.sh.
+// kubectl runs a command, and retries it once after a tooLate error. Log lines about the retry
+// begin with "noticed:", for the summary of hack/test.sh.
 func (a *Access) kubectl(env []string, stdin string, args ...string) Output {
 	a.t.Helper()
 	stacks := make(chan []string, 1)
@@ -93,10 +94,10 @@ func (a *Access) kubectl(env []string, stdin string, args ...string) Output {
 	return out
 }
 
-// slow is the duration of a command after which the state of kube-apiserver is printed.
+// slow is the duration of a command after which kube-apiserver's goroutines are read.
 const slow = 20 * time.Second
 
-// openAPIStacks are the goroutines of kube-apiserver that gather or give OpenAPI.
+// openAPIStacks returns the goroutines of kube-apiserver that handle OpenAPI.
 func (a *Access) openAPIStacks() []string {
 	client, err := kubernetes.NewForConfig(a.Config())
 	if err != nil {
@@ -122,13 +123,13 @@ func (a *Access) runKubectl(env []string, stdin string, args ...string) Output {
 	return Output{Output: out, Args: args}
 }
 
-// Output has the output of a run of kubectl and its exit code.
+// Output is the output of a kubectl run and its exit code.
 type Output struct {
 	plane.Output
 	Args []string
 }
 
-// String is the run as a terminal would show it.
+// String shows the run as a terminal would.
 func (o Output) String() string {
 	return fmt.Sprintf("$ kubectl %s\n%s%s(exit %d)", strings.Join(o.Args, " "), o.Stdout, o.Stderr, o.ExitCode)
 }

@@ -18,7 +18,7 @@ type Audit struct {
 	audit *plane.Audit
 }
 
-// Mark returns the present end of the log, after all answered requests.
+// Mark returns the current end of the log, after all answered requests.
 func (a *Audit) Mark() plane.Mark {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -30,8 +30,8 @@ func (a *Audit) Mark() plane.Mark {
 	return mark
 }
 
-// Since returns the requests after a mark (all for the zero Mark) that pass every filter. Requests
-// are logged when they are answered, watches when they begin.
+// Since returns the requests after a mark (all requests for the zero Mark) that pass every filter.
+// Requests are logged when they are answered, watches when they begin.
 func (a *Audit) Since(mark plane.Mark, filters ...plane.Filter) plane.Requests {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

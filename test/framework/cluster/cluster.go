@@ -1,4 +1,4 @@
-// Package cluster gives a test a real Kubernetes control plane of its own:
+// Package cluster starts a real Kubernetes control plane for a test:
 //
 //	c := cluster.Start(t)                      // etcd and kube-apiserver, 2 to 3 s
 //	c := cluster.Start(t, cluster.Workloads()) // and Deployments become Available
@@ -21,39 +21,37 @@ type Cluster struct {
 	plane *plane.Plane
 }
 
-// Option changes what Start runs.
+// Option changes the programs that Start runs.
 type Option func(*plane.Options)
 
-// Workloads adds controller-manager, scheduler, kwok and one ready Node.
+// Workloads adds the controller manager, the scheduler, kwok and one ready Node.
 func Workloads() Option {
 	return func(o *plane.Options) { o.Workloads = true }
 }
 
-// Node is Workloads with a real node, whose kubelet runs containers. The test must run in its own
-// namespaces: its TestMain uses plane.RunIsolated. tools is the folder that plane.NodeTools
-// returns.
+// Node is like Workloads with a real node, whose kubelet runs containers. The test must run in
+// separate namespaces: its TestMain calls plane.RunIsolated. tools is the folder that
+// plane.NodeTools returns.
 func Node(tools string) Option {
 	return func(o *plane.Options) { o.Workloads, o.Node = true, tools }
 }
 
-// APIServerArgs appends arguments of kube-apiserver, for instance
-// "--emulated-version=1.34".
+// APIServerArgs appends arguments of kube-apiserver, for instance "--emulated-version=1.34".
 func APIServerArgs(args ...string) Option {
 	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
 }
 
-// AllProcessors gives each program of the control plane all processors, for measurements: otherwise
-// each uses one at a time.
+// AllProcessors lets each program of the control plane use all processors, for measurements. By
+// default each program uses one at a time.
 func AllProcessors() Option {
 	return func(o *plane.Options) { o.Processors = 0 }
 }
 
-// Start runs a control plane until the test ends. Any number may run at the
-// same time.
+// Start runs a control plane until the test ends. Any number can run at the same time.
 //
-// Without Workloads no controller runs: nothing is garbage collected, deleted
-// namespaces stay, there are no service accounts, and the ClusterRoles admin,
-// edit and view, which a controller fills, grant nothing.
+// Without Workloads no controller runs: nothing is garbage collected, deleted namespaces stay, and
+// no ServiceAccounts are created. The ClusterRoles admin, edit and view, which a controller fills,
+// grant nothing.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	tools, err := plane.Tools(t.Context(), os.Stderr)
@@ -79,7 +77,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	return &Cluster{Access: &Access{t: t, access: running.Access}, plane: running}
 }
 
-// optionsFor are those of all control planes of tests.
+// optionsFor returns the options that all control planes of tests share.
 func optionsFor(dir, tools string) plane.Options {
 	return plane.Options{Dir: dir, Tools: tools, Processors: 1}
 }
@@ -89,13 +87,12 @@ func (c *Cluster) In(t testing.TB) *Cluster {
 	return &Cluster{Access: &Access{t: t, access: c.access}, plane: c.plane}
 }
 
-// Plane is the control plane underneath, for code that is shared with callers
-// that are not tests.
+// Plane returns the underlying control plane, for code that programs other than tests use too.
 func (c *Cluster) Plane() *plane.Plane { return c.plane }
 
-// User returns the access of a user with a client certificate, with the rights that RBAC grants to
-// the name and the groups. A new grant takes effect after a few milliseconds, when kube-apiserver
-// sees it.
+// User returns the access of a user with a client certificate. RBAC grants rights to the name and
+// the groups. A new grant takes effect after a few milliseconds, when kube-apiserver has observed
+// it.
 func (c *Cluster) User(name string, groups ...string) *Access {
 	c.t.Helper()
 	access, err := c.plane.User(name, groups...)

@@ -139,7 +139,7 @@ func TestWorkloads(t *testing.T) {
 		t.Errorf("ready replicas of an image that cannot be pulled: got %s, want none", ready)
 	}
 
-	// Garbage collection and the namespace controller.
+	// This needs garbage collection and the namespace controller.
 	c.MustKubectl("create", "namespace", "short-lived")
 	c.MustKubectl("create", "configmap", "content", "-n", "short-lived")
 	c.MustKubectl("delete", "namespace", "short-lived", poll.TimeoutFlag)
@@ -159,7 +159,7 @@ func user(t *testing.T, c *cluster.Cluster) {
 	}
 	c.MustKubectl("create", "clusterrole", "reader", "--verb=list", "--resource=configmaps")
 	c.MustKubectl("create", "clusterrolebinding", "developers", "--clusterrole=reader", "--group=developers")
-	// kube-apiserver learns of grants by a watch of its own.
+	// kube-apiserver learns of RBAC changes from a watch, with a delay.
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := alice.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) {

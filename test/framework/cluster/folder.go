@@ -10,13 +10,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// folderName begins the names of our folders in the system's temporary one.
-// They are not t.TempDir, because sockets and people need short paths.
+// folderName is the prefix of our folders in the system's temporary folder. t.TempDir is not used,
+// because its paths are too long for sockets.
 const folderName = "penstock-cluster-"
 
-// folder makes a folder that is removed with the test. A test that is killed,
-// by its timeout for instance, cannot do that; so the folders that such tests
-// left are removed on the way.
+// folder creates a folder that is removed with the test. A killed test, for instance after its
+// timeout, cannot remove its folder. So each call also removes the folders of killed tests.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, remove, err := newFolder()
@@ -31,7 +30,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// newFolder is folder for who removes it.
+// newFolder creates a folder, and returns the function that removes it.
 func newFolder() (dir string, remove func() error, err error) {
 	sweep()
 	if dir, err = os.MkdirTemp("", folderName); err != nil {
@@ -47,8 +46,8 @@ func newFolder() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// claim locks a folder for as long as this process lives, or fails when another
-// process has it. The lock is not inherited by the programs that are started.
+// claim locks a folder for the life of this process. It fails if another process holds the lock.
+// Child processes do not inherit the lock.
 func claim(dir string) (unlock func(), err error) {
 	file, err := os.Open(dir)
 	if err != nil {
@@ -61,12 +60,12 @@ func claim(dir string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// sweep removes the folders of tests that are no more. A folder that cannot be removed is
-// no concern of the test that happens to come by.
+// sweep removes the folders of tests that have ended. It ignores errors, because the current test
+// does not depend on those folders.
 func sweep() {
 	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderName+"*"))
 	for _, dir := range folders {
-		// A folder that is still empty may be about to be claimed.
+		// Another process may be about to claim an empty folder.
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
 			continue
 		}

@@ -11,17 +11,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// Pool lends control planes to tests, one after the other, because a start takes two seconds of a
-// processor. It has as many as tests borrow at the same time, up to Most. TestMain closes it.
+// Pool lends control planes to tests and reuses them, because each start takes two seconds of
+// processor time. It starts as many planes as tests borrow at the same time, up to Most. TestMain
+// closes it.
 type Pool struct {
-	// Most is the number of tests that have a plane at the same time; 0 is no limit. Other tests
-	// wait.
+	// Most is the number of tests that can have a plane at the same time. 0 is no limit. Further
+	// tests wait.
 	Most int
 
 	mu sync.Mutex
-	// lending has a place for each test that has one.
+	// lending is a semaphore: it has an element for each test with a plane.
 	lending chan struct{}
-	// free are those that no test has; all are those that were started.
+	// free are the planes that no test uses. all are all started planes.
 	free, all []lent
 }
 
@@ -31,9 +32,10 @@ type lent struct {
 	remove func() error
 }
 
-// Borrow is Start without options, for a test that does not reconfigure kube-apiserver. The cluster
-// may be another test's: clean, which may be nil, removes the remains of that test. The cluster
-// returns to the pool when the test ends, unless the test failed and may have left any state.
+// Borrow is like Start without options, for a test that does not reconfigure kube-apiserver.
+// Another test may have used the cluster before: then clean, if not nil, removes the remains of
+// that test. The cluster returns to the pool when the test ends. After a failed test its state is
+// unknown, so it does not return.
 func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
 	t.Helper()
 	p.admit(t)
@@ -56,8 +58,7 @@ func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
 	return c
 }
 
-// admit waits while as many tests as allowed have a plane. The place is free again when the test
-// has ended.
+// admit waits while Most tests have a plane. It frees the place when the test ends.
 func (p *Pool) admit(t testing.TB) {
 	if p.Most == 0 {
 		return
@@ -72,7 +73,7 @@ func (p *Pool) admit(t testing.TB) {
 	t.Cleanup(func() { <-lending })
 }
 
-// take returns a plane that is free, or starts one.
+// take returns a free plane, or starts a new one.
 func (p *Pool) take() (l lent, used bool, err error) {
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
@@ -90,7 +91,7 @@ func (p *Pool) take() (l lent, used bool, err error) {
 	return l, false, nil
 }
 
-// start starts a plane that outlives the test, and not this process.
+// start starts a plane that outlives the test, but not this process.
 func start() (lent, error) {
 	tools, err := plane.Tools(context.Background(), os.Stderr)
 	if err != nil {

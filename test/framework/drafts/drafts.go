@@ -1,4 +1,4 @@
-// Package drafts makes ClusterExtensionRevisions as a person writes them:
+// Package drafts builds ClusterExtensionRevisions as a user writes them:
 //
 //	drafts.Revision("shop", 1).
 //		Phase("settings", objects.ConfigMap("shop", "settings", "currency=EUR")).
@@ -25,7 +25,7 @@ type Draft struct {
 	phases []any
 }
 
-// Revision drafts <extension>-<number>.
+// Revision drafts the revision <extension>-<number>.
 func Revision(extension string, number int) Draft {
 	return Draft{
 		Name: fmt.Sprintf("%s-%d", extension, number),
@@ -70,7 +70,7 @@ func (d Draft) Gated() Draft {
 	}})
 }
 
-// Gate is a ConfigMap that holds a gated rollout up. OpenGate opens it.
+// Gate returns a ConfigMap that blocks a gated rollout. OpenGate opens it.
 func Gate(namespace, name string) Object {
 	return Object(objects.ConfigMap(namespace, name, "x=1")).Labelled("gate", "yes")
 }
@@ -91,12 +91,12 @@ func (d Draft) String() string {
 		"spec":       spec,
 	}, "", "  ")
 	if err != nil {
-		panic(err) // Drafts are made of strings, numbers, maps and lists.
+		panic(err) // drafts contain only strings, numbers, maps and lists
 	}
 	return string(raw)
 }
 
-// Definition is the CustomResourceDefinition of a namespaced kind in the group
+// Definition returns the CustomResourceDefinition of a namespaced kind in the group
 // <plural>.example.com.
 func Definition(kind string) Object {
 	singular := strings.ToLower(kind)
@@ -117,7 +117,7 @@ func Definition(kind string) Object {
 	return o
 }
 
-// Instance is an object of a Definition.
+// Instance returns an object of a Definition.
 func Instance(kind, namespace, name string) Object {
 	return objects.New(strings.ToLower(kind)+"s.example.com/v1", kind, namespace, name)
 }
@@ -129,10 +129,10 @@ func (o Object) Protected(protection string) Object {
 	return o
 }
 
-// Labelled gives the object labels, as key and value in turn.
+// Labelled sets labels, given as key and value in turn.
 func (o Object) Labelled(pairs ...string) Object { return o.marked("labels", pairs) }
 
-// Annotated gives the object annotations, as key and value in turn.
+// Annotated sets annotations, given as key and value in turn.
 func (o Object) Annotated(pairs ...string) Object { return o.marked("annotations", pairs) }
 
 func (o Object) marked(field string, pairs []string) Object {

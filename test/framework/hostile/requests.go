@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Request is one to the API of revisions, of about a mebibyte.
+// Request is a request to the revisions API, with a body of about one mebibyte.
 type Request struct {
 	Method, ContentType, Body string
-	// Name of the revision that is patched, empty for a new one.
+	// Name is the name of the patched revision, or empty for a new revision.
 	Name string
 }
 
@@ -22,7 +22,8 @@ const (
 	mebibyte                           = 1 << 20
 )
 
-// repeat joins as many elements as fit into a mebibyte. # in an element is its number.
+// repeat joins as many copies of element as fit into a mebibyte, at most most. It replaces # by the
+// number of the copy.
 func repeat(element string, most int) string {
 	var all strings.Builder
 	for i := 0; i < most && all.Len() < mebibyte-20_000; i++ {
@@ -41,12 +42,12 @@ func creates(metadata, spec string) Request {
 
 func phases(objects string) string { return `,"phases":[{"name":"p","objects":[` + objects + `]}]` }
 
-// probes asserts something of ConfigMaps.
+// probes returns probes with assertions for ConfigMaps.
 func probes(assertions string) string {
 	return `,"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[` + assertions + `]}]`
 }
 
-// Creates returns requests of a user who may only create revisions.
+// Creates returns requests of a user who can only create revisions.
 func Creates() map[string]Request {
 	const many = 1 << 30
 	small := `{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m#","namespace":"default"}%s}}`
@@ -93,7 +94,7 @@ func Creates() map[string]Request {
 	return all
 }
 
-// Patches returns requests of a user who may only patch revisions.
+// Patches returns requests of a user who can only patch revisions.
 func Patches(name string) map[string]Request {
 	const many = 1 << 30
 	patch := func(form, body string) Request {

@@ -16,7 +16,7 @@ type Service struct {
 	queries []string
 }
 
-// Answer has queries answered with these samples from now on.
+// Answer sets the samples for all later queries.
 func (s *Service) Answer(samples ...float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,10 +1,10 @@
-// Package objects makes the objects of tests, as decoded JSON: the smallest that a
-// kube-apiserver takes. A test that needs more of one sets its fields.
+// Package objects returns the smallest objects that kube-apiserver accepts, as decoded JSON. A test
+// sets further fields itself.
 package objects
 
 import "strings"
 
-// New returns an object with only its identity; an empty namespace is for a cluster-scoped object.
+// New returns an object with only its identity. An empty namespace makes it cluster-scoped.
 func New(apiVersion, kind, namespace, name string) map[string]any {
 	metadata := map[string]any{"name": name}
 	if namespace != "" {
@@ -13,24 +13,24 @@ func New(apiVersion, kind, namespace, name string) map[string]any {
 	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
 }
 
-// Namespace is a Namespace.
+// Namespace returns a Namespace.
 func Namespace(name string) map[string]any { return New("v1", "Namespace", "", name) }
 
-// ConfigMap has data of the form key=value.
+// ConfigMap returns a ConfigMap. Data has the form key=value.
 func ConfigMap(namespace, name string, data ...string) map[string]any {
 	o := New("v1", "ConfigMap", namespace, name)
 	o["data"] = pairs(data)
 	return o
 }
 
-// Secret has data of the form key=value, in plain text.
+// Secret returns a Secret. Data has the form key=value, in plain text.
 func Secret(namespace, name string, data ...string) map[string]any {
 	o := New("v1", "Secret", namespace, name)
 	o["stringData"] = pairs(data)
 	return o
 }
 
-// Deployment has one replica of one container, named main.
+// Deployment returns a Deployment of one replica with one container, named main.
 func Deployment(namespace, name, image string) map[string]any {
 	o := New("apps/v1", "Deployment", namespace, name)
 	labels := map[string]any{"app": name}
@@ -45,7 +45,7 @@ func Deployment(namespace, name, image string) map[string]any {
 	return o
 }
 
-// pairs are the fields that key=value texts set.
+// pairs parses texts of the form key=value.
 func pairs(texts []string) map[string]any {
 	fields := map[string]any{}
 	for _, text := range texts {

@@ -1,5 +1,4 @@
-// Package packages creates packages of OLM for tests: bundles and catalogs, as images in a
-// registry.
+// Package packages creates OLM packages for tests: bundles and catalogs, as images in a registry.
 package packages
 
 import (
@@ -14,40 +13,41 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// Bundle is one version of a package, before it becomes an image. It has a Deployment, its
+// Bundle is a version of a package, before it becomes an image. It has a Deployment, its
 // ServiceAccount and a ConfigMap.
 type Bundle struct {
 	Package, Version string
-	// Image is the Deployment's image; empty is an image that becomes ready.
+	// Image is the Deployment's image. If empty, it is an image that becomes ready.
 	Image string
-	// Replaces and SkipRange are for the channel.
+	// Replaces and SkipRange are the fields of the channel entry.
 	Replaces, SkipRange string
-	// Channels are "stable" when there are none.
+	// Channels are the bundle's channels. If empty, it is "stable".
 	Channels []string
-	// Text is in the ConfigMap; empty is the version.
+	// Text is the text in the ConfigMap. If empty, it is the version.
 	Text string
-	// More are manifests besides, without namespaces.
+	// More are further manifests, without namespaces.
 	More []string
-	// OwnNamespace has the bundle support OwnNamespace and SingleNamespace alone.
+	// OwnNamespace limits the install modes to OwnNamespace and SingleNamespace.
 	OwnNamespace bool
 	// Modes are the supported install modes, if they differ from the default.
 	Modes []string
-	// Deprecated is a message of the catalog.
+	// Deprecated is a deprecation message in the catalog.
 	Deprecated string
-	// Requires is a package that the bundle requires, and the range of its versions: "certs >=1.0.0".
+	// Requires is a package that the bundle requires, with a version range: "certs >=1.0.0".
 	Requires string
-	// MinKubeVersion is the lowest Kubernetes that the bundle states, and MaxOpenShift the last OpenShift.
+	// MinKubeVersion is the bundle's lowest Kubernetes version. MaxOpenShift is its highest
+	// OpenShift version.
 	MinKubeVersion, MaxOpenShift string
 	// CSVName is the name of the ClusterServiceVersion, if it differs from the bundle's.
 	CSVName string
-	// Ref is set when the bundle was pushed.
+	// Ref is the bundle's reference, set by Push.
 	Ref string
 }
 
 // Name returns the name of the bundle in its channels.
 func (b Bundle) Name() string { return b.Package + ".v" + b.Version }
 
-// Push makes an image of the bundle, and returns the bundle with its reference.
+// Push pushes an image of the bundle, and returns the bundle with its reference.
 func (b Bundle) Push(t testing.TB, images *registry.Registry) Bundle {
 	t.Helper()
 	files := map[string]string{
@@ -173,7 +173,7 @@ func CatalogManifest(name, ref string) string {
 	return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s}, spec: {source: {type: Image, image: {ref: %q}}}}", name, ref)
 }
 
-// PushFiles makes an image of files, by their paths, and returns its reference.
+// PushFiles pushes an image of files by their paths, and returns its reference.
 func PushFiles(t testing.TB, images *registry.Registry, repository string, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -24,16 +24,17 @@ func (s *Server) Fetch(t testing.TB, config *rest.Config, path string) string {
 	return content
 }
 
-// Direct is a config of the same user that reaches the process itself, and not the host.
+// Direct returns a configuration of the same user that connects to the process instead of the host.
 func (s *Server) Direct(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Host = fmt.Sprintf("https://127.0.0.1:%d", s.Port())
-	// Its certificate is for the name of a Service.
+	// The certificate is valid for the Service's name only.
 	config.Insecure, config.CAFile, config.CAData = true, "", nil
 	return config
 }
 
-// Get asks a server for a path, once: any answer is one, and no answer is an error.
+// Get requests a path from a server once. It returns any answer, also an HTTP error. err is set
+// only without an answer.
 func Get(ctx context.Context, config *rest.Config, path string) (content string, code int, err error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// dieWithParent makes the kernel kill the program when the test process ends,
-// however it does: a test that runs into its timeout cleans nothing up.
+// dieWithParent lets the kernel kill the program when the test process ends in any way. A test that
+// exceeds its timeout runs no cleanups.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// Etcd is the id of the process that runs the embedded etcd, 0 while there is none.
+// Etcd returns the id of the process that runs the embedded etcd, or 0.
 func (s *Server) Etcd(t testing.TB) int {
 	t.Helper()
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.Pid()))
@@ -26,7 +26,7 @@ func (s *Server) Etcd(t testing.TB) int {
 	for _, thread := range threads {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", s.Pid(), thread.Name()))
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		for _, word := range bytes.Fields(content) {
 			if pid, err := strconv.Atoi(string(word)); err == nil {

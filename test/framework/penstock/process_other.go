@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// dieWithParent is only possible on Linux.
+// dieWithParent does nothing: parent-death signals exist only on Linux.
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
-// Etcd is only found on Linux.
+// Etcd skips the test: it needs Linux.
 func (s *Server) Etcd(t testing.TB) int {
 	t.Skip("processes are not looked for here")
 	return 0

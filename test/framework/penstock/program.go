@@ -1,5 +1,5 @@
-// Package penstock gives a test the real program: built from this source tree, run against the
-// test's cluster, stopped or killed, and started again.
+// Package penstock runs the real program in a test. The program is built from this source tree,
+// runs against the test's cluster, and can be stopped, killed and restarted.
 //
 //	program := penstock.Build(t)
 //	server := program.Serve(t, c, penstock.DataDir(t)) // the host serves our API
@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Program is the program that was built.
+// Program is a built program.
 type Program struct{ path string }
 
 // Build returns the program at $PENSTOCK_PROGRAM, which hack/test.sh builds once for all tests.
@@ -49,12 +49,12 @@ func Build(t testing.TB) *Program {
 	if err != nil {
 		t.Fatalf("penstock: %v", err)
 	}
-	// The state of the work tree is no input of a test; without it the version
-	// is always "devel".
+	// The state of the work tree is no input of a test. With -buildvcs=false the version is always
+	// "devel".
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-tags="+strings.TrimSpace(string(tags)), "-o", path,
 		"github.com/penstock-project/penstock/cmd/penstock")
-	// The program is that of its own module, with the libraries that it ships
-	// with, also for tests of a module of their own.
+	// Build in the program's own module, so that it has its released dependencies. A test may be in
+	// another module.
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("penstock: building the program: %v\n%s", err, out)
@@ -80,7 +80,7 @@ func DataDir(t testing.TB) string {
 	return filepath.Join(dir, "data")
 }
 
-// Output has the output of a run of the program and its exit code.
+// Output is the output of a run of the program and its exit code.
 type Output struct {
 	Args     []string
 	Stdout   string
@@ -88,12 +88,12 @@ type Output struct {
 	ExitCode int
 }
 
-// String is the run as a terminal would show it.
+// String shows the run as a terminal would.
 func (o Output) String() string {
 	return fmt.Sprintf("$ penstock %s\n%s%s(exit %d)", strings.Join(o.Args, " "), o.Stdout, o.Stderr, o.ExitCode)
 }
 
-// Run runs a verb until it exits; a non-zero exit does not fail the test.
+// Run runs a command until it exits. A non-zero exit code does not fail the test.
 func (p *Program) Run(t testing.TB, stdin string, args ...string) Output {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
@@ -109,7 +109,7 @@ func (p *Program) Run(t testing.TB, stdin string, args ...string) Output {
 	return Output{Args: args, Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
 }
 
-// MustRun is Run that has to succeed; it returns stdout.
+// MustRun is like Run, fails the test on a non-zero exit code, and returns stdout.
 func (p *Program) MustRun(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
 	out := p.Run(t, stdin, args...)

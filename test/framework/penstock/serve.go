@@ -27,23 +27,23 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Served is the log line that says that the host serves our API.
+// Served is the log line which says that the host serves our API.
 const Served = "The host cluster serves our API"
 
-// Host has a kubeconfig file: a *cluster.Cluster, or one of its users. With a *cluster.Cluster the
-// program has its own user, with exactly the rights of artifacts/deploy.
+// Host has a kubeconfig file: it is a *cluster.Cluster or one of its users. With a *cluster.Cluster
+// the program runs as Penstock's own user, with exactly the rights of artifacts/deploy.
 type Host interface{ Kubeconfig() string }
 
 // Server is a running `penstock serve`.
 type Server struct {
 	cmd *exec.Cmd
-	// ended is closed when the process has ended; failure is its error.
+	// ended is closed when the process has ended. failure is its error.
 	ended   chan struct{}
 	failure error
 
 	mu  sync.Mutex
 	log strings.Builder
-	// grown is closed, and replaced, when the log has another line.
+	// grown is closed and replaced for each new line of the log.
 	grown chan struct{}
 }
 
@@ -57,8 +57,8 @@ func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string
 	return s
 }
 
-// reached returns when requests for our API reach it. The host's status of an APIService
-// and its way of requests are two things: one follows the other.
+// reached waits until requests through the host reach our API. The APIService's status can be
+// available slightly before that.
 func (s *Server) reached(t testing.TB, host Host) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig())
@@ -81,7 +81,7 @@ func (s *Server) reached(t testing.TB, host Host) {
 	}
 }
 
-// Launch is Serve that waits for nothing.
+// Launch is like Serve, but returns at once.
 func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...string) *Server {
 	t.Helper()
 	if cluster, ok := host.(administered); ok {
@@ -94,7 +94,7 @@ func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...strin
 	return Start(t, command)
 }
 
-// Start is Launch with a given command line, such as that of a container.
+// Start starts a given command line, such as the command of a container.
 func Start(t testing.TB, command *exec.Cmd) *Server {
 	t.Helper()
 	s := &Server{cmd: command, ended: make(chan struct{}), grown: make(chan struct{})}
@@ -106,7 +106,7 @@ func Start(t testing.TB, command *exec.Cmd) *Server {
 	started := make(chan error)
 	go s.run(started)
 	err = <-started
-	_ = input.Close() // the process has its own
+	_ = input.Close() // the process has its own copy
 	if err != nil {
 		_ = output.Close()
 		t.Fatalf("penstock: starting penstock serve: %v", err)
@@ -116,9 +116,8 @@ func Start(t testing.TB, command *exec.Cmd) *Server {
 	return s
 }
 
-// run starts the process and waits for its end on one operating system thread:
-// on Linux a child with a parent-death signal dies with the thread that forked
-// it.
+// run starts the process and waits for it on one operating system thread. On Linux a child with a
+// parent-death signal dies with the thread that forked it.
 func (s *Server) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -162,7 +161,7 @@ func (s *Server) Complaints() string {
 	return strings.Join(lines[max(0, len(lines)-100):], "")
 }
 
-// Await returns when the log has the text.
+// Await waits until the log contains the text.
 func (s *Server) Await(t testing.TB, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
@@ -184,33 +183,34 @@ func (s *Server) Await(t testing.TB, text string) {
 	}
 }
 
-// Port returns the port that the process listens on, from its log, or 0 before the log has it.
+// Port returns the port on which the process listens, from its log. It returns 0 before the log has
+// the port.
 func (s *Server) Port() int {
 	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(s.Log())
 	if found == nil {
 		return 0
 	}
-	// Digits of a port.
+	// The expression matches only digits.
 	port, _ := strconv.Atoi(found[1])
 	return port
 }
 
-// Pid is the process' id.
+// Pid returns the process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
-// Ended is closed when the process has ended, for any reason.
+// Ended returns a channel that is closed when the process has ended for any reason.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Kill kills the process as a lost machine would, and returns when it has ended.
+// Kill kills the process, like the loss of its machine, and returns when it has ended.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	// It may have ended before; then there is nothing to kill.
+	// The process may have ended before.
 	_ = s.cmd.Process.Kill()
 	s.gone(t)
 }
 
-// Stop ends the process as an administrator would, fails the test when that is
-// not a clean end, and returns how long it took.
+// Stop stops the process as an administrator would, and returns the duration. It fails the test if
+// the exit is not clean.
 func (s *Server) Stop(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()

@@ -17,10 +17,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Username is Penstock's own.
+// Username is the name of Penstock's own user.
 const Username = "system:serviceaccount:penstock-system:penstock"
 
-// administered is a host that we may give rights in.
+// administered is a host in which the test can grant rights.
 type administered interface {
 	Host
 	Config() *rest.Config
@@ -28,13 +28,13 @@ type administered interface {
 	User(name string, groups ...string) *cluster.Access
 }
 
-// User returns the access of Penstock's own user in a cluster, with its rights there.
+// User returns the access of Penstock's own user, with its rights in the cluster.
 func User(host administered) *cluster.Access {
 	return host.User(Username, "system:serviceaccounts", "system:serviceaccounts:penstock-system")
 }
 
-// Install gives Penstock's own user the rights of artifacts/deploy, and returns the user. Tests
-// that run as this user show that the rights suffice.
+// Install grants Penstock's own user the rights of artifacts/deploy, and returns the user. Tests
+// that run as this user prove that these rights are enough.
 func Install(t testing.TB, host administered) Host {
 	t.Helper()
 	root, err := plane.Root()
@@ -51,7 +51,7 @@ func Install(t testing.TB, host administered) Host {
 	if err != nil {
 		t.Fatalf("penstock: making a client for the host: %v", err)
 	}
-	// The cluster learns of rights from a watch.
+	// kube-apiserver learns of RBAC changes from a watch, with a delay.
 	var said authorizationv1.SubjectAccessReviewStatus
 	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, poll.Patience, true, func(ctx context.Context) (bool, error) {
 		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, mayReview(), metav1.CreateOptions{})
@@ -67,7 +67,7 @@ func Install(t testing.TB, host administered) Host {
 	return User(host)
 }
 
-// mayReview asks for one of the rights.
+// mayReview returns a review of one of the granted rights.
 func mayReview() *authorizationv1.SubjectAccessReview {
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: Username,

@@ -17,13 +17,13 @@ import (
 
 // Console is an opened console.
 type Console struct {
-	// Address is the address that the command prints: Origin, followed by Key.
+	// Address is the printed address: Origin followed by Key.
 	Address, Origin, Key string
-	// Stop ends it, as an interruption does.
+	// Stop stops the console like an interruption.
 	Stop func()
 }
 
-// OpenConsole runs a line such as `kubectl penstock console` until the test ends, without a
+// OpenConsole runs a command such as `kubectl penstock console` until the test ends, without a
 // browser and on a free port.
 func OpenConsole(t testing.TB, kubeconfig, line string) *Console {
 	t.Helper()

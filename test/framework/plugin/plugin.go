@@ -1,5 +1,5 @@
 // Package plugin runs kubectl-penstock in the process of a test, as a user types it: with a
-// terminal and a user who answers, or without.
+// terminal and a user's answers, or without a terminal.
 package plugin
 
 import (
@@ -19,27 +19,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// Output has the output of a run and its exit code.
+// Output is the output of a run and its exit code.
 type Output struct {
 	Line           string
 	Stdout, Stderr string
 	ExitCode       int
 }
 
-// String is the run as a terminal would show it.
+// String shows the run as a terminal would.
 func (o Output) String() string {
 	return fmt.Sprintf("$ %s\n%s%s(exit %d)", o.Line, o.Stdout, o.Stderr, o.ExitCode)
 }
 
 // User is a user of the plugin.
 type User struct {
-	// Kubeconfig of the cluster.
+	// Kubeconfig is the path of the cluster's kubeconfig.
 	Kubeconfig string
-	// Answer is the text that users type at a prompt. Without one there is no terminal.
+	// Answer is the text that the user types at a prompt. If Answer and Input are empty, there is
+	// no terminal.
 	Answer string
-	// Input replaces Answer, for input that is no text.
+	// Input replaces Answer, for input that is not a fixed text.
 	Input io.Reader
-	// Folder that the program is in.
+	// Folder is the working directory of the program.
 	Folder string
 }
 
@@ -49,13 +50,13 @@ type Yes struct{}
 // Read implements io.Reader.
 func (Yes) Read(into []byte) (int, error) { return copy(into, "y\n"), nil }
 
-// Run runs a line such as `kubectl penstock status`. Quotes group words as in a shell.
+// Run runs a command such as `kubectl penstock status`. Quotes group words as in a shell.
 func (u User) Run(t testing.TB, line string) Output {
 	t.Helper()
 	return u.RunContext(t, t.Context(), line)
 }
 
-// RunContext is Run that ends with a context: the person interrupts.
+// RunContext is like Run. The end of ctx interrupts the command.
 func (u User) RunContext(t testing.TB, ctx context.Context, line string) Output {
 	t.Helper()
 	words, err := split(line)
@@ -86,7 +87,7 @@ func (u User) input() io.Reader {
 	return strings.NewReader(u.Answer + "\n")
 }
 
-// split splits a line of words and double quotes as a shell does.
+// split splits a command into words. Double quotes work as in a shell.
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

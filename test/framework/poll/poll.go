@@ -11,16 +11,16 @@ import (
 )
 
 // Patience bounds a wait of a test. It is long, because only a failing test waits that long. On a
-// machine under full load a single answer to kubectl takes more than half a minute, and the garbage
-// collector looks for new types twice a minute.
+// machine under full load a single answer to kubectl takes more than half a minute. The garbage
+// collector discovers new types only every 30 seconds.
 const Patience = 10 * time.Minute
 
-// TimeoutFlag is Patience for the commands of kubectl that wait.
+// TimeoutFlag passes Patience to kubectl commands that wait.
 const TimeoutFlag = "--timeout=10m"
 
-// Until calls is until it returns true, and then returns nil. After Patience, or the end of ctx, it
-// returns the error. It begins with short pauses, and later calls three times a second, because a
-// command that runs without a pause takes processor time from the thing it waits for.
+// Until calls is until it returns true, and then returns nil. After Patience or the end of ctx it
+// returns the error. It starts with short pauses, and later calls is three times a second. A
+// command without pauses would take processor time from the process under test.
 func Until(ctx context.Context, is func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

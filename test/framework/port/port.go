@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// The kernel gives ports from 32768 on (Linux; 49152 elsewhere) to the process that asks for any, and to
-// connections that leave. A port below them is free until somebody names it.
+// The kernel assigns ports from 32768 on (Linux; 49152 elsewhere) to outgoing connections and to
+// processes that ask for any port. A lower port is free until a process asks for exactly that port.
 const first, last = 20000, 29999
 
 var claims struct {
@@ -30,7 +30,7 @@ func Free() (int, error) {
 		claims.next++
 		claim, err := net.ListenPacket("udp", ":"+strconv.Itoa(candidate))
 		if err != nil {
-			continue // another test has it
+			continue // another test has the port
 		}
 		if listener, err := net.Listen("tcp", ":"+strconv.Itoa(candidate)); err != nil {
 			_ = claim.Close()

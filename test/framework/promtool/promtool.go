@@ -1,5 +1,5 @@
-// Package promtool evaluates expressions with promtool, on series that a test scraped, and with
-// the rules of artifacts/monitoring.
+// Package promtool evaluates expressions with promtool, on series that a test scraped and with the
+// rules of artifacts/monitoring.
 package promtool
 
 import (

@@ -40,14 +40,13 @@ type Got struct {
 		LeftOut       int64
 		Notifications []json.RawMessage
 	}
-	// Body is the request's body, Key its signing key, and Taken is true if it was answered with
-	// 2xx.
+	// Body is the request's body. Key is the signing key. Taken is true if the answer was 2xx.
 	Body  string `json:"-"`
 	Key   string `json:"-"`
 	Taken bool   `json:"-"`
 }
 
-// Receiver takes events, or does not.
+// Receiver accepts or refuses events.
 type Receiver struct {
 	// URL is the URL of the receiver.
 	URL    string
@@ -55,7 +54,7 @@ type Receiver struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// status is the answer, and hold has requests wait.
+	// status is the answer's status. While hold is open, requests wait.
 	status int
 	hold   chan struct{}
 	keys   []string
@@ -63,7 +62,8 @@ type Receiver struct {
 	more   chan struct{}
 }
 
-// Start runs a receiver until the test ends. Without an address that is not loopback the test is skipped.
+// Start runs a receiver until the test ends. It skips the test if the machine has only loopback
+// addresses.
 func Start(t testing.TB, keys ...string) *Receiver {
 	t.Helper()
 	r, err := Run(keys...)
@@ -77,7 +77,7 @@ func Start(t testing.TB, keys ...string) *Receiver {
 	return r
 }
 
-// Run starts a receiver, which runs until it is closed.
+// Run starts a receiver. It runs until Close.
 func Run(keys ...string) (*Receiver, error) {
 	listener, err := port.Outside()
 	if err != nil {
@@ -98,13 +98,13 @@ func Run(keys ...string) (*Receiver, error) {
 	return r, nil
 }
 
-// Close answers the requests that wait, and stops the receiver.
+// Close answers the waiting requests and stops the receiver.
 func (r *Receiver) Close() {
 	r.Answer(http.StatusNoContent)
 	r.server.Close()
 }
 
-// issue makes a certificate for an address, which is its own authority.
+// issue returns a self-signed certificate for an address.
 func issue(address net.IP) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -121,12 +121,12 @@ func issue(address net.IP) (tls.Certificate, []byte, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), nil
 }
 
-// Secret is the manifest of a Secret that names the receiver.
+// Secret returns the manifest of a Secret for this receiver.
 func (r *Receiver) Secret(namespace, name, key string) string {
 	return Secret(namespace, name, r.URL, key, r.roots)
 }
 
-// Secret is the manifest of the Secret of a receiver.
+// Secret returns the manifest of the Secret of a receiver.
 func Secret(namespace, name, url, key string, roots []byte) string {
 	data := fmt.Sprintf("url: %q, key: %q", url, key)
 	if len(roots) > 0 {
@@ -135,7 +135,7 @@ func Secret(namespace, name, url, key string, roots []byte) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, labels: {%s: \"true\"}}, stringData: {%s}}", namespace, name, notify.ReceiverLabel, data)
 }
 
-// Answer sets the status of all later answers, also to requests that wait. With 0, requests wait.
+// Answer sets the status of all later answers, also for waiting requests. With 0, requests wait.
 func (r *Receiver) Answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +180,7 @@ func (r *Receiver) take(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(status)
 }
 
-// Got are the events that were received, the oldest first.
+// Got returns the received events, oldest first.
 func (r *Receiver) Got() []Got {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +223,8 @@ func (r *Receiver) Find(ctx context.Context, is func(Got) bool) (Got, error) {
 	}
 }
 
-// Of returns a condition for Await: a type, the name of an object, and whether it was taken.
+// Of returns a condition for Await: an event type, the name of an object, and whether the event was
+// taken.
 func Of(kind, name string, taken bool) func(Got) bool {
 	return func(got Got) bool {
 		return got.Type == "dev.penstock."+kind && got.Data.Name == name && got.Taken == taken

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/outbound"
 )
 
-// TestReceiver: the receiver gets the events that Penstock sends by its Secret.
+// TestReceiver checks that the receiver gets the events that Penstock sends with its Secret.
 func TestReceiver(t *testing.T) {
 	const key = "0123456789abcdef"
 	to := Start(t, key)

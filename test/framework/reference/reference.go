@@ -1,5 +1,5 @@
-// Package reference reads commands from the pages of docs/reference, so that tests run them as they stand
-// there.
+// Package reference reads commands from the pages of docs/reference, so that tests run exactly
+// these commands.
 package reference
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// Commands returns the commands of a reason in the table behind a heading of a page. It fills in
-// the extension argocd, its revision argocd-2 and the plan rebalance.
+// Commands returns the commands of a reason from the table under a heading of a page. The commands
+// use the example names: extension argocd, its revision argocd-2 and plan rebalance.
 func Commands(t testing.TB, page, heading, reason string) []string {
 	t.Helper()
 	root, err := plane.Root()

@@ -1,4 +1,4 @@
-// Package registry has a registry for images on loopback, with a certificate and a password,
-// and makes images of folders: catalogs, bundles, charts and plain manifests, as the tools
-// that publish them do. Tests use it, and hack/image does for people.
+// Package registry serves an image registry on loopback, with a certificate and a password. It
+// makes images from folders as publishing tools do: catalogs, bundles, charts and plain manifests.
+// Tests use it, and hack/image makes it available to users.
 package registry

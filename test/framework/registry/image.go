@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The labels and media types by which a reader tells what an image is.
+// The labels and media types that identify the kind of an image.
 const (
 	catalogLabel  = "operators.operatorframework.io.index.configs.v1"
 	formatLabel   = "operators.operatorframework.io.bundle.mediatype.v1"
@@ -42,8 +42,8 @@ type Image struct {
 }
 
 // FromFolder makes an image of a folder. A chart has Chart.yaml, a bundle has
-// metadata/annotations.yaml, a catalog has documents of package operators.operatorframework.io;
-// everything else is plain manifests. Equal folders give equal images.
+// metadata/annotations.yaml, and a catalog has documents of package operators.operatorframework.io.
+// Every other folder is plain manifests. Equal folders give equal images.
 func FromFolder(dir string) (*Image, error) {
 	files, err := read(dir)
 	if err != nil {
@@ -99,7 +99,7 @@ func isCatalog(files map[string][]byte) bool {
 	return false
 }
 
-// bundle has its annotations as labels, too.
+// bundle makes the image of a bundle. Its annotations are also labels of the image.
 func bundle(files map[string][]byte) (*Image, error) {
 	var found struct {
 		Annotations map[string]string `json:"annotations"`
@@ -164,7 +164,7 @@ func descriptor(content []byte, mediaType string) specs.Descriptor {
 // Digest returns the digest of the manifest.
 func (i *Image) Digest() string { return digest.FromBytes(i.manifest).String() }
 
-// archived has files in order, and no times.
+// archived packs files in a fixed order and without times.
 func archived(files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -184,7 +184,7 @@ func archived(files map[string][]byte) ([]byte, error) {
 func compressed(content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	// Writing into memory does not fail.
+	// Writing to memory cannot fail.
 	_, _ = w.Write(content)
 	_ = w.Close()
 	return b.Bytes()

@@ -21,7 +21,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Push pushes an image to the registry whose files are in a folder.
+// Push pushes an image to the registry whose files are in dir.
 func Push(ctx context.Context, dir, ref string, image *Image) error {
 	named, err := reference.ParseNamed(ref)
 	if err != nil {
@@ -77,14 +77,14 @@ func Attach(ctx context.Context, dir, ref, artifactType string, content []byte) 
 	return nil
 }
 
-// pusher writes into one repository.
+// pusher writes to one repository.
 type pusher struct {
 	base           *url.URL
 	client         *http.Client
 	user, password string
 }
 
-// newPusher reads the certificate and the password, as clients of the registry do.
+// newPusher reads the registry's certificate and password, as its clients do.
 func newPusher(dir, host, repository string) (*pusher, error) {
 	ca, err := os.ReadFile(filepath.Join(dir, CAFile))
 	if err != nil {

@@ -24,35 +24,35 @@ import (
 
 // The files in the folder of a registry.
 const (
-	// CAFile has the registry's certificate, and AuthFile a client's credentials.
+	// CAFile contains the registry's certificate. AuthFile contains a client's credentials.
 	CAFile   = "ca.crt"
 	AuthFile = "auth.json"
-	// CertsDir has the certificate once more, in a folder for the registry.
+	// CertsDir contains the certificate again, in a folder named after the registry.
 	CertsDir = "certs"
-	// MirrorsFile is a registries.conf that makes the registry a mirror of another one.
+	// MirrorsFile is a registries.conf that makes the registry a mirror of another registry.
 	MirrorsFile = "registries.conf"
 )
 
-// Options of a registry.
+// Options configure a registry.
 type Options struct {
 	// Listen is an address on loopback.
 	Listen string
-	// User and Password are the required credentials; without a User, none are required.
+	// User and Password are the required credentials. Without a User no credentials are required.
 	User, Password string
-	// MirrorOf is the host that MirrorsFile is about.
+	// MirrorOf is the host that MirrorsFile mirrors.
 	MirrorOf string
 }
 
-// Registry serves images until Close. They are in memory.
+// Registry serves images from memory until Close.
 type Registry struct {
-	// Host is host:port, and Dir the folder with the files.
+	// Host is host:port. Dir is the folder with the files.
 	Host, Dir string
 	server    *http.Server
 	listener  net.Listener
 	failed    chan error
 }
 
-// Start serves, and writes the files that clients need into a folder.
+// Start starts a registry, and writes the files that clients need into dir.
 func Start(dir string, options Options) (*Registry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Start(dir string, options Options) (*Registry, error) {
 // Close stops the registry and drops its content.
 func (r *Registry) Close() error { return r.server.Close() }
 
-// Wait returns when it does not serve any more.
+// Wait waits until the registry has stopped.
 func (r *Registry) Wait(ctx context.Context) error {
 	select {
 	case err := <-r.failed:
@@ -145,7 +145,7 @@ func protected(inner http.Handler, options Options) http.Handler {
 	})
 }
 
-// Serve is Start for a test, with a user, a password and mirrors of registry.example.com.
+// Serve starts a registry for a test, with a user, a password and mirrors of registry.example.com.
 func Serve(t testing.TB) *Registry {
 	t.Helper()
 	r, err := Start(t.TempDir(), Options{Listen: "127.0.0.1:0", User: "me", Password: "lamp", MirrorOf: "registry.example.com"})
@@ -156,7 +156,7 @@ func Serve(t testing.TB) *Registry {
 	return r
 }
 
-// Push makes an image of a folder for a test, and returns its reference by digest.
+// Push pushes an image of a folder for a test, and returns its reference by digest.
 func (r *Registry) Push(t testing.TB, dir, repository string) string {
 	t.Helper()
 	image, err := FromFolder(dir)

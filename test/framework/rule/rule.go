@@ -1,6 +1,6 @@
-// Package rule checks whether an idle cluster matches its revisions: of each extension, the newest
-// revision that is not archived is complete, and no other object has the extension's label. Tests
-// with faults end with it.
+// Package rule checks whether an idle cluster matches its revisions. The newest revision of each
+// extension that is not archived must be complete, and no other object may have the extension's
+// label. Tests with faults end with this check.
 package rule
 
 import (
@@ -20,7 +20,7 @@ import (
 	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 )
 
-// Cluster has the clients of the cluster that is compared.
+// Cluster has the clients of the checked cluster.
 type Cluster struct {
 	Revisions typed.ClusterExtensionRevisionInterface
 	Objects   dynamic.Interface
@@ -29,7 +29,7 @@ type Cluster struct {
 	Resources []schema.GroupVersionResource
 }
 
-// Wrong describes all violations of the rule; it is empty if there are none.
+// Wrong describes all violations of the rule.
 func (c Cluster) Wrong(ctx context.Context) []string {
 	list, err := c.Revisions.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -62,8 +62,8 @@ func (c Cluster) Wrong(ctx context.Context) []string {
 	return wrong
 }
 
-// newestOf returns the newest revision of each chain that is not archived, and what
-// is wrong with the revisions themselves.
+// newestOf returns the newest revision of each chain that is not archived. It also describes
+// violations in the revisions.
 func newestOf(revisions []olmv1alpha1.ClusterExtensionRevision) (map[string]olmv1alpha1.ClusterExtensionRevision, []string) {
 	newest := map[string]olmv1alpha1.ClusterExtensionRevision{}
 	var wrong []string
@@ -83,7 +83,7 @@ func newestOf(revisions []olmv1alpha1.ClusterExtensionRevision) (map[string]olmv
 	return newest, wrong
 }
 
-// unfinished says what a revision is not content with.
+// unfinished describes the conditions that a finished revision must have and this revision lacks.
 func unfinished(revision olmv1alpha1.ClusterExtensionRevision) []string {
 	var wrong []string
 	for _, kind := range []string{olmv1alpha1.ConditionSucceeded, olmv1alpha1.ConditionAvailable} {
@@ -94,14 +94,13 @@ func unfinished(revision olmv1alpha1.ClusterExtensionRevision) []string {
 	return wrong
 }
 
-// labelled are all objects with the label of a chain, and which chain and digest
-// they are of.
+// labelled returns all objects that have a chain's label, each with its chain and digest.
 func (c Cluster) labelled(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	for _, kind := range c.Resources {
 		list, err := c.Objects.Resource(kind).List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel})
 		if apierrors.IsNotFound(err) {
-			continue // its definition is not there
+			continue // the resource is not served
 		}
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
@@ -116,5 +115,5 @@ func (c Cluster) labelled(ctx context.Context) (map[string]string, error) {
 // Key names an object: "configmaps soak-1/x".
 func Key(resource, namespace, name string) string { return resource + " " + namespace + "/" + name }
 
-// plural is the resource of a kind, for the kinds that tests write.
+// plural returns the resource of a kind, for the kinds that tests use.
 func plural(kind string) string { return strings.ToLower(kind) + "s" }

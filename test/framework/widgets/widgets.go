@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Definition is the kind.
+// Definition is the definition of the kind.
 const Definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -28,12 +28,12 @@ spec:
           status: {type: object, properties: {ready: {type: integer}}}
 `
 
-// One is the widget that the profile is about, small, in a namespace.
+// One returns the small widget that the profile changes.
 func One(namespace string) string {
 	return fmt.Sprintf("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: %s}, spec: {size: 1, color: red}}", namespace)
 }
 
-// Profile is large-widgets: the widget of a namespace grows to options.size.
+// Profile returns the profile large-widgets: the widget of a namespace grows to options.size.
 func Profile(namespace string) string {
 	return strings.Replace(profile, "NAMESPACE", namespace, 1)
 }
