@@ -10,16 +10,15 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access is one user's way into a plane, as a client configuration, as a
-// kubeconfig file and as kubectl.
+// Access is a user's access to a plane: a client configuration, a kubeconfig file and kubectl.
 type Access struct {
 	kubectl    *kubectls
 	kubeconfig string
 	config     *rest.Config
 }
 
-// newAccess signs a client certificate for the user and writes it into a
-// kubeconfig file, replacing what is there.
+// newAccess signs a client certificate for the user and writes it into a kubeconfig file. It
+// replaces an existing file.
 func (p *Plane) newAccess(file, user string, groups ...string) (*Access, error) {
 	signed, err := p.pki.ca.client(user, groups...)
 	if err != nil {
@@ -39,21 +38,20 @@ func (p *Plane) newAccess(file, user string, groups ...string) (*Access, error) 
 	return p.openAccess(file)
 }
 
-// openAccess reads a kubeconfig file that newAccess wrote, now or in an earlier
-// process.
+// openAccess reads a kubeconfig file that newAccess wrote, also in an earlier process.
 func (p *Plane) openAccess(file string) (*Access, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig %s: %w", file, err)
 	}
-	// Client-side throttling would hide what a client really costs.
+	// Client-side throttling would hide the real number of a client's requests.
 	config.QPS = -1
 	return &Access{kubectl: p.kubectl, kubeconfig: file, config: config}, nil
 }
 
-// Config is a client configuration of this user without client-side
-// throttling. It is a copy: change it freely.
+// Config returns a client configuration of this user without client-side throttling. It is a copy
+// that the caller can change.
 func (a *Access) Config() *rest.Config { return rest.CopyConfig(a.config) }
 
-// Kubeconfig is the path of the user's kubeconfig file.
+// Kubeconfig returns the path of the user's kubeconfig file.
 func (a *Access) Kubeconfig() string { return a.kubeconfig }

@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fenceAgent marks the requests by which the audit log is read up to now; they
-// never appear in a result.
+// fenceAgent is the user agent of the requests that mark how far the log must be read. They never
+// appear in a result.
 const fenceAgent = "penstock-audit-fence"
 
-// Audit reads the requests to kube-apiserver from its audit log. Their number is exact: a request
-// that was answered before a call of Mark or Since counts before it.
+// Audit reads the requests to kube-apiserver from its audit log. Their number is exact: each
+// request that was answered before a call of Mark or Since is counted.
 type Audit struct {
 	path   string
 	host   string
 	client *http.Client
 
 	mu       sync.Mutex
-	offset   int64            // how far the log was read
+	offset   int64            // the part of the log that was read
 	requests []Request        // in the order in which they were first logged
 	index    map[auditKey]int // position in requests
 	fences   map[string]bool
@@ -52,7 +52,7 @@ func newAudit(path string, config *rest.Config) (*Audit, error) {
 	return &Audit{path: path, host: config.Host, client: client, index: map[auditKey]int{}, fences: map[string]bool{}}, nil
 }
 
-// Mark returns the present end of the log.
+// Mark returns the current end of the log.
 func (a *Audit) Mark(ctx context.Context) (Mark, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,8 +60,8 @@ func (a *Audit) Mark(ctx context.Context) (Mark, error) {
 	return Mark(len(a.requests)), err
 }
 
-// Since returns the requests after a mark (all for the zero Mark) that pass every filter. Requests
-// are logged when they are answered, watches when they begin.
+// Since returns the requests after a mark (all requests for the zero Mark) that pass every filter.
+// Requests are logged when they are answered, watches when they begin.
 func (a *Audit) Since(ctx context.Context, mark Mark, filters ...Filter) (Requests, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,9 +71,8 @@ func (a *Audit) Since(ctx context.Context, mark Mark, filters ...Filter) (Reques
 	return Requests(a.requests[min(int(mark), len(a.requests)):]).Where(filters...), nil
 }
 
-// catchUp reads the log until it holds everything that was answered before the
-// call. kube-apiserver writes a request's line about when it sends the answer,
-// so a request of our own is sent and awaited in the log.
+// catchUp reads the log up to all requests answered before the call. kube-apiserver may write a
+// request's line after its answer. So catchUp sends its own request and waits for it in the log.
 func (a *Audit) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -108,7 +107,7 @@ func (a *Audit) ask(ctx context.Context, uri string) error {
 	return err
 }
 
-// read takes in the complete lines that were added to the log.
+// read adds the new complete lines of the log.
 func (a *Audit) read() error {
 	file, err := os.Open(a.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -138,8 +137,7 @@ func (a *Audit) read() error {
 	}
 }
 
-// add takes in one event. A watch has two, when it begins and when it ends, and
-// is one request.
+// add adds an event. A watch has two events, for its begin and its end, and counts as one request.
 func (a *Audit) add(line []byte) error {
 	var event auditEvent
 	if err := json.Unmarshal(line, &event); err != nil {
@@ -149,7 +147,7 @@ func (a *Audit) add(line []byte) error {
 		a.fences[event.RequestURI] = true
 		return nil
 	}
-	// A client may choose the audit ID of its requests, even one for all.
+	// A client can choose the audit ID of its requests, even the same ID for all.
 	key := auditKey{id: event.AuditID, received: event.Received.UnixNano()}
 	if at, found := a.index[key]; found {
 		a.requests[at] = event.request()

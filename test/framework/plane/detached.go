@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// state has the facts that a later process needs about a plane. It is the first file in the folder,
-// and distinguishes the folder from others.
+// state is the information about a plane that a later process needs. Its file is the first in the
+// folder, and shows that the folder belongs to a plane.
 type state struct {
 	Port  int    `json:"port"`
 	Tools string `json:"tools"`
-	// Node is the folder of the programs of a real node; empty is a simulated one.
+	// Node is the folder of a real node's programs. It is empty for a simulated node.
 	Node string `json:"node,omitempty"`
 }
 
 const stateFile = "plane.json"
 
-// stopTimeout bounds how long killed processes may take to disappear.
+// stopTimeout bounds the time until killed processes have disappeared.
 const stopTimeout = 20 * time.Second
 
 func (p *Plane) save() error {
@@ -38,8 +38,9 @@ func (p *Plane) save() error {
 	return nil
 }
 
-// Up ensures that a plane with workloads runs in opts.Dir, also after the caller ends. It returns a
-// healthy plane unchanged. It removes processes and data of a broken one first. Down ends it.
+// Up ensures that a plane with workloads runs in opts.Dir, also after the caller ends. It does not
+// change a healthy plane. It removes the processes and data of a broken plane first. Down stops the
+// plane.
 func Up(ctx context.Context, opts Options) (*Plane, error) {
 	unlock, err := lock(opts.Dir)
 	if err != nil {
@@ -76,7 +77,7 @@ func Up(ctx context.Context, opts Options) (*Plane, error) {
 	return attach(ctx, dir)
 }
 
-// Open returns the healthy plane that Up has started in dir.
+// Open returns the healthy plane that Up started in dir.
 func Open(ctx context.Context, dir string) (*Plane, error) {
 	dir, err := canonical(dir)
 	if err != nil {
@@ -85,8 +86,8 @@ func Open(ctx context.Context, dir string) (*Plane, error) {
 	return attach(ctx, dir)
 }
 
-// Down ends every process of the plane in dir, whoever started it, and removes the folder. A
-// missing plane is no error.
+// Down kills every process of the plane in dir, no matter which process started it, and removes the
+// folder. A missing plane is no error.
 func Down(ctx context.Context, dir string) error {
 	unlock, err := lock(dir)
 	if err != nil {
@@ -103,8 +104,8 @@ func Down(ctx context.Context, dir string) error {
 // errNone means that a folder is absent or empty.
 var errNone = errors.New("there is no control plane")
 
-// attach opens the plane that another process left running in dir. It is an
-// error when the plane is not whole and healthy: errNone when there is none.
+// attach opens the plane that another process started in dir. It returns an error if the plane is
+// incomplete or unhealthy, and errNone if there is no plane.
 func attach(ctx context.Context, dir string) (*Plane, error) {
 	known, err := load(dir)
 	if err != nil {
@@ -134,7 +135,7 @@ func attach(ctx context.Context, dir string) (*Plane, error) {
 	return p, p.healthy(ctx)
 }
 
-// healthy is nil when the plane can do now what it could when it started.
+// healthy returns nil if the plane works as it did after its start.
 func (p *Plane) healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -148,8 +149,8 @@ func (p *Plane) healthy(ctx context.Context) error {
 	return takesPods(ctx, client)
 }
 
-// load reads the state in a folder. A folder that holds anything else is
-// refused, because the next step may be to remove it.
+// load reads the state in a folder. It refuses a folder with foreign content, because the caller
+// may remove the folder next.
 func load(dir string) (state, error) {
 	var known state
 	content, err := os.ReadFile(filepath.Join(dir, stateFile))
@@ -168,15 +169,15 @@ func load(dir string) (state, error) {
 	return known, nil
 }
 
-// foreignError says that a folder is not ours to remove.
+// foreignError means that a folder has foreign content and must not be removed.
 type foreignError struct{ dir string }
 
 func (e *foreignError) Error() string {
 	return fmt.Sprintf("folder %s holds something else than a control plane (no %s): give another folder or empty this one", e.dir, stateFile)
 }
 
-// remove kills what runs for the folder, which may itself be gone already, and
-// deletes it.
+// remove kills the processes of the plane in dir and deletes the folder, which may be missing
+// already.
 func remove(ctx context.Context, dir string) error {
 	var foreign *foreignError
 	if _, err := load(dir); errors.As(err, &foreign) {
@@ -196,7 +197,7 @@ func remove(ctx context.Context, dir string) error {
 	return nil
 }
 
-// programs says what a plane consists of, for people.
+// programs describes the programs of a plane in messages.
 func (o Options) programs() string {
 	if o.Node == "" {
 		return o.Tools + " with a simulated node"

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// up is Up that has to succeed.
+// up calls Up and fails the test on an error.
 func up(t *testing.T, dir string) *Plane {
 	t.Helper()
 	p, err := Up(t.Context(), Options{Dir: dir, Tools: tools(t), Progress: func(line string) { t.Log(line) }})
@@ -24,7 +24,7 @@ func up(t *testing.T, dir string) *Plane {
 	return p
 }
 
-// downAtEnd ends a plane whatever becomes of the test.
+// downAtEnd stops a plane when the test ends.
 func downAtEnd(t *testing.T, dir string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -59,7 +59,7 @@ func TestUpIsIdempotent(t *testing.T) {
 		t.Errorf("a second Up found %s %s, the first one %s %s", second.Kubeconfig(), second.url(), first.Kubeconfig(), first.url())
 	}
 
-	// One program missing: all is begun afresh, and the old ones are gone.
+	// One program is killed: Up starts a new plane and removes the old processes.
 	if err := syscall.Kill(before["kube-scheduler"], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestUpIsIdempotent(t *testing.T) {
 
 func TestUpSurvivesStaleState(t *testing.T) {
 	t.Parallel()
-	// Each case is the folder after a kind of accident.
+	// Each case is the folder after some kind of crash.
 	for name, content := range map[string]map[string]string{
 		"Rebooted":       {stateFile: `{"port":1,"tools":"/gone"}`, "kubeconfig": "", "etcd/member/wal/0.wal": "x"},
 		"CorruptedState": {stateFile: `{"port":`, "pki/ca.crt": "x"},

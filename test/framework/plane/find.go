@@ -21,7 +21,7 @@ func programs(real bool) []string {
 	return append(control, "kwok")
 }
 
-// nodePrograms are those of a real node, in the order in which they start.
+// nodePrograms returns the programs of a real node, in the order of their start.
 func nodePrograms() []string { return []string{"containerd", "kubelet", "kube-proxy"} }
 
 // holder is the first argument of the process that holds the namespaces of a detached plane.
@@ -33,8 +33,8 @@ type foundProcess struct {
 	program string
 }
 
-// processesOf finds the programs that run for the plane in dir (a canonical
-// name), no matter who started them.
+// processesOf finds the programs of the plane in dir (a canonical name), no matter which process
+// started them.
 func processesOf(dir string) ([]foundProcess, error) {
 	table, err := commandLines()
 	if err != nil {
@@ -49,7 +49,8 @@ func processesOf(dir string) ([]foundProcess, error) {
 	return found, nil
 }
 
-// Running returns the names of the programs of the plane in dir, whoever started them.
+// Running returns the names of the running programs of the plane in dir, no matter which process
+// started them.
 func Running(dir string) ([]string, error) {
 	dir, err := canonical(dir)
 	if err != nil {
@@ -66,9 +67,9 @@ func Running(dir string) ([]string, error) {
 	return names, nil
 }
 
-// belongs returns which program of the plane in dir has these arguments, or
-// nothing: it must be one of ours with a path below dir among its arguments.
-// Somebody's editor or tail -f in the folder is not.
+// belongs returns the name of the plane's program with these arguments, or "". The program must be
+// one of ours and have a path below dir among its arguments. A user's editor or tail -f in the
+// folder does not match.
 func belongs(args []string, dir string) string {
 	program := filepath.Base(args[0])
 	below := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
@@ -78,8 +79,8 @@ func belongs(args []string, dir string) string {
 	return ""
 }
 
-// killAll ends the programs of the plane in dir, and returns when they have ended with all that ran in
-// namespaces of theirs.
+// killAll kills the programs of the plane in dir. It waits until they and all processes in their
+// namespaces have ended.
 func killAll(ctx context.Context, dir string) error {
 	var left []foundProcess
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
@@ -88,8 +89,8 @@ func killAll(ctx context.Context, dir string) error {
 			return slices.Contains(found, killed) || ended(killed.pid)
 		}), found...)
 		for _, process := range found {
-			// An error means that it ended meanwhile, or is not ours to
-			// kill: then it stays in the table, and is reported.
+			// Kill fails if the process has ended or belongs to another user. In the second case
+			// the process stays in the table and is reported.
 			_ = syscall.Kill(process.pid, syscall.SIGKILL)
 		}
 		return len(left) == 0, err

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// commandLines returns the arguments of every process by its id. Kernel threads
-// and processes that have ended but were not waited for have none.
+// commandLines returns the arguments of every process by its id. Kernel threads and zombies have no
+// arguments.
 func commandLines() (map[int][]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -21,7 +21,7 @@ func commandLines() (map[int][]string, error) {
 		if err != nil {
 			continue
 		}
-		// An error means that the process ended since the folder was read.
+		// The process may have ended since the folder was read.
 		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
 		if err != nil || len(line) == 0 {
 			continue
@@ -31,16 +31,17 @@ func commandLines() (map[int][]string, error) {
 	return table, nil
 }
 
-// ended is true of a process that has ended, whether or not its parent has seen that. A process loses its
-// command line first and its files next. The first process of a namespace ends after all others there.
+// ended reports whether a process has ended, also if it is still a zombie. An ending process loses
+// its command line first and its files next. The first process of a PID namespace ends after all
+// other processes of the namespace.
 func ended(pid int) bool {
 	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return true
 	}
-	// The name of the program is in parentheses, and may have others.
+	// The program's name is in parentheses, and can contain parentheses.
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	const state, threads = 0, 17
-	// The first thread may end before the other threads.
+	// The first thread can end before the remaining threads.
 	return len(fields) > threads && (fields[state] == "Z" || fields[state] == "X") && (fields[threads] == "0" || fields[threads] == "1")
 }

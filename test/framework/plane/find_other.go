@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// commandLines returns the arguments of every process by its id, as ps splits
-// them: an argument with spaces comes in pieces.
+// commandLines returns the arguments of every process by its id, as ps splits them: an argument
+// with spaces is split.
 func commandLines() (map[int][]string, error) {
 	out, err := exec.Command("ps", "-axww", "-o", "pid=,command=").Output()
 	if err != nil {

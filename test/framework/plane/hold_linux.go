@@ -15,18 +15,19 @@ import (
 	"syscall"
 )
 
-// readyLine is the last line of a holder, when its plane is ready.
+// readyLine is the last line that a holder prints, when its plane is ready.
 const readyLine = "ready"
 
-// CgroupOf is the name of the cgroups of a detached plane in a folder, without symbolic links.
+// CgroupOf returns the name of the cgroups of the detached plane in dir, which must be a path
+// without symbolic links.
 func CgroupOf(dir string) string {
 	digest := sha256.Sum256([]byte(dir))
 	return cgroupPrefix + "d" + hex.EncodeToString(digest[:5])
 }
 
-// hold starts a process in namespaces of its own, which starts a plane with a real node and lives
-// as long as that. hold returns when the plane is ready. The port of kube-apiserver is one of this
-// machine: the process takes connections there, and passes them into its namespaces.
+// hold starts a process in new namespaces. That process starts a plane with a real node and lives
+// as long as the plane. hold returns when the plane is ready. The process inherits a listening port
+// of this machine, and forwards its connections to kube-apiserver in the namespaces.
 func hold(ctx context.Context, opts Options) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +44,7 @@ func hold(ctx context.Context, opts Options) error {
 		return fmt.Errorf("making a pipe: %w", err)
 	}
 	defer said.Close()
-	// Processes of a plane have a path below its folder among their arguments.
+	// The arguments of a plane's processes contain a path below its folder.
 	cmd := exec.Command("/proc/self/exe", opts.Dir+"/", opts.Tools, opts.Node)
 	cmd.Args[0] = holder
 	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = "/", says, []*os.File{port}
@@ -111,7 +112,7 @@ func holdNode() error {
 	return nil
 }
 
-// relay passes connections on to an address.
+// relay forwards connections to an address.
 func relay(listener net.Listener, address string) {
 	for {
 		from, err := listener.Accept()
@@ -125,7 +126,7 @@ func relay(listener net.Listener, address string) {
 				return
 			}
 			defer to.Close()
-			// The end of either direction ends both.
+			// The end of one direction closes the connection.
 			go func() {
 				_, _ = io.Copy(to, from)
 				to.Close()

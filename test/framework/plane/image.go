@@ -23,7 +23,7 @@ func ProgramImage(program string, args ...string) (v1.Image, error) {
 	}
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)
-	// Writing to memory does not fail.
+	// Writing to memory cannot fail.
 	_ = w.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777})
 	_ = w.WriteHeader(&tar.Header{Name: "program", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))})
 	_, _ = w.Write(content)
@@ -41,7 +41,7 @@ func ProgramImage(program string, args ...string) (v1.Image, error) {
 		Config: v1.Config{Entrypoint: append([]string{"/program"}, args...), User: "65532:65532"}})
 }
 
-// diffIDs are those of the layers of an image in memory.
+// diffIDs returns the diff IDs of the layers of an image in memory.
 func diffIDs(image v1.Image) []v1.Hash {
 	file, err := image.ConfigFile()
 	if err != nil {

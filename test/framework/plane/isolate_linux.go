@@ -15,18 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// isolated is the variable of a process in namespaces of its own; its value is the name of the
-// cgroup of its node.
+// isolated is the environment variable of a process in its own namespaces. Its value is the name of
+// the node's cgroup.
 const isolated = "PENSTOCK_NODE"
 
-// cgroupPrefix begins the names of our cgroups. The process id of the process that waits for
-// their end follows, or the digest of the folder of a detached plane.
+// cgroupPrefix is the prefix of our cgroups' names. The process id of the waiting process follows,
+// or the digest of a detached plane's folder.
 const cgroupPrefix = "penstock-node-"
 
-// isolate makes a command a process in network, mount and process namespaces of its own, as a
-// real node needs. The command is this program, and begins with settle. When the process ends,
-// all others in the namespaces do, and network and mounts are gone. forget removes what else
-// there is then, the cgroups.
+// isolate configures a command to run in new network, mount and PID namespaces, as a real node
+// needs. The command is this program, and calls settle first. When it ends, the kernel ends all
+// processes in the namespaces and removes network and mounts. forget removes the cgroups.
 func isolate(cmd *exec.Cmd, cgroup string) (forget func() error, err error) {
 	if err := Isolates(); err != nil {
 		return nil, err
@@ -65,8 +64,8 @@ func Isolates() error {
 	return nil
 }
 
-// settle is the first act in the namespaces: mounts stay there, /proc is that of the processes there,
-// and there is a loopback device.
+// settle prepares the new namespaces: it makes mounts private, mounts their own /proc, and enables
+// the loopback device.
 func settle() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts in the namespace: %w", err)
@@ -77,7 +76,7 @@ func settle() error {
 	return ip("link set lo up")
 }
 
-// ip changes the network of the namespace.
+// ip runs the command ip, which changes the network of the namespace.
 func ip(line string) error {
 	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ip %s: %w: %s", line, err, out)
@@ -85,7 +84,8 @@ func ip(line string) error {
 	return nil
 }
 
-// hierarchies are the roots of all cgroups: one in version 2, one for each controller in version 1.
+// hierarchies returns the roots of all cgroups: one root in version 2, one root per controller in
+// version 1.
 func hierarchies() []string {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err == nil {
@@ -98,13 +98,13 @@ func hierarchies() []string {
 	return files
 }
 
-// makeCgroups makes the cgroup in which all Pods of a node are.
+// makeCgroups creates the cgroup for all Pods of a node.
 func makeCgroups(name string) error {
 	for _, root := range hierarchies() {
 		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("making a cgroup: %w", err)
 		}
-		// In version 1 a cgroup has no processors and no memory until somebody gives them.
+		// In version 1 a new cgroup has no processors and no memory nodes.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if content, err := os.ReadFile(filepath.Join(root, file)); err == nil {
 				if err := os.WriteFile(filepath.Join(root, name, file), content, 0); err != nil {
@@ -116,8 +116,8 @@ func makeCgroups(name string) error {
 	return nil
 }
 
-// removeCgroups removes a cgroup with those below it. Containers may end after the process that
-// started them, and until then the kernel removes no cgroup of theirs: removeCgroups waits for them.
+// removeCgroups removes a cgroup and its children. It waits for containers, which can end later
+// than the process that started them. The kernel does not remove a cgroup with processes.
 func removeCgroups(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
@@ -148,8 +148,8 @@ func removeCgroup(path string) error {
 	return errors.Join(err, syscall.Rmdir(path))
 }
 
-// sweepCgroups removes those whose process was killed before it could remove them. A process in namespaces
-// of its own removes none: it does not see the processes outside.
+// sweepCgroups removes the cgroups of killed processes. In its own namespaces a process removes
+// none, because it does not see the processes outside.
 func sweepCgroups() {
 	if os.Getenv(isolated) != "" {
 		return
@@ -185,7 +185,7 @@ func RunIsolated(run func() int) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The child dies with the thread that made it.
+	// The child dies with the thread that forked it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()

@@ -15,31 +15,31 @@ import (
 	"sync"
 )
 
-// kubectls runs kubectl for everybody who has access to a plane. Where the tools have
-// it, kubectl-batch runs one command after the other: a start of kubectl takes 60 ms
-// of a processor, a command 10. There are as many as commands run at the same time.
+// kubectls runs kubectl for all users of a plane. If the tools have kubectl-batch, one process runs
+// many commands in sequence: a start of kubectl takes 60 ms of processor time, a command 10 ms.
+// There are as many processes as concurrent commands.
 type kubectls struct {
 	dir, tools string
-	processors int // as of Options
+	processors int // see Options
 
 	mu sync.Mutex
-	// Those that do nothing: for commands that wait, and for others.
+	// waiting and others are idle processes: for commands that wait, and for all other commands.
 	waiting, others []*batch
 	all             []*batch
 	closed          bool
 }
 
-// commandsEach is the number of commands that one process runs. Each command leaves 1.6 MB in
-// kubectl's caches until the process ends; that memory is needed for the cache of files.
+// commandsEach is the number of commands that a process runs. Each command leaves 1.6 MB in
+// kubectl's caches until the process ends. The machine needs that memory for its file cache.
 const commandsEach = 200
 
-// Output has the output of a run of kubectl and its exit code.
+// Output is the output of a kubectl run and its exit code.
 type Output struct {
 	Stdout, Stderr string
 	ExitCode       int
 }
 
-// command is one run of kubectl; kubectl-batch has the same types.
+// command is a run of kubectl. kubectl-batch declares the same types.
 type command struct {
 	Args  []string
 	Env   []string
@@ -52,10 +52,10 @@ type answer struct {
 	ExitCode       int
 }
 
-// run runs a command to its end. A non-zero exit is no error.
+// run runs a command to its end. A non-zero exit code is no error.
 func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 	if slices.Contains(c.Args, "can-i") {
-		// It ends its process to say no.
+		// can-i exits the process when the answer is no.
 		return k.alone(ctx, c)
 	}
 	c.Waits = waits(c.Args)
@@ -83,8 +83,8 @@ func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 	return out, nil
 }
 
-// waits is true for commands that wait. They have processes of their own: what they watch by
-// ends a moment after them, and would complain in the output of the next command.
+// waits reports whether a command waits. Such commands have separate processes: their watches end a
+// moment after them, and would print errors into the output of the next command.
 func waits(args []string) bool {
 	if slices.Contains(args, "delete") && slices.Contains(args, "--wait=false") {
 		return false
@@ -94,7 +94,7 @@ func waits(args []string) bool {
 	})
 }
 
-// alone runs a command by kubectl itself.
+// alone runs a command in a new kubectl process.
 func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(k.tools, "kubectl"), c.Args...)
@@ -108,7 +108,7 @@ func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
 	return out, err
 }
 
-// idle are the processes that do nothing, those for commands that wait or the others.
+// idle returns the idle processes for commands that wait, or for all other commands.
 func (k *kubectls) idle(waits bool) *[]*batch {
 	if waits {
 		return &k.waiting
@@ -116,8 +116,7 @@ func (k *kubectls) idle(waits bool) *[]*batch {
 	return &k.others
 }
 
-// take returns a process that does nothing, of those for commands that wait or of the
-// others, or starts one.
+// take returns an idle process of the right kind, or starts a process.
 func (k *kubectls) take(waits bool) (*batch, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +133,7 @@ func (k *kubectls) take(waits bool) (*batch, error) {
 	return b, err
 }
 
-// close ends all processes. Commands that run fail.
+// close kills all processes. Running commands fail.
 func (k *kubectls) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -145,7 +144,7 @@ func (k *kubectls) close() {
 	k.all, k.waiting, k.others = nil, nil, nil
 }
 
-// batch is one process of kubectl-batch.
+// batch is a process of kubectl-batch.
 type batch struct {
 	*Process
 	requests io.WriteCloser
@@ -178,9 +177,9 @@ func startBatch(l launch) (*batch, error) {
 	return &batch{Process: started, requests: requests, answers: answers}, nil
 }
 
-// run has a command run. After an error nothing else can be.
+// run runs a command. After an error the process cannot run another command.
 func (b *batch) run(ctx context.Context, c command) (Output, error) {
-	// To end the process ends the reading.
+	// Killing the process ends the read.
 	stop := context.AfterFunc(ctx, b.end)
 	var a answer
 	err := json.NewEncoder(b.requests).Encode(c)
@@ -196,28 +195,27 @@ func (b *batch) run(ctx context.Context, c command) (Output, error) {
 	return Output{Stdout: string(a.Stdout), Stderr: string(a.Stderr), ExitCode: a.ExitCode}, nil
 }
 
-// end ends the process, and with it the command that it runs.
+// end kills the process, which ends its running command.
 func (b *batch) end() {
 	_ = b.Kill() // it may have ended by itself
 	b.requests.Close()
 	b.answers.Close()
 }
 
-// kubectlEnv are the variables of a command of a user.
+// kubectlEnv returns the environment variables of a user's commands.
 func (a *Access) kubectlEnv(more []string) []string {
-	// A discovery cache of its own: the default one in $HOME is shared by all
-	// clusters that ever had this port.
+	// Use a separate discovery cache: the default cache in $HOME is shared by all clusters that
+	// ever had this port.
 	return append([]string{"KUBECONFIG=" + a.kubeconfig, "KUBECACHEDIR=" + filepath.Join(a.kubectl.dir, "kubectl-cache")}, more...)
 }
 
-// Kubectl runs the kubectl of the plane's own release as this user. stdin may
-// be nil. A non-zero exit is in Output, not an error; an error means that
-// kubectl did not run to its end.
+// Kubectl runs the kubectl of the plane's own release as this user. stdin may be nil. A non-zero
+// exit code is in Output and is no error. An error means that kubectl did not run to its end.
 func (a *Access) Kubectl(ctx context.Context, stdin io.Reader, args ...string) (Output, error) {
 	return a.KubectlEnv(ctx, nil, stdin, args...)
 }
 
-// KubectlEnv is Kubectl with more variables in its environment, as "NAME=value".
+// KubectlEnv is like Kubectl, with more environment variables in the form "NAME=value".
 func (a *Access) KubectlEnv(ctx context.Context, env []string, stdin io.Reader, args ...string) (Output, error) {
 	c := command{Args: args, Env: a.kubectlEnv(env)}
 	if stdin != nil {

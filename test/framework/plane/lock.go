@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lock keeps two callers from starting or removing the same plane at once. It
-// locks the folder above it, so that no lock file is left behind.
+// lock prevents two callers from starting or removing the same plane at once. It locks the parent
+// folder, so that no lock file remains.
 func lock(dir string) (unlock func(), err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o755); err != nil {

@@ -31,11 +31,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Addresses of a real node, beside nodeIP. Its network namespace has no other network.
+// Addresses of a real node, in addition to nodeIP. Its network namespace has no other network.
 const (
 	nodeRouter = "10.231.0.254"
 	podRange   = "10.244.0.0/24"
-	// dnsIP answers nothing: a real node has no DNS.
+	// dnsIP has no DNS server: a real node has no DNS.
 	dnsIP = "10.96.0.10"
 )
 
@@ -45,7 +45,7 @@ const containerdSocket = "/run/containerd/containerd.sock"
 // pauseImage is the image of the first container of every Pod.
 const pauseImage = "penstock.local/pause:1"
 
-// nodeFiles are the configuration of the node's programs, by the names of the files.
+// nodeFiles are the configuration files of the node's programs, by file name.
 var nodeFiles = map[string]string{
 	"cni/10-bridge.conflist": `{"cniVersion":"1.0.0","name":"bridge","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,"hairpinMode":true,
 "ipam":{"type":"host-local","ranges":[[{"subnet":"{{.PodRange}}"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
@@ -100,11 +100,11 @@ metricsBindAddress: 127.0.0.1:10249
 `,
 }
 
-// kernelSettings are those of the whole machine that kubelet sets. In the namespace each is a
-// file of the plane.
+// kernelSettings are settings of the whole machine that kubelet sets. In the namespace each setting
+// is replaced by a file of the plane.
 var kernelSettings = map[string]string{"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1"}
 
-// prepareNode makes network, mounts and files of a real node, in the namespaces of this process.
+// prepareNode creates network, mounts and files of a real node in the namespaces of this process.
 func (p *Plane) prepareNode() error {
 	if os.Getpid() != 1 || os.Getenv(isolated) == "" {
 		return errors.New("the process is not in namespaces of its own (see plane.RunIsolated)")
@@ -139,8 +139,8 @@ func (p *Plane) prepareNode() error {
 	return p.mount()
 }
 
-// network gives the namespace one device with the node's address. Its other end leads nowhere:
-// kernels without dummy devices have veth, too.
+// network creates a device with the node's address. The other end of the pair is unused: kernels
+// without dummy devices also have veth.
 func (p *Plane) network() error {
 	for _, line := range []string{
 		"link add node0 type veth peer name node0-peer",
@@ -163,7 +163,7 @@ func (p *Plane) network() error {
 	return err
 }
 
-// mount puts folders of the plane where the programs write.
+// mount mounts folders of the plane where the programs write.
 func (p *Plane) mount() error {
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)
@@ -183,7 +183,8 @@ func (p *Plane) mount() error {
 		}
 		bind(file, "/proc/sys/"+setting)
 	}
-	// runc starts itself again without LD_LIBRARY_PATH: the loader's cache has to know its libraries.
+	// runc restarts itself without LD_LIBRARY_PATH, so the loader's cache must contain its
+	// libraries.
 	known, err := os.ReadFile("/etc/ld.so.conf")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -201,14 +202,14 @@ func (p *Plane) mount() error {
 			return fmt.Errorf("mounting %s at %s: %w", pair[0], pair[1], err)
 		}
 	}
-	// Mounts that kubelet makes reach the namespaces of containers.
+	// Mounts by kubelet must propagate to the namespaces of containers.
 	if err := syscall.Mount("", "/var/lib/kubelet", "", syscall.MS_SHARED|syscall.MS_REC, ""); err != nil {
 		return fmt.Errorf("sharing /var/lib/kubelet: %w", err)
 	}
 	return nil
 }
 
-// packages is the folder of the unpacked packages.
+// packages returns the folder of the unpacked packages.
 func (p *Plane) packages() string { return filepath.Join(p.options.Node, "root") }
 
 func (p *Plane) libraries() []string {
@@ -217,7 +218,7 @@ func (p *Plane) libraries() []string {
 	return append(folders, more...)
 }
 
-// nodeAPIServerArgs are those of kube-apiserver that a real node needs.
+// nodeAPIServerArgs returns the arguments of kube-apiserver that a real node needs.
 func (p *Plane) nodeAPIServerArgs() []string {
 	return []string{
 		"--bind-address=0.0.0.0",
@@ -229,7 +230,7 @@ func (p *Plane) nodeAPIServerArgs() []string {
 	}
 }
 
-// nodeEnv lets programs find those of the packages, and their libraries.
+// nodeEnv returns variables with which programs find the packages' programs and libraries.
 func (p *Plane) nodeEnv() []string {
 	return []string{"PATH=" + p.options.Node + ":" + p.packages() + "/usr/sbin:" + os.Getenv("PATH"),
 		"LD_LIBRARY_PATH=" + strings.Join(p.libraries(), ":")}
@@ -256,7 +257,8 @@ func (p *Plane) startNode(ctx context.Context) error {
 	return p.Import(ctx, pauseImage, pause)
 }
 
-// startPrograms starts nodePrograms. kubelet ends when containerd does not answer.
+// startPrograms starts nodePrograms. kubelet exits if containerd does not answer, so containerd
+// must be ready first.
 func (p *Plane) startPrograms(ctx context.Context) error {
 	for _, program := range nodePrograms() {
 		started, err := p.launchNode(program)
@@ -290,8 +292,8 @@ func (p *Plane) launchNode(program string) (*Process, error) {
 	return l.start()
 }
 
-// Reboot ends all programs and containers of a real node, and starts the programs again, as a machine
-// that restarts does.
+// Reboot kills all programs and containers of a real node and starts the programs again, like a
+// restart of the machine.
 func (p *Plane) Reboot(ctx context.Context) error {
 	var others []*Process
 	for _, running := range p.processes {
@@ -302,7 +304,8 @@ func (p *Plane) Reboot(ctx context.Context) error {
 		}
 	}
 	p.processes = others
-	// The shims first: then their containers are children of this process, the first in its namespace.
+	// Kill the shims first. Then their containers become children of this process, which is the
+	// first process of its PID namespace.
 	for _, is := range []func(process string) bool{isShim, isContained} {
 		found, err := filepath.Glob("/proc/[0-9]*")
 		if err != nil {
@@ -311,7 +314,7 @@ func (p *Plane) Reboot(ctx context.Context) error {
 		for _, process := range found {
 			pid, _ := strconv.Atoi(filepath.Base(process))
 			if pid > 1 && is(process) {
-				// A process that ended meanwhile, or whose parent waits for it, needs neither.
+				// Both calls fail if the process has ended or its own parent waits for it.
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				_, _ = syscall.Wait4(pid, nil, 0, nil)
 			}
@@ -320,13 +323,13 @@ func (p *Plane) Reboot(ctx context.Context) error {
 	return p.startPrograms(ctx)
 }
 
-// isShim is true of the folder of a process in /proc that keeps containers for containerd.
+// isShim reports whether a folder in /proc belongs to a containerd shim.
 func isShim(process string) bool {
 	name, err := os.ReadFile(filepath.Join(process, "comm"))
 	return err == nil && strings.HasPrefix(string(name), "containerd-shim")
 }
 
-// isContained is true of a process in a container of this node.
+// isContained reports whether a folder in /proc belongs to a process in a container of this node.
 func isContained(process string) bool {
 	cgroups, err := os.ReadFile(filepath.Join(process, "cgroup"))
 	return err == nil && strings.Contains(string(cgroups), "/"+os.Getenv(isolated)+"/")
@@ -335,11 +338,11 @@ func isContained(process string) bool {
 // volumes is the number of volumes of each access mode.
 const volumes = 4
 
-// Volume is the folder of a volume of a real node.
+// Volume returns the folder of a volume of a real node.
 func (p *Plane) Volume(name string) string { return filepath.Join(p.dir, "volumes", name) }
 
-// createForNode creates what kube-proxy may do, a default StorageClass, and volumes of it, which
-// any user of a container may write.
+// createForNode creates the rights of kube-proxy, a default StorageClass, and volumes of it that
+// any user of a container can write.
 func (p *Plane) createForNode(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(p.Config())
 	if err != nil {
@@ -384,8 +387,8 @@ func (p *Plane) createForNode(ctx context.Context) error {
 	return nil
 }
 
-// Import gives a real node an image, or its index, under a tag and under its digest, as if the node
-// had pulled it. Another process may have started the node.
+// Import imports an image or its index into a real node, under a tag and under its digest, as if
+// the node had pulled it. Another process may have started the node.
 func (p *Plane) Import(ctx context.Context, reference string, image mutate.Appendable) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
@@ -407,7 +410,7 @@ func (p *Plane) Import(ctx context.Context, reference string, image mutate.Appen
 		writer.CloseWithError(errors.Join(packed.AddFS(os.DirFS(dir)), packed.Close()))
 	}()
 	defer reader.Close()
-	// Without --local, containerd names an image that has a tag by its tag alone.
+	// Without --local, containerd stores a tagged image under its tag only.
 	return p.ctr(ctx, reader, "images", "import", "--local", "--base-name", tag.Context().Name(), "--digests", "-")
 }
 
@@ -436,11 +439,11 @@ func (p *Plane) ctr(ctx context.Context, stdin io.Reader, args ...string) error 
 	return nil
 }
 
-// stopNode ends what runs in the namespaces beside this process, and removes what the node has made
-// there: the folder can be removed, and another node can start.
+// stopNode kills all other processes in the namespaces and removes the node's mounts and network.
+// Then the folder can be removed and another node can start.
 func (p *Plane) stopNode() error {
-	// From the first process of a namespace it reaches all others there, and none outside. An
-	// error means that there are none.
+	// From the first process of a PID namespace, -1 reaches all other processes of the namespace
+	// and none outside. An error means that there are no others.
 	_ = syscall.Kill(-1, syscall.SIGKILL)
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
@@ -450,7 +453,7 @@ func (p *Plane) stopNode() error {
 	return errors.Join(p.unmount(), p.removeNetwork())
 }
 
-// allEnded returns an error while a process beside this one runs.
+// allEnded returns an error while any other process runs.
 func allEnded(context.Context) error {
 	found, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -464,10 +467,10 @@ func allEnded(context.Context) error {
 	return nil
 }
 
-// mount is one line of the table of mounts.
+// mount is a line of the mount table.
 type mount struct{ id, path string }
 
-// mounts are those of this process, in the order in which they were made.
+// mounts returns the mounts of this process, oldest first.
 func mounts() ([]mount, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -481,7 +484,7 @@ func mounts() ([]mount, error) {
 	return found, nil
 }
 
-// unmount removes the mounts that the node has made. One of them may take others along, so the table is
+// unmount removes the node's mounts. Removing one mount can remove further mounts, so the table is
 // read again after each.
 func (p *Plane) unmount() error {
 	for {
@@ -500,7 +503,8 @@ func (p *Plane) unmount() error {
 	}
 }
 
-// removeNetwork removes all devices of the namespace but the loopback device, and the rules of kube-proxy.
+// removeNetwork removes all devices of the namespace except the loopback device, and the rules of
+// kube-proxy.
 func (p *Plane) removeNetwork() error {
 	devices, err := net.Interfaces()
 	if err != nil {
@@ -510,7 +514,8 @@ func (p *Plane) removeNetwork() error {
 		if device.Flags&net.FlagLoopback != 0 {
 			continue
 		}
-		// The kernel removes the device of a Pod some time after the Pod, and both ends of a pair at once.
+		// The kernel removes a Pod's device some time after the Pod, and both ends of a pair at
+		// once.
 		if err := ip("link del " + device.Name); err != nil {
 			if _, gone := net.InterfaceByName(device.Name); gone == nil {
 				return err

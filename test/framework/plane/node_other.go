@@ -11,10 +11,10 @@ type mount struct{}
 
 var errNoNode = errors.New("a real node needs Linux")
 
-// Isolates returns an error: namespaces are Linux's.
+// Isolates returns an error: only Linux has namespaces.
 func Isolates() error { return errNoNode }
 
-// RunIsolated returns an error: namespaces are Linux's.
+// RunIsolated returns an error: only Linux has namespaces.
 func RunIsolated(func() int) (int, error) { return 0, errNoNode }
 
 // Hold does nothing.
@@ -22,7 +22,7 @@ func Hold() {}
 
 func hold(context.Context, Options) error { return errNoNode }
 
-// CgroupOf returns nothing.
+// CgroupOf returns "".
 func CgroupOf(string) string { return "" }
 
 func removeCgroups(string) error                 { return nil }

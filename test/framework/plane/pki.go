@@ -17,24 +17,24 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// lifetime of every certificate: a plane left up for years still answers.
+// lifetime is the lifetime of every certificate. A plane that runs for years still works.
 const lifetime = 10 * 365 * 24 * time.Hour
 
-// serviceIP is the address of the "kubernetes" Service: the first of the
-// service range given to kube-apiserver.
+// serviceIP is the address of the Service kubernetes: the first address of kube-apiserver's service
+// range.
 const serviceIP = "10.96.0.1"
 
-// nodeIP is the address of a real node, in a network namespace of its own.
+// nodeIP is the address of a real node, in its own network namespace.
 const nodeIP = "10.231.0.1"
 
-// pki has the keys and certificates of the programs of one plane.
+// pki has the keys and certificates of a plane's programs.
 type pki struct {
 	dir        string
 	ca         *authority // signs kube-apiserver's certificate and all clients'
-	frontProxy *authority // signs the aggregator towards aggregated API servers
+	frontProxy *authority // signs the aggregator's certificate for aggregated API servers
 }
 
-// file is the path of one of the PEM files of the PKI.
+// file returns the path of a PEM file of the PKI.
 func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
 
 // newPKI creates all keys and certificates below dir.
@@ -85,8 +85,7 @@ func newPKI(dir string) (*pki, error) {
 	return p, nil
 }
 
-// loadPKI reads back what a later process needs of a PKI: the authority that
-// signs users.
+// loadPKI reads the part of a PKI that a later process needs: the authority that signs users.
 func loadPKI(dir string) (*pki, error) {
 	p := &pki{dir: dir}
 	certPEM, err := os.ReadFile(p.file("ca.crt"))
@@ -101,12 +100,12 @@ func loadPKI(dir string) (*pki, error) {
 	return p, err
 }
 
-// pair is a certificate and its private key, in PEM.
+// pair is a certificate with its private key, in PEM.
 type pair struct {
 	certPEM, keyPEM []byte
 }
 
-// authority is a pair that signs others.
+// authority is a pair that signs certificates.
 type authority struct {
 	pair
 	cert *x509.Certificate
@@ -121,7 +120,7 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// newAuthority makes a self-signed authority.
+// newAuthority returns a self-signed authority.
 func newAuthority(name string) (*authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -160,8 +159,8 @@ func parseAuthority(certPEM, keyPEM []byte) (*authority, error) {
 	return &authority{pair: pair{certPEM, keyPEM}, cert: cert, key: signer}, nil
 }
 
-// server signs a serving certificate for every name under which kube-apiserver
-// is reached on this machine, or would be from inside a cluster.
+// server signs a serving certificate for every name of kube-apiserver on this machine and inside a
+// cluster.
 func (a *authority) server(name string) (pair, error) {
 	return a.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -172,8 +171,8 @@ func (a *authority) server(name string) (pair, error) {
 	})
 }
 
-// client signs a client certificate: kube-apiserver takes the user from its
-// common name and the groups from its organisations.
+// client signs a client certificate: kube-apiserver takes the user from its common name and the
+// groups from its organisations.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	return a.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -194,14 +193,14 @@ func (a *authority) issue(template *x509.Certificate) (pair, error) {
 	return signed, nil
 }
 
-// sign completes the template and signs it; a nil parent means self-signed.
+// sign completes the template and signs it. A nil parent means self-signed.
 func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (pair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return pair{}, err
 	}
 	template.SerialNumber = serial
-	// An hour back, for clocks that were set between two starts.
+	// An hour in the past, in case the clock is set back between two starts.
 	template.NotBefore = time.Now().Add(-time.Hour)
 	template.NotAfter = template.NotBefore.Add(lifetime)
 	if parent == nil {

@@ -1,11 +1,11 @@
 // Package plane runs a real Kubernetes control plane on loopback as child processes of the caller:
-// etcd and kube-apiserver, and on request the controllers, a scheduler and one simulated node. It
-// does not depend on tests: package cluster wraps it for tests, hack/cluster for users, and the
-// demo uses it directly.
+// etcd and kube-apiserver, and on request the controllers, a scheduler and a node. It does not
+// depend on tests: package cluster wraps it for tests, hack/cluster for users, and the demo uses it
+// directly.
 //
-// One plane is one folder. Certificates, sockets, data and logs are below it, and every process
-// names the folder in its arguments. So the process table shows which processes belong to a plane,
-// without pid files.
+// A plane has one folder with its certificates, sockets, data and logs. Every process has the
+// folder in its arguments. So the process table shows which processes belong to a plane, without
+// pid files.
 //
 // Only kube-apiserver listens on a TCP port. etcd uses a socket in the folder, and the other
 // programs serve nothing. So two planes can conflict only about one port.
@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// StartTimeout bounds the start of a plane. On an idle machine it takes 2 to 6 seconds; the bound
-// is for machines under full load.
+// StartTimeout bounds the start of a plane. An idle machine needs 2 to 6 seconds. The bound is for
+// machines under full load.
 const StartTimeout = 3 * time.Minute
 
 // Options configure a plane.
@@ -42,20 +42,20 @@ type Options struct {
 	// namespaces: see RunIsolated.
 	Node string
 
-	// Port of kube-apiserver; 0 chooses a free one.
+	// Port is the port of kube-apiserver. 0 chooses a free port.
 	Port int
 
-	// Detached lets the processes outlive the caller. Otherwise they end with the caller, however
-	// it ends.
+	// Detached lets the processes outlive the caller. Otherwise they end with the caller, even if
+	// it is killed.
 	Detached bool
 
 	// APIServerArgs are appended to the arguments of kube-apiserver, for
 	// instance "--emulated-version=1.34".
 	APIServerArgs []string
 
-	// Processors is the number of processors that each program, and each kubectl, uses at the same
-	// time; 0 is all. With 1, several planes take an eighth less processor time, because a program
-	// with several processors searches for work on each.
+	// Processors is the number of processors that each program and each kubectl uses at the same
+	// time. 0 means all. With 1, several planes take an eighth less processor time, because a
+	// program with several processors searches for work on each.
 	Processors int
 
 	// Progress, if set, is called with short messages about the start.
@@ -81,14 +81,14 @@ type Plane struct {
 	audit     *Audit
 	options   Options
 
-	// hasNode is true once this process, the first in its namespaces, has a real node.
+	// hasNode is true once this process, the first in its namespaces, has prepared a real node.
 	hasNode bool
-	// formerMounts are the mounts from before the node.
+	// formerMounts are the mounts that existed before the node.
 	formerMounts []mount
 }
 
 // Start runs a control plane and returns when it is ready: /readyz succeeds, and with Workloads a
-// Deployment can become Available. After an error nothing is left running; the folder with its logs
+// Deployment can become Available. After an error no process remains, and the folder with its logs
 // stays.
 func Start(ctx context.Context, opts Options) (*Plane, error) {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
@@ -100,14 +100,14 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	}
 	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools, processors: opts.Processors}, options: opts}
 	if err := p.start(ctx, opts); err != nil {
-		// A process that ended by itself is the error already.
+		// err already names a process that ended by itself.
 		_ = p.Stop()
 		return nil, err
 	}
 	return p, nil
 }
 
-// start brings the programs up in the order in which they need each other.
+// start starts the programs in the order of their dependencies.
 func (p *Plane) start(ctx context.Context, opts Options) (err error) {
 	if err := p.save(); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (p *Plane) start(ctx context.Context, opts Options) (err error) {
 	return p.waitForNode(ctx)
 }
 
-// prepare makes the folder and returns its one absolute name: processes are
-// recognised by it, so two spellings of the same folder must not exist.
+// prepare creates the folder and returns its canonical name. Processes are found by this name, so a
+// folder must not have two spellings.
 func prepare(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("making the folder of the control plane: %w", err)
@@ -166,8 +166,8 @@ func prepare(dir string) (string, error) {
 	return canonical(dir)
 }
 
-// canonical is the absolute name of a folder, which need not exist, without
-// symbolic links.
+// canonical returns the absolute name of a folder without symbolic links. The folder need not
+// exist.
 func canonical(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -184,9 +184,9 @@ func canonical(dir string) (string, error) {
 	return real, nil
 }
 
-// Stop ends every process, the last started first, and returns when they have ended. It saves
-// nothing, because a stopped plane is never started again. It reports programs that had ended
-// before. The folder stays.
+// Stop kills every process, the last started first, and returns when they have ended. A stopped
+// plane cannot be started again, so nothing is saved. Stop reports programs that had ended before.
+// The folder stays.
 func (p *Plane) Stop() error {
 	p.kubectl.close()
 	var errs []error
@@ -202,10 +202,11 @@ func (p *Plane) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Dir is the folder of the plane: *.log of each program, audit.log, pki.
+// Dir returns the folder of the plane. It contains a log of each program (*.log), audit.log and
+// pki.
 func (p *Plane) Dir() string { return p.dir }
 
-// Address is the address for programs beside the plane. Pods of a real node can reach it.
+// Address returns the address for programs beside the plane. Pods of a real node can reach it.
 func (p *Plane) Address() string {
 	if p.options.Node != "" {
 		return nodeIP
@@ -216,11 +217,11 @@ func (p *Plane) Address() string {
 // Audit returns the log of requests to kube-apiserver.
 func (p *Plane) Audit() *Audit { return p.audit }
 
-// User returns the access of a user with a client certificate. Its rights are those that RBAC
-// grants to the name, to the groups and to system:authenticated. A second call for the same name
-// replaces the groups in the kubeconfig file.
+// User returns the access of a user with a client certificate. RBAC grants its rights to the name,
+// to the groups and to system:authenticated. A second call for the same name replaces the groups in
+// the kubeconfig file.
 func (p *Plane) User(name string, groups ...string) (*Access, error) {
-	// Names may hold colons and slashes: system:serviceaccount:a:b.
+	// Names may contain colons and slashes: system:serviceaccount:a:b.
 	return p.newAccess(filepath.Join(p.dir, "users", url.QueryEscape(name)+".kubeconfig"), name, groups...)
 }
 
@@ -228,7 +229,7 @@ func (p *Plane) url() string       { return fmt.Sprintf("https://127.0.0.1:%d", 
 func (p *Plane) auditLog() string  { return filepath.Join(p.dir, "audit.log") }
 func (p *Plane) adminFile() string { return filepath.Join(p.dir, "kubeconfig") }
 
-// open takes the administrator's access and opens the audit log with it.
+// open sets the administrator's access and opens the audit log.
 func (p *Plane) open(admin *Access) error {
 	audit, err := newAudit(p.auditLog(), admin.Config())
 	if err != nil {

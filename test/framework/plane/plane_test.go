@@ -24,7 +24,7 @@ func tools(t *testing.T) string {
 	return dir
 }
 
-// folder is the canonical name of an absent folder.
+// folder returns the canonical name of a folder that does not exist.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := canonical(filepath.Join(t.TempDir(), "plane"))
@@ -34,7 +34,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// running lists the programs that run for a folder.
+// running returns the running programs of the plane in dir.
 func running(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	found, err := processesOf(dir)
@@ -48,7 +48,7 @@ func running(t *testing.T, dir string) map[string]int {
 	return pids
 }
 
-// eventually waits for what another process is about to do.
+// eventually polls for a change by another process.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
@@ -96,7 +96,7 @@ func TestStopReportsWhatEndedBefore(t *testing.T) {
 	}
 }
 
-// heldIn makes TestHeldPlane the process that is killed.
+// heldIn is the environment variable that makes TestHeldPlane the process to be killed.
 const heldIn = "PENSTOCK_TEST_HELD_PLANE"
 
 // TestHeldPlane starts a plane and holds it until the process is killed.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Process is one running program.
+// Process is a started program.
 type Process struct {
 	name    string
 	log     string
@@ -20,20 +20,19 @@ type Process struct {
 	failure error         // how it ended; read only after exited is closed
 }
 
-// launch says how a program is started.
+// launch describes the start of a program.
 type launch struct {
-	// dir is the folder of the plane, which has the log <name>.log.
+	// dir is the folder of the plane. The log is dir/<name>.log.
 	dir, name string
 	path      string
 	args      []string
 	detached  bool
-	// processors is the number of processors that the program uses at the same time; 0 is all.
+	// processors is the number of processors that the program uses at the same time. 0 means all.
 	processors int
-	// env are more variables, as NAME=value.
+	// env are more environment variables, in the form NAME=value.
 	env []string
-	// stdin and stdout are files for input and output, and the program runs in the folder
-	// of the caller. Without them there is no input, the output is in the log, and the
-	// program runs in dir.
+	// stdin and stdout are files for input and output. With them the program runs in the caller's
+	// folder. Without them it has no input, writes its output to the log, and runs in dir.
 	stdin, stdout *os.File
 }
 
@@ -46,15 +45,14 @@ func (p *Plane) spawn(name string, detached bool, args ...string) (*Process, err
 	return started, err
 }
 
-// launch starts the program at path in the folder of the plane, and does not add it to the
-// plane.
+// launch starts the program at path in the folder of the plane, without adding it to the plane.
 func (p *Plane) launch(name, path string, detached bool, args []string) (*Process, error) {
 	return launch{dir: p.dir, name: name, path: path, args: args, detached: detached, processors: p.options.Processors}.start()
 }
 
 // Run starts another program beside the plane. name is the name of its log in the folder, and
-// program one of the tools. It ends with the caller, however that ends. The plane neither stops nor
-// monitors it.
+// program is one of the tools. The program ends with the caller, even if the caller is killed. The
+// plane neither stops nor monitors it.
 func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
 	return p.launch(name, filepath.Join(p.tools, program), false, args)
 }
@@ -88,9 +86,9 @@ func (l launch) start() (*Process, error) {
 	return started, nil
 }
 
-// environment is that of the caller, with memory taken for processor time: a tenth
-// to a fifth of the time of a control plane that lives for seconds is collecting
-// garbage. GOGC and GOMAXPROCS of the environment are obeyed.
+// environment returns the caller's environment with settings that trade memory for processor time.
+// A control plane that lives for seconds spends a tenth to a fifth of its time on garbage
+// collection. GOGC and GOMAXPROCS in the environment take precedence.
 func environment(processors int) []string {
 	env := os.Environ()
 	if _, set := os.LookupEnv("GOGC"); !set {
@@ -102,9 +100,9 @@ func environment(processors int) []string {
 	return env
 }
 
-// run starts the program and waits for its end on one operating system thread.
-// On Linux a child with a parent-death signal dies with the thread that forked
-// it, not with the process: the thread must not end before the child does.
+// run starts the program and waits for it on one operating system thread. On Linux a child with a
+// parent-death signal dies with the thread that forked it, not with the process. So the thread must
+// live as long as the child.
 func (r *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -117,7 +115,7 @@ func (r *Process) run(started chan<- error) {
 	close(r.exited)
 }
 
-// died says how a program ended on its own, with the end of its log.
+// died returns an error that describes how a program ended on its own, with the end of its log.
 func (r *Process) died() error {
 	how := "exit status 0"
 	if r.failure != nil {
@@ -133,13 +131,13 @@ func (r *Process) Kill() error {
 		return r.died()
 	default:
 	}
-	// An error means that it ended in this moment.
+	// The program may have ended in this moment.
 	_ = r.cmd.Process.Kill()
 	<-r.exited
 	return nil
 }
 
-// tail returns the last lines of a file, or why it cannot be read.
+// tail returns the last lines of a file, or the error of reading it.
 func tail(file string, lines int) string {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -2,8 +2,8 @@ package plane
 
 import "syscall"
 
-// attributes puts a program out of reach of the terminal's signals, and lets it
-// die with this process unless it is to outlive it.
+// attributes protects a program from the terminal's signals. Unless detached, the program dies with
+// this process.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

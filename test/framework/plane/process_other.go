@@ -4,9 +4,8 @@ package plane
 
 import "syscall"
 
-// attributes puts a program out of reach of the terminal's signals. Without
-// Linux's parent-death signal a caller that is killed leaves its programs
-// behind; Down and make cluster-down find them by their folder.
+// attributes protects a program from the terminal's signals. Without Linux's parent-death signal a
+// killed caller leaves its programs running. Down and make cluster-down find them by their folder.
 func attributes(detached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: detached, Setpgid: !detached}
 }

@@ -14,23 +14,22 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// poll is the interval of readiness checks of a starting program. Other projects' programs announce
-// nothing, so polling is the only way. On a machine under load a start takes half a minute, and
-// each check delays it further.
+// poll is the interval of readiness checks of a starting program. These programs do not announce
+// when they are ready, so polling is the only way. On a machine under load a start takes half a
+// minute, and each check delays it further.
 const poll = 75 * time.Millisecond
 
-// auditPolicy records who asked for what, once per request when it is answered
-// (and when a watch begins), but no bodies.
+// auditPolicy records the metadata of each request once when it is answered, and of each watch when
+// it begins. It records no bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules: [{level: Metadata}]
 `
 
-// startEtcd runs etcd on sockets in the folder, and waits until it listens. The
-// sockets are named relative to the folder, because a socket's path may have no
-// more than 107 bytes. The advertised addresses must look like TCP ones and are
-// never used: this is the only member and no client asks for members.
+// startEtcd runs etcd on sockets in the folder, and waits until it listens. The sockets have
+// relative names, because a socket's path must not exceed 107 bytes. etcd requires TCP addresses to
+// advertise. They are never used: there is one member, and no client asks for members.
 func (p *Plane) startEtcd(ctx context.Context, detached bool) error {
 	etcd, err := p.spawn("etcd", detached,
 		"--name=local",
@@ -40,11 +39,11 @@ func (p *Plane) startEtcd(ctx context.Context, detached bool) error {
 		"--advertise-client-urls=http://127.0.0.1:2379",
 		"--initial-advertise-peer-urls=http://127.0.0.1:2380",
 		"--initial-cluster=local=http://127.0.0.1:2380",
-		// Losing the last writes matters to nobody here, and fsync is slow.
+		// Tests can lose the last writes, and fsync is slow.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-		// Alone, it need not wait long for the votes of others. A shorter heartbeat
-		// would wake it up more often for nothing.
+		// A single member need not wait long for votes. A shorter heartbeat would only wake it up
+		// more often.
 		"--heartbeat-interval=50",
 		"--election-timeout=250",
 	)
@@ -57,8 +56,7 @@ func (p *Plane) startEtcd(ctx context.Context, detached bool) error {
 	}, etcd)
 }
 
-// startAPIServer runs kube-apiserver on a free port and waits until it is
-// ready.
+// startAPIServer runs kube-apiserver on a free port and waits until it is ready.
 func (p *Plane) startAPIServer(ctx context.Context, opts Options) error {
 	policy := filepath.Join(p.dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
@@ -107,7 +105,7 @@ func (p *Plane) apiServerArgs(opts Options) []string {
 		"--proxy-client-key-file=" + p.pki.file("front-proxy.key"),
 		"--audit-policy-file=" + filepath.Join(p.dir, "audit-policy.yaml"),
 		"--audit-log-path=" + p.auditLog(),
-		// In MB; rotation would take requests away from the code that counts them.
+		// In MB. Rotation would hide requests from the code that counts them.
 		"--audit-log-maxsize=4096",
 	}
 	if opts.Node != "" {
@@ -116,20 +114,20 @@ func (p *Plane) apiServerArgs(opts Options) []string {
 		args = append(args,
 			"--bind-address=127.0.0.1",
 			"--advertise-address=127.0.0.1",
-			// The reconciler refuses loopback addresses; nothing here connects to
-			// the kubernetes Service.
+			// The reconciler refuses loopback addresses. No program here connects to the Service
+			// kubernetes.
 			"--endpoint-reconciler-type=none",
 		)
 	}
 	if !opts.Workloads {
-		// Without controllers no service account is ever created, and this
-		// plugin would refuse every Pod.
+		// Without controllers no ServiceAccounts are created, and this plugin would refuse every
+		// Pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(args, opts.APIServerArgs...)
 }
 
-// ready asks kube-apiserver whether it is.
+// ready returns nil if kube-apiserver is ready.
 func (p *Plane) ready(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(p.Config())
 	if err != nil {
@@ -150,8 +148,7 @@ func (p *Plane) ready(ctx context.Context) error {
 	return nil
 }
 
-// until asks again and again until the condition holds, one of the programs
-// ends, or the context does.
+// until polls until the condition holds, one of the programs ends, or the context ends.
 func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error, programs ...*Process) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {

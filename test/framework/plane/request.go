@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Request is one request as kube-apiserver saw it.
+// Request is a request as kube-apiserver logged it.
 type Request struct {
 	ID        string
 	Verb      string // of the API: get, list, watch, create, patch, …
-	URI       string // with the query
+	URI       string // including the query
 	User      string
 	UserAgent string
-	Source    string // IP address that it came from
+	Source    string // client's IP address
 
-	// Subject of the request; empty for paths like /readyz.
+	// The requested resource. Empty for paths like /readyz.
 	Group, Version, Resource, Subresource string
 	Namespace, Name                       string
 
 	Code     int // HTTP status
 	Received time.Time
-	Ended    time.Time // zero while a watch goes on
+	Ended    time.Time // zero while a watch is open
 }
 
 // String returns one line for a user who searches for an unexpected request.
@@ -30,10 +30,10 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %-6s %d %s  (%s, %s)", r.Received.Format("15:04:05.000"), r.Verb, r.Code, r.URI, r.User, r.UserAgent)
 }
 
-// Requests are in the order in which they were first logged.
+// Requests are requests in the order in which they were first logged.
 type Requests []Request
 
-// String is a line for each request.
+// String returns one line per request.
 func (r Requests) String() string {
 	lines := make([]string, len(r))
 	for i := range r {
@@ -56,7 +56,7 @@ func (r Requests) Where(filters ...Filter) Requests {
 // Filter reports whether to keep a request.
 type Filter func(Request) bool
 
-// ByUser passes requests of a user by its full name.
+// ByUser keeps requests of the user with this full name.
 func ByUser(name string) Filter {
 	return func(r Request) bool { return r.User == name }
 }
@@ -66,18 +66,18 @@ func ByAgent(prefix string) Filter {
 	return func(r Request) bool { return strings.HasPrefix(r.UserAgent, prefix) }
 }
 
-// ByVerb passes requests with one of the verbs.
+// ByVerb keeps requests with one of the verbs.
 func ByVerb(verbs ...string) Filter {
 	return func(r Request) bool { return slices.Contains(verbs, r.Verb) }
 }
 
-// Writes passes requests that could change something; dry-runs are among them.
+// Writes keeps requests that can change objects, including dry-runs.
 func Writes() Filter {
 	return ByVerb("create", "update", "patch", "delete", "deletecollection")
 }
 
-// ByResource passes requests for one of the resources, in any group:
-// "deployments", or "deployments/status" for the subresource alone.
+// ByResource keeps requests for one of the resources in any group: "deployments", or
+// "deployments/status" for the subresource alone.
 func ByResource(resources ...string) Filter {
 	return func(r Request) bool {
 		name := r.Resource
@@ -93,14 +93,14 @@ func Not(filter Filter) Filter {
 	return func(r Request) bool { return !filter(r) }
 }
 
-// auditEvent has the fields that are used of an event of audit.k8s.io/v1.
+// auditEvent has the used fields of an event of audit.k8s.io/v1.
 type auditEvent struct {
 	AuditID    string `json:"auditID"`
 	Stage      string `json:"stage"`
 	RequestURI string `json:"requestURI"`
 	Verb       string `json:"verb"`
 	UserAgent  string `json:"userAgent"`
-	// SourceIPs begins with the client; a proxy would be last.
+	// SourceIPs begins with the client. A proxy would be last.
 	SourceIPs []string `json:"sourceIPs"`
 	User      struct {
 		Username string `json:"username"`

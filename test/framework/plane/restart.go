@@ -6,12 +6,13 @@ import (
 	"path/filepath"
 )
 
-// Upgrade replaces kube-apiserver by that of other tools on the same port and etcd, like an upgrade
-// of the control plane. It returns when it is ready. tools is a folder as Tools returns it, of any
-// version of Kubernetes.
+// Upgrade replaces kube-apiserver by the kube-apiserver of other tools, on the same port and etcd,
+// like an upgrade of the control plane. It returns when the new kube-apiserver is ready. tools is a
+// folder as Tools returns it, of any version of Kubernetes.
 func (p *Plane) Upgrade(ctx context.Context, tools string) error { return p.restart(ctx, tools) }
 
-// Reconfigure restarts kube-apiserver with further arguments. It returns when it is ready.
+// Reconfigure restarts kube-apiserver with further arguments. It returns when kube-apiserver is
+// ready.
 func (p *Plane) Reconfigure(ctx context.Context, args ...string) error {
 	p.options.APIServerArgs = append(p.options.APIServerArgs, args...)
 	return p.restart(ctx, p.tools)

@@ -1,13 +1,13 @@
 package plane
 
-// UnpullableImages is the prefix of images that no node of a plane can pull: their containers stay
+// UnpullableImages is the prefix of images that no node of a plane can pull. Their containers stay
 // in ErrImagePull, and their Pods never become ready. Any other image "runs" at once. The host is
-// in a domain that is reserved to never exist.
+// in a domain that is reserved never to exist.
 const UnpullableImages = "registry.invalid/"
 
-// unpullableStage is the stage of kwok by which that happens. Its weight makes
-// it win over the release's own pod-ready, and it renders the same status
-// every time, so that it changes nothing after the first.
+// unpullableStage is the kwok stage for these images. Its weight gives it precedence over the
+// release's own pod-ready. It renders the same status every time, so it changes nothing after the
+// first time.
 const unpullableStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:

@@ -13,7 +13,7 @@ import (
 
 // Tools returns the folder of the control plane's programs: $PENSTOCK_TOOLS, or the output of
 // hack/build-tools.sh in the checkout of the working directory. The first run of the script
-// compiles for minutes and writes that to progress.
+// compiles for minutes. It writes its progress to progress.
 func Tools(ctx context.Context, progress io.Writer) (string, error) {
 	if dir := os.Getenv("PENSTOCK_TOOLS"); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
@@ -24,13 +24,13 @@ func Tools(ctx context.Context, progress io.Writer) (string, error) {
 	return prints(ctx, progress, "build-tools.sh")
 }
 
-// NodeTools returns the folder of the programs of a real node, which hack/node-tools.sh builds:
-// kubelet, kube-proxy, containerd and their dependencies. The first run takes minutes.
+// NodeTools returns the folder of a real node's programs, which hack/node-tools.sh builds: kubelet,
+// kube-proxy, containerd and their dependencies. The first run takes minutes.
 func NodeTools(ctx context.Context, progress io.Writer) (string, error) {
 	return prints(ctx, progress, "node-tools.sh")
 }
 
-// prints returns the folder that a script of hack prints.
+// prints returns the folder that a script in hack prints.
 func prints(ctx context.Context, progress io.Writer, script string) (string, error) {
 	root, err := Root()
 	if err != nil {

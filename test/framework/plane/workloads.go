@@ -13,12 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// nodeName is the one Node of a plane with workloads, simulated or real.
+// nodeName is the only Node of a plane with workloads, simulated or real.
 const nodeName = "node-1"
 
-// startWorkloads runs what makes workloads move. None of these programs serves
-// anything, so none needs a port; none contends for leadership, because each
-// is alone.
+// startWorkloads runs the controllers and the scheduler. They serve nothing, so they need no ports.
+// Each runs alone, so they need no leader election.
 func (p *Plane) startWorkloads(detached bool) error {
 	controllers, err := p.newAccess(filepath.Join(p.dir, "controller-manager.kubeconfig"), "system:kube-controller-manager")
 	if err != nil {
@@ -29,10 +28,10 @@ func (p *Plane) startWorkloads(detached bool) error {
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--use-service-account-credentials",
-		// At the default of 20 requests a second it takes 5 s to start.
+		// The default of 20 requests a second delays the start to 5 s.
 		"--kube-api-qps=1000",
 		"--kube-api-burst=1000",
-		// Autoscalers look every 15 s else.
+		// The default interval of autoscalers is 15 s.
 		"--horizontal-pod-autoscaler-sync-period=1s",
 		"--service-account-private-key-file="+p.pki.file("sa.key"),
 		"--root-ca-file="+p.pki.file("ca.crt"),
@@ -56,8 +55,8 @@ func (p *Plane) startWorkloads(detached bool) error {
 	return err
 }
 
-// startKwok runs the simulator of nodes: it keeps the Node ready and plays the
-// life of Pods, by the stages that came with its release and by ours.
+// startKwok runs the node simulator. It keeps the Node ready and simulates the lifecycle of Pods,
+// with the stages of its release and our own.
 func (p *Plane) startKwok(detached bool) error {
 	kwok, err := p.newAccess(filepath.Join(p.dir, "kwok.kubeconfig"), "kwok", "system:masters")
 	if err != nil {
@@ -86,9 +85,8 @@ func (p *Plane) startKwok(detached bool) error {
 	return err
 }
 
-// waitForNode returns when a Deployment in the default namespace could become
-// Available: the Node is ready and no longer tainted, and Pods have a service
-// account.
+// waitForNode waits until a Deployment in the default namespace could become Available: the Node is
+// ready and has no taints, and Pods have a ServiceAccount.
 func (p *Plane) waitForNode(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(p.Config())
 	if err != nil {
@@ -104,8 +102,7 @@ func (p *Plane) waitForNode(ctx context.Context) error {
 	}, p.processes...)
 }
 
-// takesPods is nil when a Pod of the default namespace can be created, bound
-// and run.
+// takesPods returns nil if a Pod of the default namespace can be created, bound and run.
 func takesPods(ctx context.Context, client kubernetes.Interface) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
@@ -130,7 +127,7 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// node is large enough for every operator that a test installs.
+// node returns a Node that is large enough for every operator in the tests.
 func node() *corev1.Node {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("64"),

@@ -40,7 +40,7 @@ type User struct {
 	Answer string
 	// Input replaces Answer, for input that is not a fixed text.
 	Input io.Reader
-	// Folder is the working directory of the program.
+	// Folder is the folder of the plugin's executable.
 	Folder string
 }
 

@@ -14,11 +14,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// enter makes the container out of namespaces that exist already: it is the first process
-// in them, and root of them. At its end it becomes the program, as a user without any
-// capability, in a user namespace below: so a signal that is sent to it reaches the program.
-// Arguments: the folder of the image, the user, whether the root is read-only (ro or rw), how
-// many mounts follow, each as two words, and then the command.
+// enter is a shell script that sets up the container in new namespaces. It is the first process
+// there, as root. At its end it becomes the program, as a user without capabilities in a nested
+// user namespace. So signals to this process reach the program. Arguments: the image's folder, the
+// user, the mode of the root (ro or rw), the number of mounts, each mount as two words, and the
+// command.
 const enter = `set -eu
 root="$1" user="$2" mode="$3" n="$4"
 shift 4
@@ -68,7 +68,7 @@ func (c *Container) isolate(config *rest.Config, args []string, mounts []mount, 
 		words = append(words, m.source, m.path)
 	}
 	c.path, c.args, c.isolated = "/bin/sh", append(append(words, o.Entrypoint), args...), true
-	// No more than a container has, and what its first commands need.
+	// The environment of a real container, and the variables that the script's commands need.
 	c.env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "KUBERNETES_SERVICE_HOST=" + host.Hostname(), "KUBERNETES_SERVICE_PORT=" + host.Port()}
 	return nil
 }
@@ -86,20 +86,20 @@ func userOf(pod *corev1.Pod, wanted int64) (int64, error) {
 	return user, nil
 }
 
-// resolving are the files by which names are resolved; a kubelet writes them.
+// resolving writes the files for name resolution, as a kubelet does.
 func resolving(dir string) ([]mount, error) {
 	hosts, resolv := filepath.Join(dir, "hosts"), filepath.Join(dir, "resolv.conf")
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n::1 localhost\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the names of a Pod: %w", err)
 	}
-	// Nothing outside of this machine is to be asked for.
+	// No name outside this machine must be resolved.
 	if err := os.WriteFile(resolv, nil, 0o644); err != nil {
 		return nil, fmt.Errorf("writing the names of a Pod: %w", err)
 	}
 	return []mount{{hosts, "/etc/hosts"}, {resolv, "/etc/resolv.conf"}}, nil
 }
 
-// mountPoints makes them in the files of the image, as a container runtime does.
+// mountPoints creates the mount points in the image's files, as a container runtime does.
 func mountPoints(root string, mounts []mount) error {
 	for _, m := range append(mounts, mount{"/proc", "/proc"}) {
 		path := filepath.Join(root, filepath.FromSlash(m.path))
@@ -128,7 +128,8 @@ func mountPoints(root string, mounts []mount) error {
 	return nil
 }
 
-// Address is one of this machine that is not on loopback, which endpoints must not be.
+// Address returns a non-loopback address of this machine. Endpoints must not have loopback
+// addresses.
 func Address() (string, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// attributes let a container die with us, and give an isolated one namespaces in which it
-// is root.
+// attributes lets a container die with this process. An isolated container also gets namespaces in
+// which it is root.
 func attributes(isolated bool) *syscall.SysProcAttr {
 	made := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if isolated {
@@ -28,7 +28,8 @@ func Namespaces() error {
 			return fmt.Errorf("containers need the program %s of util-linux: %w", program, err)
 		}
 	}
-	// A folder below which nothing is mounted: binding others is forbidden.
+	// A temporary folder has no mounts below it. The kernel forbids a bind mount of a folder with
+	// mounts.
 	dir, err := os.MkdirTemp("", "penstock-namespaces-")
 	if err != nil {
 		return fmt.Errorf("making a folder to mount: %w", err)
@@ -42,8 +43,8 @@ func Namespaces() error {
 	return nil
 }
 
-// Confined is an error when a process that runs in namespaces has more than its Pod asks
-// for: capabilities, ways to get some, or a root that can be written.
+// Confined returns an error if an isolated process has more rights than its Pod allows:
+// capabilities, ways to get capabilities, or a writable root.
 func Confined(pid int) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -59,7 +60,7 @@ func Confined(pid int) error {
 		return fmt.Errorf("reading what process %d sees: %w", pid, err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		// See proc_pid_mountinfo(5): the fifth field is the path, the sixth are options.
+		// See proc_pid_mountinfo(5): the fifth field is the path, the sixth field has the options.
 		if fields := strings.Fields(line); len(fields) > 5 && fields[4] == "/" && !strings.HasPrefix(fields[5], "ro") {
 			return fmt.Errorf("process %d could write into its root: %s", pid, line)
 		}

@@ -9,8 +9,8 @@ import (
 
 func attributes(bool) *syscall.SysProcAttr { return nil }
 
-// Namespaces is an error: only Linux has them.
+// Namespaces returns an error: only Linux has the namespaces of containers.
 func Namespaces() error { return errors.New("only Linux has the namespaces of containers") }
 
-// Confined is an error: only Linux has the namespaces of containers.
+// Confined returns an error: only Linux has the namespaces of containers.
 func Confined(int) error { return errors.New("only Linux has the namespaces of containers") }

@@ -6,9 +6,9 @@
 //	command := container.Command()
 //	err = pod.Reach(ctx, host, "penstock-system", "penstock", container)
 //
-// With the files of an image, the container gets its own user, mount and process namespaces, and
-// shares only the network with this machine. Without them, a program runs as an ordinary process,
-// with replaced paths of volumes.
+// With the files of an image, the container gets its own user, mount and PID namespaces, and shares
+// only the network with this machine. Without them, a program runs as an ordinary process, and
+// paths of volumes are replaced in its arguments.
 package pod
 
 import (
@@ -34,39 +34,40 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// accountPath is the path of the token of its ServiceAccount in a container.
+// accountPath is the mount path of the ServiceAccount's token in a container.
 const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// Options say how to run it.
+// Options configure the run.
 type Options struct {
 	// Dir is the folder for volumes. It may be an earlier container's folder, whose claims are then
 	// reused.
 	Dir string
-	// Root is the folder with the image's files; with it, Program is not used. The container sees
+	// Root is the folder with the image's files. With it, Program is not used. The container sees
 	// it read-only if the Pod says so.
 	Root string
-	// Program takes the place of the image's entrypoint without namespaces.
+	// Program replaces the image's entrypoint in a run without namespaces.
 	Program string
 	// Entrypoint is the path of the image's program within Root.
 	Entrypoint string
-	// UID is the user inside of the container; 0 is the Pod's own.
+	// UID is the user inside the container. 0 is the Pod's own user.
 	UID int64
 }
 
-// Container is ready to run.
+// Container is a container that is ready to run.
 type Container struct {
-	// Ports are the container's ports by the Pod's names. They are free ports of this machine and
-	// not the Pod's, because all containers here share one address.
+	// Ports are the container's ports by name. They are free ports of this machine and not the
+	// Pod's ports, because all containers here share one address.
 	Ports map[string]int32
 
 	path string
 	args []string
 	env  []string
-	// isolated when it runs in namespaces.
+	// isolated is true if the container runs in namespaces.
 	isolated bool
 }
 
-// Command runs the container. It can be called again after the command has ended.
+// Command returns a command that runs the container. It can be called again after the command has
+// ended.
 func (c *Container) Command() *exec.Cmd {
 	command := exec.Command(c.path, c.args...)
 	command.Env = c.env
@@ -79,8 +80,8 @@ type mount struct {
 	source, path string
 }
 
-// Prepare makes the volumes of a Pod that exists in the cluster, and asks for a token. The
-// user of the config must have the right to read the Pod's Secrets and to create its token.
+// Prepare creates the volumes of a Pod that exists in the cluster, and requests a token. The user
+// of config needs the rights to read the Pod's Secrets and to create its token.
 func Prepare(ctx context.Context, config *rest.Config, pod *corev1.Pod, o Options) (*Container, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -112,7 +113,7 @@ func Prepare(ctx context.Context, config *rest.Config, pod *corev1.Pod, o Option
 	return made, made.isolate(config, args, append(mounts, mount{account, accountPath}), pod, o)
 }
 
-// volumes makes a folder for each mount.
+// volumes creates a folder for each mount.
 func volumes(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, dir string) ([]mount, error) {
 	var found []mount
 	for _, m := range pod.Spec.Containers[0].VolumeMounts {
@@ -169,7 +170,7 @@ func configMap(ctx context.Context, client kubernetes.Interface, namespace strin
 	return files(dir, content, source.DefaultMode)
 }
 
-// files writes what a volume has.
+// files writes the files of a volume.
 func files(dir string, found map[string][]byte, mode *int32) error {
 	for name, content := range found {
 		path := filepath.Join(dir, name)
@@ -183,8 +184,8 @@ func files(dir string, found map[string][]byte, mode *int32) error {
 	return nil
 }
 
-// serviceAccount makes the folder with the token of the Pod. A kubelet renews it; here it
-// lives as long as no test does.
+// serviceAccount writes the folder with the Pod's token. A kubelet renews tokens. This token lives
+// longer than any test.
 func serviceAccount(ctx context.Context, client kubernetes.Interface, config *rest.Config, pod *corev1.Pod, dir string) (string, error) {
 	token, err := client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](6 * 3600)}}, metav1.CreateOptions{})
@@ -203,7 +204,7 @@ func serviceAccount(ctx context.Context, client kubernetes.Interface, config *re
 	return folder, nil
 }
 
-// freePorts replaces the ports of a container in its arguments.
+// freePorts replaces the container's ports in its arguments by free ports.
 func freePorts(container corev1.Container) (map[string]int32, []string, error) {
 	args, ports := slices.Clone(container.Args), map[string]int32{}
 	for _, named := range container.Ports {
@@ -225,7 +226,7 @@ func freePorts(container corev1.Container) (map[string]int32, []string, error) {
 	return ports, args, nil
 }
 
-// plain runs the program beside us, with a kubeconfig in place of the environment of a Pod.
+// plain runs the program as an ordinary process, with a kubeconfig instead of a Pod's environment.
 func (c *Container) plain(config *rest.Config, args []string, mounts []mount, namespace string, o Options) error {
 	if o.Program == "" {
 		return errors.New("running a container: there is neither an image nor a program")

@@ -17,7 +17,7 @@ import (
 // Service. Without it, the Service's address must be forwarded.
 const Routing = "--enable-aggregator-routing=true"
 
-// Reach makes a container the endpoint of a Service, like a kubelet and the endpoints controller do
+// Reach makes a container the endpoint of a Service, as a kubelet and the endpoints controller do
 // when it is ready.
 func Reach(ctx context.Context, config *rest.Config, namespace, service, name string, container *Container) error {
 	client, err := kubernetes.NewForConfig(config)

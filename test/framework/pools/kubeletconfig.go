@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kubeletConfigs is the resource whose objects become MachineConfigs.
+// kubeletConfigs returns the resource whose objects become MachineConfigs.
 func kubeletConfigs() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "kubeletconfigs"}
 }
 
-// take makes a MachineConfig of each KubeletConfig for each pool that it selects, says so in
-// its status, and deletes what was made of those that are gone.
+// take creates a MachineConfig from each KubeletConfig for each pool that it selects, and writes
+// its status. It deletes the MachineConfigs of deleted KubeletConfigs.
 func (o *Operator) take(ctx context.Context, pools []unstructured.Unstructured) error {
 	all, err := o.Client.Resource(kubeletConfigs()).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // the cluster does not serve them
+		return nil // the cluster does not serve KubeletConfigs
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func selectsPool(config, pool *unstructured.Unstructured) bool {
 	return err == nil && selector.Matches(labels.Set(pool.GetLabels()))
 }
 
-// madeOf is the MachineConfig of a KubeletConfig for a pool.
+// madeOf returns the MachineConfig of a KubeletConfig for a pool.
 func madeOf(config, pool *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted, _, _ := unstructured.NestedMap(config.Object, "spec", "kubeletConfig")
 	content, err := json.Marshal(wanted)
@@ -83,7 +83,7 @@ func madeOf(config, pool *unstructured.Unstructured) (*unstructured.Unstructured
 	}}, nil
 }
 
-// taken says in status that a KubeletConfig was taken.
+// taken writes the success into the status of a KubeletConfig.
 func (o *Operator) taken(ctx context.Context, config *unstructured.Unstructured) error {
 	if seen, _, _ := unstructured.NestedInt64(config.Object, "status", "observedGeneration"); seen == config.GetGeneration() {
 		return nil
@@ -95,7 +95,7 @@ func (o *Operator) taken(ctx context.Context, config *unstructured.Unstructured)
 	return err
 }
 
-// collect deletes MachineConfigs that were made of a KubeletConfig, but for those that are wanted.
+// collect deletes MachineConfigs of KubeletConfigs that are not wanted any more.
 func (o *Operator) collect(ctx context.Context, wanted map[string]bool) error {
 	all, err := o.Client.Resource(configs()).List(ctx, metav1.ListOptions{})
 	if err != nil {

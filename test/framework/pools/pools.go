@@ -1,7 +1,7 @@
-// Package pools simulates the Machine Config Operator: it renders MachineConfigs into their pools,
-// and updates the simulated nodes one after the other. It sets status in the real operator's order,
-// because a plan must not be misled by it: a pool reports that it is updated to the previous
-// configuration until the new one is rendered.
+// Package pools simulates the Machine Config Operator. It renders MachineConfigs into their pools,
+// and updates the simulated nodes in sequence. It sets the status in the real operator's order.
+// Until a new configuration is rendered, a pool reports that it is updated to the previous
+// configuration. A plan must not be misled by that.
 package pools
 
 import (
@@ -26,14 +26,14 @@ import (
 // NodesAnnotation is the annotation of a pool with its number of nodes.
 const NodesAnnotation = "test.penstock.dev/nodes"
 
-// renderedPrefix begins the names of what pools are rendered to.
+// renderedPrefix is the prefix of the names of rendered configurations.
 const renderedPrefix = "rendered-"
 
-// Operator is the stand-in.
+// Operator simulates the operator.
 type Operator struct {
-	// Client of the cluster.
+	// Client is the client of the cluster.
 	Client dynamic.Interface
-	// Step is the time between two things that happen.
+	// Step is the time between two changes.
 	Step time.Duration
 	// RenderDelay is the time between a change and its rendering.
 	RenderDelay time.Duration
@@ -43,7 +43,7 @@ type Operator struct {
 	changed map[string]time.Time
 }
 
-// configs are MachineConfigs.
+// configs returns the resource MachineConfigs.
 func configs() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 }
@@ -53,7 +53,7 @@ func Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigpools"}
 }
 
-// Run runs until ctx ends. The next step repeats failed work.
+// Run runs until ctx ends. Failed work is retried in the next step.
 func (o *Operator) Run(ctx context.Context) {
 	o.changed = map[string]time.Time{}
 	ticker := time.NewTicker(o.Step)
@@ -105,7 +105,7 @@ func (o *Operator) reconcile(ctx context.Context, pool *unstructured.Unstructure
 	return o.progress(ctx, pool, name, sources)
 }
 
-// render merges what a pool selects.
+// render merges the MachineConfigs that a pool selects.
 func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Unstructured) (name string, sources []any, content map[string]any) {
 	var parsed metav1.LabelSelector
 	raw, _, _ := unstructured.NestedMap(pool.Object, "spec", "machineConfigSelector")
@@ -135,7 +135,7 @@ func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Un
 	return renderedPrefix + pool.GetName() + "-" + hex.EncodeToString(sum[:8]), sources, content
 }
 
-// target has a pool go for another configuration.
+// target sets another configuration for a pool.
 func (o *Operator) target(ctx context.Context, pool *unstructured.Unstructured, name string, sources []any, content map[string]any) error {
 	rendered := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "metadata": map[string]any{"name": name},
@@ -152,11 +152,11 @@ func (o *Operator) target(ctx context.Context, pool *unstructured.Unstructured, 
 	return err
 }
 
-// progress updates one more node, and status in any case.
+// progress updates one more node, and always the status.
 func (o *Operator) progress(ctx context.Context, pool *unstructured.Unstructured, name string, sources []any) error {
 	pool = pool.DeepCopy()
 	var total int64
-	// A value that is no number is none.
+	// An invalid value means no nodes.
 	_, _ = fmt.Sscan(pool.GetAnnotations()[NodesAnnotation], &total)
 	have, _, _ := unstructured.NestedString(pool.Object, "status", "configuration", "name")
 	going, _, _ := unstructured.NestedString(pool.Object, "metadata", "annotations", "test.penstock.dev/going")
@@ -177,7 +177,8 @@ func (o *Operator) progress(ctx context.Context, pool *unstructured.Unstructured
 		case "":
 			updated = total
 		case name:
-			// Turned round half-way: who has not gone yet need not go.
+			// The pool returns to its old configuration before the update was complete. Nodes that
+			// were not updated yet need no update.
 			updated = total - updated
 		default:
 			updated = 0
@@ -193,7 +194,7 @@ func (o *Operator) progress(ctx context.Context, pool *unstructured.Unstructured
 	old, _, _ := unstructured.NestedMap(pool.Object, "status", "configuration")
 	status["configuration"] = old
 	if all {
-		// Only then.
+		// The status names the new configuration only when all nodes are updated.
 		status["configuration"] = map[string]any{"name": name, "source": sources}
 	}
 	truth := func(value bool) string {

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// probePeriod is the interval of the balancer's readiness probes, and probeTimeout bounds the
-	// wait for the answer.
+	// probePeriod is the interval of the balancer's readiness probes. probeTimeout bounds the wait
+	// for an answer.
 	probePeriod  = 200 * time.Millisecond
 	probeTimeout = time.Second
 )
 
-// balancer is the Service in front of the replicas: what kubelet and kube-proxy are
-// in a cluster. New connections go to replicas that say that they are ready, in
-// turns. One that was made stays where it is, as with kube-proxy: nothing but its
-// two ends closes it.
+// balancer is the Service in front of the replicas. It replaces kubelet's probes and kube-proxy. It
+// distributes new connections to ready replicas in turn. As with kube-proxy, an existing connection
+// stays with its replica until one end closes it.
 type balancer struct {
 	listener net.Listener
 
@@ -57,7 +56,7 @@ func newBalancer(t testing.TB) *balancer {
 
 func (b *balancer) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
 
-// set says where a replica is now.
+// set sets the port of a replica.
 func (b *balancer) set(replica, port int) {
 	ctx, stop := context.WithCancel(context.Background())
 	added := &backend{port: port, stop: stop}
@@ -70,10 +69,11 @@ func (b *balancer) set(replica, port int) {
 	go b.probe(ctx, added)
 }
 
-// probe asks a replica for its readiness, as its Deployment lets kubelet do.
+// probe checks the readiness of a replica with the probe of its Deployment.
 func (b *balancer) probe(ctx context.Context, of *backend) {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
-		// A kubelet's probe verifies no certificate, and uses a new connection each time.
+		// Like a kubelet's probe: no verification of the certificate, and a new connection each
+		// time.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}}
 	for ctx.Err() == nil {
@@ -102,7 +102,7 @@ func (b *balancer) accept() {
 	}
 }
 
-// join connects a client with a replica that is ready.
+// join connects a client with a ready replica.
 func (b *balancer) join(near net.Conn) {
 	for range 3 {
 		port := b.choose()
@@ -111,7 +111,7 @@ func (b *balancer) join(near net.Conn) {
 		}
 		far, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
 		if err != nil {
-			continue // it has just ended
+			continue // the replica has just ended
 		}
 		whole := make(chan struct{})
 		close(whole)
@@ -124,7 +124,7 @@ func (b *balancer) join(near net.Conn) {
 	_ = near.Close()
 }
 
-// choose returns the port of the next replica that is ready, or 0.
+// choose returns the port of the next ready replica, or 0.
 func (b *balancer) choose() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *balancer) choose() int {
 	return 0
 }
 
-// ready tells whether a replica is.
+// ready reports whether a replica is ready.
 func (b *balancer) ready(replica int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

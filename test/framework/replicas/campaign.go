@@ -19,13 +19,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/rule"
 )
 
-// MaxFailover is within how long another replica has to lead.
+// MaxFailover is the longest time until another replica must lead.
 const MaxFailover = 15 * time.Second
 
 // Plan lists the faults for a set of replicas.
 type Plan struct {
-	// Faults are names of faults, see Parse. They are executed in this order, and repeated until
-	// Duration has passed; without a Duration they are executed once.
+	// Faults are names of faults, see Parse. They run in this order, and repeat until Duration has
+	// passed. Without a Duration they run once.
 	Faults   []string
 	Duration time.Duration
 	// Seed is the seed of random choices.
@@ -37,29 +37,29 @@ type Plan struct {
 	Timed bool
 }
 
-// campaign is a plan that is carried out.
+// campaign is a running plan.
 type campaign struct {
 	set     *Set
 	plan    Plan
 	random  *rand.Rand
 	journal *journal
 	// failovers are the durations of the failovers. silence is the longest time without an
-	// acknowledged write straight to the Service, apart from faults that cause one. stale counts
-	// writes of replicas that had lost the lease.
+	// acknowledged write straight to the Service, apart from faults that cause a silence. stale
+	// counts writes of replicas that had lost the lease.
 	failovers []time.Duration
 	silence   time.Duration
 	stale     int
 }
 
 const (
-	// Half of the clients go through the host, half straight to the Service.
+	// Half of the clients connect through the host, half straight to the Service.
 	writerCount, chainsPerWriter = 6, 2
 	quietBetween                 = 2 * time.Second
 )
 
-// Campaign causes faults while clients write and watch, and then judges. Exactly the acknowledged
-// writes are stored. Watchers have seen every write, in order. One replica leads, and the cluster
-// matches the revisions. A violation fails the test.
+// Campaign causes faults while clients write and watch, and then checks the result. Exactly the
+// acknowledged writes are stored. Watchers have seen every write, in order. One replica leads, and
+// the cluster matches the revisions. A violation fails the test.
 func (s *Set) Campaign(t testing.TB, plan Plan) {
 	t.Helper()
 	c := &campaign{set: s, plan: plan, random: seeded(plan.Seed, "faults"), journal: newJournal()}
@@ -69,7 +69,7 @@ func (s *Set) Campaign(t testing.TB, plan Plan) {
 	writing, stopWriting := context.WithCancel(t.Context())
 	watching, stopWatching := context.WithCancel(t.Context())
 	var writers, watchers sync.WaitGroup
-	// In any case, nobody may write when the test has ended.
+	// No client may write after the test has ended.
 	t.Cleanup(func() {
 		stopWriting()
 		stopWatching()
@@ -85,7 +85,7 @@ func (s *Set) Campaign(t testing.TB, plan Plan) {
 	c.verdict(t, saw)
 }
 
-// config of a client through the host or straight to the Service.
+// config returns a client configuration through the host or straight to the Service.
 func (c *campaign) config(straight bool) *rest.Config {
 	if straight {
 		return c.set.direct()
@@ -104,8 +104,8 @@ func (c *campaign) watch(t testing.TB, ctx context.Context, running *sync.WaitGr
 	return saw
 }
 
-// answerTimeout bounds the wait of a client for an answer. Servers with a small part of a machine
-// need up to six times as long as others.
+// answerTimeout bounds a client's wait for an answer. On a shared machine servers need up to six
+// times as long.
 func (c *campaign) answerTimeout() time.Duration {
 	if c.plan.Timed {
 		return requestTimeout
@@ -122,7 +122,7 @@ func (c *campaign) write(t testing.TB, ctx context.Context, running *sync.WaitGr
 			w.way = straightOn
 		}
 		if c.plan.Short {
-			// Others use this machine, too. A fault still meets ten writes a second.
+			// Other tests run on this machine too. A fault still meets ten writes a second.
 			w.pause *= 4
 		}
 		for n := range chainsPerWriter {
@@ -132,7 +132,7 @@ func (c *campaign) write(t testing.TB, ctx context.Context, running *sync.WaitGr
 	}
 }
 
-// trouble lets one fault come after the other, each to a set that is whole.
+// trouble causes the faults in sequence. Each fault begins when all replicas are healthy.
 func (c *campaign) trouble(t testing.TB) {
 	t.Helper()
 	byName := map[string]fault{}
@@ -191,7 +191,7 @@ func (c *campaign) verdict(t testing.TB, saw []*watcher) {
 	c.report(t, len(list.Items), saw)
 }
 
-// newestVersion is the last one that was acknowledged.
+// newestVersion returns the highest acknowledged version.
 func newestVersion(j *journal) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -202,7 +202,7 @@ func newestVersion(j *journal) uint64 {
 	return newest
 }
 
-// leaders: exactly one replica says of itself that it leads.
+// leaders checks that exactly one replica reports that it leads.
 func (c *campaign) leaders(t testing.TB) {
 	t.Helper()
 	c.set.eventually(t, "one leader", func(context.Context) error {
@@ -230,7 +230,7 @@ func (c *campaign) leaders(t testing.TB) {
 	})
 }
 
-// report prints the verdict.
+// report prints the result.
 func (c *campaign) report(t testing.TB, revisions int, saw []*watcher) {
 	t.Helper()
 	for _, w := range saw {

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// Etcd is a single external etcd, for tests that need no cluster of etcd: its address and a
-// client's credentials, in PEM.
+// Etcd is a single external etcd, for tests that need no etcd cluster: its address and a client's
+// credentials, in PEM.
 type Etcd struct {
 	Server                      string
 	Authority, Certificate, Key []byte
 }
 
-// StartEtcd runs one beside a control plane until the test ends.
+// StartEtcd runs an etcd beside a control plane until the test ends.
 func StartEtcd(t testing.TB, c *cluster.Cluster) Etcd {
 	t.Helper()
 	m := startMembers(t, c, 1)[0]

@@ -13,17 +13,16 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// fault is something that breaks, and is whole again when it returns. It says in
-// words what was broken and what came of it.
+// fault causes a failure and repairs it before it returns. The result describes the failure and its
+// effect.
 type fault struct {
 	name string
-	// silent is true for faults during which no client can be answered.
+	// silent is true if no client can get an answer during the fault.
 	silent bool
 	run    func(c *campaign, t testing.TB) string
 }
 
-// faults are all that there are, in the order in which they come when all are asked
-// for.
+// faults returns all faults in the order of the list "all".
 func faults() []fault {
 	return []fault{
 		{name: "kill-leader", run: (*campaign).killLeader},
@@ -38,7 +37,7 @@ func faults() []fault {
 	}
 }
 
-// Parse reads a list of faults: "all", or names with commas between them.
+// Parse parses a list of faults: "all", or names separated by commas.
 func Parse(list string) ([]string, error) {
 	var all, chosen []string
 	for _, f := range faults() {
@@ -56,7 +55,7 @@ func Parse(list string) ([]string, error) {
 	return chosen, nil
 }
 
-// killLeader kills the process that leads, as a machine that is lost would.
+// killLeader kills the leading process, like the loss of its machine.
 func (c *campaign) killLeader(t testing.TB) string {
 	leader := c.set.leader(t)
 	leader.Kill(t)
@@ -65,7 +64,7 @@ func (c *campaign) killLeader(t testing.TB) string {
 	return fmt.Sprintf("%s killed; %s", leader, took)
 }
 
-// killReplica kills any process.
+// killReplica kills any replica.
 func (c *campaign) killReplica(t testing.TB) string {
 	r := c.anyReplica()
 	r.Kill(t)
@@ -74,7 +73,7 @@ func (c *campaign) killReplica(t testing.TB) string {
 	return fmt.Sprintf("%s killed and started again", r)
 }
 
-// killEtcd kills a member of etcd, which may lead it, and brings it back.
+// killEtcd kills a member of etcd, perhaps its leader, and restarts it.
 func (c *campaign) killEtcd(t testing.TB) string {
 	m := c.set.members[c.random.IntN(Replicas)]
 	if err := m.process.Kill(); err != nil {
@@ -86,18 +85,18 @@ func (c *campaign) killEtcd(t testing.TB) string {
 	return fmt.Sprintf("%s killed and started again", m.name)
 }
 
-// cut takes a replica's whole network to etcd away.
+// cut cuts all of a replica's connections to etcd.
 func (c *campaign) cut(t testing.TB) string {
 	return "cut off: " + c.isolate(t, (*Link).Cut)
 }
 
-// stall lets a replica's requests to etcd go nowhere, without an error.
+// stall stalls a replica's requests to etcd, without an error.
 func (c *campaign) stall(t testing.TB) string {
 	return "stalled: " + c.isolate(t, (*Link).Stall)
 }
 
-// isolate does something to all links between a replica and etcd. If it leads, another
-// one has to take over, although nobody keeps it from renewing the lease.
+// isolate calls how for all links between a replica and etcd. If the replica leads, another replica
+// must take over, although the leader could still renew the lease in the host.
 func (c *campaign) isolate(t testing.TB, how func(*Link)) string {
 	r := c.anyReplica()
 	led := c.set.leader(t) == r
@@ -115,7 +114,7 @@ func (c *campaign) isolate(t testing.TB, how func(*Link)) string {
 	return what
 }
 
-// slow makes a replica's network to etcd slow.
+// slow delays a replica's network to etcd.
 func (c *campaign) slow(t testing.TB) string {
 	r := c.anyReplica()
 	const delay = 100 * time.Millisecond
@@ -129,8 +128,8 @@ func (c *campaign) slow(t testing.TB) string {
 	return fmt.Sprintf("%s %s away from etcd", r, delay)
 }
 
-// pause freezes the leader until another one leads, and a little longer. When it wakes
-// it believes to lead; what it then writes is counted.
+// pause freezes the leader until another replica leads, and a little longer. When it continues, it
+// still believes that it leads. Its later writes are counted.
 func (c *campaign) pause(t testing.TB) string {
 	leader := c.set.leader(t)
 	leader.signal(t, syscall.SIGSTOP)
@@ -142,8 +141,8 @@ func (c *campaign) pause(t testing.TB) string {
 	return fmt.Sprintf("%s frozen; %s; awake again, it %s", leader, took, c.staleWrites(mark, leader))
 }
 
-// staleWrites tells what a replica has written to objects of extensions since a mark,
-// although it does not lead any more.
+// staleWrites describes the writes of a replica to objects of extensions since a mark, although it
+// does not lead any more.
 func (c *campaign) staleWrites(mark plane.Mark, r *replica) string {
 	if r.source == "" {
 		return "may have written: replicas cannot be told apart on this system"
@@ -161,8 +160,8 @@ func (c *campaign) staleWrites(mark plane.Mark, r *replica) string {
 	return fmt.Sprintf("tried %d writes of objects, %d of them refused", len(writes), refused)
 }
 
-// cutHost cuts the connections of all replicas to the host, for longer or shorter than a lease lasts.
-// The host can still send requests, but replicas cannot ask it to authorize them.
+// cutHost cuts the connections of all replicas to the host, for longer or shorter than the lease
+// lasts. The host can still send requests, but replicas cannot ask it to authorize them.
 func (c *campaign) cutHost(t testing.TB) string {
 	for _, r := range c.set.replicas {
 		r.host.Cut()
@@ -175,11 +174,10 @@ func (c *campaign) cutHost(t testing.TB) string {
 	return fmt.Sprintf("all replicas cut off from the host for %s", lasted)
 }
 
-// roll stops and starts one replica after the other, as a Deployment does that is
-// updated. Nobody may notice: every write is answered. Those through the host are only
-// counted: it cannot send a request again whose body it has passed on, so one that
-// crosses the end of its connection is lost on a machine that is very busy
-// (https://github.com/kubernetes/kubernetes/issues/135285).
+// roll stops and starts the replicas in sequence, like an update of a Deployment. Every write must
+// be answered. Failures through the host are only counted. The host cannot repeat a request after
+// it has forwarded the body. So on a very busy machine a request is lost if its connection ends at
+// that moment (https://github.com/kubernetes/kubernetes/issues/135285).
 func (c *campaign) roll(t testing.TB) string {
 	before := c.journal.failures()
 	rolled := c.set.replicas
@@ -202,7 +200,7 @@ func (c *campaign) roll(t testing.TB) string {
 	return fmt.Sprintf("%d replicas stopped and started, one after the other, %d requests through the host not answered", len(rolled), through)
 }
 
-// anyReplica chooses one; the one that leads every other time.
+// anyReplica chooses a replica: in half of the calls the leader, otherwise any.
 func (c *campaign) anyReplica() *replica {
 	if c.random.IntN(2) == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
@@ -214,7 +212,7 @@ func (c *campaign) anyReplica() *replica {
 	return c.set.replicas[c.random.IntN(Replicas)]
 }
 
-// during returns a random duration of a fault, near the given one.
+// during returns a random duration of a fault, near the given duration.
 func (c *campaign) during(around time.Duration) time.Duration {
 	if c.plan.Short {
 		around /= 3
@@ -222,8 +220,8 @@ func (c *campaign) during(around time.Duration) time.Duration {
 	return around/2 + time.Duration(c.random.Int64N(int64(around)))
 }
 
-// meanwhile waits while something is broken; the API must answer: somebody's write is
-// acknowledged that was sent since.
+// meanwhile waits during a fault. The API must answer: at least one write sent since then must be
+// acknowledged.
 func (c *campaign) meanwhile(t testing.TB, lasting time.Duration) {
 	t.Helper()
 	begun, before := time.Now(), c.journal.acknowledged()
@@ -236,8 +234,8 @@ func (c *campaign) meanwhile(t testing.TB, lasting time.Duration) {
 	pause(t.Context(), lasting-time.Since(begun))
 }
 
-// failover waits until another replica leads than the one that was lost, and says how
-// long that and the first acknowledged write took.
+// failover waits until another replica than the lost replica leads. It describes how long that
+// took, and the time until the first acknowledged write.
 func (c *campaign) failover(t testing.TB, lost *replica) string {
 	t.Helper()
 	begun, before := time.Now(), c.journal.acknowledged()

@@ -15,47 +15,46 @@ import (
 // journalAnnotation is the annotation that writers edit. Its value is the number of the edit.
 const journalAnnotation = "example.com/journal"
 
-// journal has the requests of writers, recorded before they are sent, and the answers, recorded
-// after. It outlives all processes. The content of the store is compared with it.
+// journal records the writers' requests before they are sent, and the answers after that. It
+// outlives all processes. At the end the store is compared with it.
 type journal struct {
 	mu      sync.Mutex
 	entries map[string]*entry // by name of the revision
-	// rollbacks are causes, and the name of the revision that was acknowledged, empty
-	// while none was.
+	// rollbacks maps the cause of a rollback to the acknowledged revision, or to "" until it is
+	// acknowledged.
 	rollbacks map[string]string
 	acks      []ack
 	tally     map[string]int
 	wrong     []string
-	// failed are requests that were not answered, in words.
+	// failed describes the requests that were not answered.
 	failed []string
-	// last is the time of the last acknowledged write, and gaps the longest time between two, for
-	// each way to the API.
+	// last is the time of the last acknowledged write, and gaps is the longest time between two
+	// acknowledged writes, for each way to the API.
 	last map[way]time.Time
 	gaps map[way]time.Duration
 }
 
-// entry has the known facts about a revision.
+// entry is the known state of a revision.
 type entry struct {
 	name    string
 	created bool
-	// digest of the first object, of a create that was acknowledged.
+	// digest is the digest of the first object of an acknowledged create.
 	digest string
-	// text is the annotation's value that was acknowledged last, texts those that it
-	// may have as well: what was not answered since.
+	// text is the last acknowledged value of the annotation. texts are possible later values, whose
+	// edits were not answered.
 	text  string
 	texts []string
-	// inherited is true until the first edit of a revision that a rollback made: it
-	// has the annotations of that which came back.
+	// inherited is true for a revision from a rollback until its first edit: it has the annotations
+	// of the restored revision.
 	inherited bool
-	// deleting is true when a deletion was asked for, deleted when it was
-	// acknowledged.
+	// deleting is true once a deletion was requested, deleted once it was acknowledged.
 	deleting, deleted bool
 }
 
-// ack is a write that everybody who watches has to see.
+// ack is an acknowledged write, which every watcher must see.
 type ack struct {
 	name string
-	// version is 0 where the answer did not have it; any event counts then.
+	// version is 0 if the answer did not contain it. Then any event of the revision counts.
 	version uint64
 	deleted bool
 }
@@ -65,14 +64,14 @@ func newJournal() *journal {
 		last: map[way]time.Time{}, gaps: map[way]time.Duration{}}
 }
 
-// count counts what happened.
+// count adds one to a tally.
 func (j *journal) count(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.tally[what]++
 }
 
-// unanswered notes a request that was not answered, and why.
+// unanswered records a request that was not answered, and the error.
 func (j *journal) unanswered(what string, err error) {
 	j.count(what + " not answered")
 	j.count("(" + kindOf(err) + ")")
@@ -81,14 +80,14 @@ func (j *journal) unanswered(what string, err error) {
 	j.failed = append(j.failed, fmt.Sprintf("%s: %v", what, err))
 }
 
-// failures are all requests so far that were not answered.
+// failures returns all unanswered requests so far.
 func (j *journal) failures() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.failed)
 }
 
-// violation notes what must not be.
+// violation records a violation.
 func (j *journal) violation(format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,7 +101,7 @@ func (j *journal) acknowledged() int {
 	return len(j.acks)
 }
 
-// answered notes that a write was acknowledged now.
+// answered records the time of an acknowledged write.
 func (j *journal) answered(by way) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -110,7 +109,7 @@ func (j *journal) answered(by way) {
 	j.last[by] = time.Now()
 }
 
-// listen begins to measure silence.
+// listen starts measuring the silence.
 func (j *journal) listen() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,14 +118,14 @@ func (j *journal) listen() {
 	}
 }
 
-// silence is the longest time without an acknowledged write, up to now.
+// silence returns the longest time without an acknowledged write, up to now.
 func (j *journal) silence(by way) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return max(j.gaps[by], time.Since(j.last[by]))
 }
 
-// creating notes a revision that may be there from now on.
+// creating records a revision that may exist from now on.
 func (j *journal) creating(name, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -135,8 +134,7 @@ func (j *journal) creating(name, text string) {
 	}
 }
 
-// created notes a revision that was acknowledged. Version is empty when only its
-// name is known.
+// created records an acknowledged revision. version is empty if only its name is known.
 func (j *journal) created(name, version, digest string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -149,15 +147,15 @@ func (j *journal) created(name, version, digest string) {
 	j.acks = append(j.acks, ack{name: name, version: number(version)})
 }
 
-// editing notes a text that a revision may have from now on.
+// editing records a text that a revision may have from now on.
 func (j *journal) editing(name, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries[name].texts = append(j.entries[name].texts, text)
 }
 
-// edited notes a text that was acknowledged. Edits name the version that they are
-// made from, so none that was sent before can come after it.
+// edited records an acknowledged text. Each edit names the version that it changes, so no earlier
+// edit can be applied after it.
 func (j *journal) edited(name, text, version string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,14 +164,14 @@ func (j *journal) edited(name, text, version string) {
 	j.acks = append(j.acks, ack{name: name, version: number(version)})
 }
 
-// rollingBack notes a cause for which there may be one revision from now on.
+// rollingBack records the cause of a rollback, for which a revision may exist from now on.
 func (j *journal) rollingBack(cause string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rollbacks[cause] = ""
 }
 
-// rolledBack notes the revision that a rollback made.
+// rolledBack records the revision of an acknowledged rollback.
 func (j *journal) rolledBack(cause, name string) {
 	j.created(name, "", "")
 	j.mu.Lock()
@@ -195,15 +193,14 @@ func (j *journal) deleted(name string) {
 	j.acks = append(j.acks, ack{name: name, deleted: true})
 }
 
-// number of a resourceVersion; 0 for what is none.
+// number parses a resourceVersion. It returns 0 for an empty or invalid version.
 func number(version string) uint64 {
-	// A line that does not parse has no version.
 	n, _ := strconv.ParseUint(version, 10, 64)
 	return n
 }
 
-// judge compares the store with the journal: every acknowledged write is there, and
-// nothing else is.
+// judge compares the store with the journal: it must have every acknowledged write and nothing
+// else.
 func (j *journal) judge(revisions []olmv1alpha1.ClusterExtensionRevision) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -220,7 +217,7 @@ func (j *journal) judge(revisions []olmv1alpha1.ClusterExtensionRevision) {
 		_, rolledBack := j.rollbacks[cause]
 		switch {
 		case rolledBack && (e == nil || !e.created):
-			// Not answered. Its number may be one that a create was refused before.
+			// The rollback was not answered. Its number may be the number of a refused create.
 			continue
 		case e == nil:
 			say("%s is there and nobody wrote it", revision.Name)
@@ -249,8 +246,8 @@ func (j *journal) judge(revisions []olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// retired tells whether a revision that is not there may have been deleted for its
-// age: its chain has as many archived ones as are kept, all of them newer.
+// retired reports whether retention may have deleted a missing revision: its chain has the full
+// number of newer archived revisions.
 func retired(name string, revisions []olmv1alpha1.ClusterExtensionRevision) bool {
 	chain, n := chainOf(name)
 	newer := 0
@@ -262,7 +259,7 @@ func retired(name string, revisions []olmv1alpha1.ClusterExtensionRevision) bool
 	return newer >= retention.Keep
 }
 
-// digestOf is the digest of a revision's first object.
+// digestOf returns the digest of a revision's first object.
 func digestOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	for _, phase := range revision.Spec.Phases {
 		for _, o := range phase.Objects {

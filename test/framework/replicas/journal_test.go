@@ -8,7 +8,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// found is a revision as the store has it in the end.
+// found returns a revision as the store has it at the end.
 func found(name, text string, more ...func(*olmv1alpha1.ClusterExtensionRevision)) olmv1alpha1.ClusterExtensionRevision {
 	revision := olmv1alpha1.ClusterExtensionRevision{}
 	revision.Name, revision.Annotations = name, map[string]string{journalAnnotation: text}
@@ -29,7 +29,7 @@ func archived(revision *olmv1alpha1.ClusterExtensionRevision) {
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
 }
 
-// aged are archived revisions of a chain.
+// aged returns archived revisions of a chain.
 func aged(chain string, numbers ...int) []olmv1alpha1.ClusterExtensionRevision {
 	var revisions []olmv1alpha1.ClusterExtensionRevision
 	for _, n := range numbers {
@@ -47,7 +47,7 @@ func writeAll(names ...string) func(*journal) {
 	}
 }
 
-// TestJudge: the judge detects each kind of violation.
+// TestJudge checks that judge detects each kind of violation.
 func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		reason string

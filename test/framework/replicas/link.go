@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Link is a network connection between two programs: it forwards connections to the target unless
+// Link is a network connection between two programs. It forwards connections to the target unless
 // it is cut or stalled.
 type Link struct {
 	listener net.Listener
@@ -19,22 +19,22 @@ type Link struct {
 	mu    sync.Mutex
 	pairs map[*pair]struct{}
 	cut   bool
-	// open is closed while bytes flow.
+	// open is a closed channel while bytes flow.
 	open  chan struct{}
 	delay time.Duration
 }
 
-// pair are the two halves of a connection.
+// pair is the two halves of a connection.
 type pair struct{ near, far net.Conn }
 
 func (p *pair) close() {
-	// Unread bytes do not matter: a cut says nothing to either end.
+	// Errors do not matter, because a cut need not be clean.
 	_ = p.near.Close()
 	_ = p.far.Close()
 }
 
-// newLink makes a link to an address that is there until the test ends. From, if
-// given, is the address that the target sees.
+// newLink starts a link to target until the test ends. from, if not nil, is the source address that
+// the target sees.
 func newLink(t testing.TB, target string, from net.IP) *Link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func newLink(t testing.TB, target string, from net.IP) *Link {
 	return l
 }
 
-// Address is the address of the near end of the link.
+// Address returns the address on which the link listens.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
 // Cut closes all connections and refuses new ones.
@@ -74,14 +74,14 @@ func (l *Link) Stall() {
 	l.open = make(chan struct{})
 }
 
-// Delay lets everything through later.
+// Delay delays all bytes.
 func (l *Link) Delay(by time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delay = by
 }
 
-// Heal makes the link whole. Stalled bytes arrive.
+// Heal repairs the link. Stalled bytes arrive.
 func (l *Link) Heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,8 +135,8 @@ func (l *Link) join(near net.Conn) {
 	l.mu.Unlock()
 }
 
-// pump copies one direction as the link allows. The end of one direction is that of
-// the connection: nobody here half-closes.
+// pump copies one direction if the link allows it. The end of one direction closes the connection:
+// no program here half-closes.
 func (l *Link) pump(p *pair, to io.Writer, from io.Reader) {
 	defer p.close()
 	buffer := make([]byte, 64<<10)
@@ -154,7 +154,7 @@ func (l *Link) pump(p *pair, to io.Writer, from io.Reader) {
 	}
 }
 
-// pass waits until bytes may go on.
+// pass waits until bytes may flow.
 func (l *Link) pass() {
 	l.mu.Lock()
 	open, delay := l.open, l.delay

@@ -19,8 +19,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// member is one etcd of a cluster of them. Clients reach it over TLS, and need a
-// certificate.
+// member is a member of an etcd cluster. Clients connect over TLS and need a certificate.
 type member struct {
 	name               string
 	plane              *plane.Plane
@@ -30,8 +29,8 @@ type member struct {
 	caFile, cert, keys string
 }
 
-// startMembers starts an etcd cluster of its own beside that of the control plane,
-// with the control plane's authority for its certificates.
+// startMembers starts a separate etcd cluster beside the etcd of the control plane. The control
+// plane's authority signs its certificates.
 func startMembers(t testing.TB, c *cluster.Cluster, n int, more ...string) []*member {
 	t.Helper()
 	dir := c.Plane().Dir()
@@ -58,8 +57,8 @@ func startMembers(t testing.TB, c *cluster.Cluster, n int, more ...string) []*me
 			"--initial-cluster=" + strings.Join(all, ","), "--enable-grpc-gateway=false",
 			"--cert-file=" + filepath.Join(dir, "pki", "apiserver.crt"), "--key-file=" + filepath.Join(dir, "pki", "apiserver.key"),
 			"--trusted-ca-file=" + m.caFile, "--client-cert-auth",
-			// A process that is killed loses nothing that it gave to the kernel;
-			// machines are not switched off here.
+			// Data given to the kernel survives a killed process. These tests do not switch
+			// machines off.
 			"--unsafe-no-fsync", "--log-level=error", "--watch-progress-notify-interval=5s",
 		}, more...)
 		m.start(t)
@@ -79,7 +78,7 @@ func (m *member) start(t testing.TB) {
 	}
 }
 
-// dial makes a client of some members.
+// dial returns a client of some members.
 func dial(t testing.TB, members ...*member) *clientv3.Client {
 	t.Helper()
 	info := transport.TLSInfo{CertFile: members[0].cert, KeyFile: members[0].keys, TrustedCAFile: members[0].caFile}
@@ -98,8 +97,7 @@ func dial(t testing.TB, members ...*member) *clientv3.Client {
 	return client
 }
 
-// wait returns when the member has caught up with the others: it answers a
-// linearizable read.
+// wait waits until the member has caught up: it answers a linearizable read.
 func (m *member) wait(t testing.TB) {
 	t.Helper()
 	client := dial(t, m)
@@ -119,7 +117,7 @@ func (m *member) wait(t testing.TB) {
 	}
 }
 
-// freeAddress is one on which no program listens.
+// freeAddress returns an address with a free port.
 func freeAddress(t testing.TB, beside *plane.Plane) string {
 	t.Helper()
 	free, err := port.Free()

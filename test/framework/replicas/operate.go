@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Stop ends the process of a replica, counted from 0, as an administrator would. A leader releases
+// Stop stops the process of a replica, counted from 0, as an administrator would. A leader releases
 // its lease at once.
 func (s *Set) Stop(t testing.TB, index int) {
 	t.Helper()
@@ -28,7 +28,7 @@ func (s *Set) Run(t testing.TB, index int, flags ...string) {
 	s.launch(t, r)
 }
 
-// AwaitLeader returns when a replica leads.
+// AwaitLeader waits until a replica leads.
 func (s *Set) AwaitLeader(t testing.TB, index int) {
 	t.Helper()
 	s.eventually(t, fmt.Sprintf("%s to lead", s.replicas[index]), func(ctx context.Context) error {
@@ -40,20 +40,21 @@ func (s *Set) AwaitLeader(t testing.TB, index int) {
 	})
 }
 
-// Page reads a page of a replica, and not through the host: its metrics.
+// Page reads a path, such as metrics, directly from a replica and not through the host.
 func (s *Set) Page(t testing.TB, index int, path string) string {
 	t.Helper()
 	return s.replicas[index].Fetch(t, s.Config(), path)
 }
 
-// Await returns when the log of the process of a replica has the text.
+// Await waits until the log of a replica's process contains the text.
 func (s *Set) Await(t testing.TB, index int, text string) {
 	t.Helper()
 	s.replicas[index].Await(t, text)
 }
 
-// Log returns the output of the process of a replica so far.
+// Log returns the output of a replica's process so far.
 func (s *Set) Log(index int) string { return s.replicas[index].Log() }
 
-// Source is the address that the host sees of a replica, empty where all have the same.
+// Source returns the source address of a replica's requests to the host. It is empty on systems
+// where all replicas have the same address.
 func (s *Set) Source(index int) string { return s.replicas[index].source }

@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	// Replicas is the number of replicas, of Penstock and of etcd.
+	// Replicas is the number of replicas of Penstock, and of members of etcd.
 	Replicas = 3
 
 	systemNamespace, leaseName = "penstock-system", "penstock-controllers"
@@ -54,17 +54,18 @@ type Set struct {
 	began    time.Time
 }
 
-// replica is one process of Penstock, with a network of its own.
+// replica is a process of Penstock with its own network links.
 type replica struct {
 	*penstock.Server
 	index int
-	// host leads to the host cluster, stores to the members of etcd.
+	// host is the link to the host cluster. stores are the links to the members of etcd.
 	host   *Link
 	stores []*Link
-	// source is the address that the host sees.
+	// source is the source address that the host sees.
 	source     string
 	kubeconfig string
-	// flags are those that all have, besides its addresses, and own those that it has alone.
+	// flags are the flags of all replicas and the replica's addresses. own are flags of this
+	// replica only.
 	flags, own []string
 }
 
@@ -83,7 +84,7 @@ func Start(t testing.TB, c *cluster.Cluster, program *penstock.Program, flags ..
 		t.Fatalf("replicas: %v", err)
 	}
 	user := penstock.Install(t, c)
-	// The Service is not ours to make: it leads to all replicas.
+	// Penstock does not create this Service, which leads to all replicas.
 	c.MustKubectl("create", "service", "externalname", "penstock", "--external-name=localhost", "--tcp="+fmt.Sprint(s.service.port()),
 		"--namespace="+systemNamespace)
 	for i := range Replicas {
@@ -99,12 +100,12 @@ func Start(t testing.TB, c *cluster.Cluster, program *penstock.Program, flags ..
 	return s
 }
 
-// wire makes the network of a replica.
+// wire creates the network links of a replica.
 func (s *Set) wire(t testing.TB, index int, user penstock.Host) *replica {
 	t.Helper()
 	r := &replica{index: index}
-	// All of 127/8 is this machine on Linux, and the audit log can tell replicas
-	// apart by it.
+	// On Linux every address in 127/8 is this machine. A separate source address identifies each
+	// replica in the audit log.
 	from := net.IPv4(127, 0, 0, byte(10+index))
 	if probe, err := net.Listen("tcp", from.String()+":0"); err != nil {
 		from = nil
@@ -138,13 +139,13 @@ func (s *Set) wire(t testing.TB, index int, user penstock.Host) *replica {
 		"--etcd-servers=" + strings.Join(servers, ","), "--etcd-cafile=" + s.members[0].caFile,
 		"--etcd-certfile=" + s.members[0].cert, "--etcd-keyfile=" + s.members[0].keys,
 		fmt.Sprint("--register-service-port=", s.service.port()),
-		// Longer than the balancer takes to see that a replica is not ready any more.
+		// This must exceed the time until the balancer sees that a replica is not ready any more.
 		"--shutdown-delay-duration=1s",
 	}
 	return r
 }
 
-// launch starts the process of a replica and puts it behind the Service.
+// launch starts the process of a replica and adds it to the Service.
 func (s *Set) launch(t testing.TB, r *replica) {
 	t.Helper()
 	r.Server = s.program.Launch(t, r, "", slices.Concat(r.flags, r.own)...)
@@ -152,7 +153,7 @@ func (s *Set) launch(t testing.TB, r *replica) {
 	s.service.set(r.index, r.Port())
 }
 
-// holder is the replica that holds the lease, or nil.
+// holder returns the replica that holds the lease, or nil.
 func (s *Set) holder(ctx context.Context) (*replica, error) {
 	lease, err := s.leases.CoordinationV1().Leases(systemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *Set) holder(ctx context.Context) (*replica, error) {
 	return nil, nil
 }
 
-// leader waits until a replica leads whose process is that which took the lease.
+// leader waits until a running process holds the lease, and returns its replica.
 func (s *Set) leader(t testing.TB) *replica {
 	t.Helper()
 	var found *replica
@@ -182,8 +183,8 @@ func (s *Set) leader(t testing.TB) *replica {
 	return found
 }
 
-// KillLeader kills the process that leads, as a machine that is lost would, and starts it again
-// when another one leads.
+// KillLeader kills the leading process, like the loss of its machine. It starts the process again
+// when another replica leads.
 func (s *Set) KillLeader(t testing.TB) {
 	t.Helper()
 	lost := s.leader(t)
@@ -198,7 +199,7 @@ func (s *Set) KillLeader(t testing.TB) {
 	s.launch(t, lost)
 }
 
-// whole waits until all replicas are ready and one leads.
+// whole waits until all replicas are ready and one replica leads.
 func (s *Set) whole(t testing.TB) {
 	t.Helper()
 	s.eventually(t, "all replicas to be ready", func(context.Context) error {
@@ -212,7 +213,7 @@ func (s *Set) whole(t testing.TB) {
 	s.leader(t)
 }
 
-// eventually repeats a check until it passes.
+// eventually polls until check returns nil.
 func (s *Set) eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
@@ -238,8 +239,8 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// direct is a client configuration for the Service itself, past the host, for an
-// administrator. Clients of it share no connection with others.
+// direct returns an administrator's client configuration for the Service itself, without the host.
+// Its clients share no connections.
 func (s *Set) direct() *rest.Config {
 	config := s.Config()
 	config.Host = fmt.Sprint("https://127.0.0.1:", s.service.port())
@@ -256,12 +257,12 @@ func (r *replica) signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// say tells the user who waits what happens.
+// say prints progress.
 func (s *Set) say(format string, args ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// read gets a page.
+// read reads a page.
 func read(client *http.Client, url string) (string, error) {
 	response, err := client.Get(url)
 	if err != nil {

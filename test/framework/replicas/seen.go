@@ -8,16 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// seen has the events that a watcher has received.
+// seen records the events that a watcher has received.
 type seen struct {
 	name string
 	mu   sync.Mutex
-	// versions are those that there was an event of, with the revision's name; names
-	// those that there was any event of; gone those that there was a deletion of.
+	// versions are the seen versions of each revision, names are the revisions with any event, and
+	// gone are the revisions with a deletion event.
 	versions    map[ack]bool
 	names, gone map[string]bool
-	// gaps are objects that were listed, but not watched. present has the objects of the last
-	// listing.
+	// gaps are ranges of versions that a list skipped. present are the objects of the last list.
 	gaps    []gap
 	present map[string]bool
 	resumed int
@@ -25,10 +24,10 @@ type seen struct {
 	newest  uint64
 }
 
-// gap is versions of which no events came, because a listing told what they led to.
+// gap is a range of versions without events, because a list returned their result.
 type gap struct{ after, to uint64 }
 
-// watched checks that somebody has seen every acknowledged write.
+// watched checks that a watcher has seen every acknowledged write.
 func (j *journal) watched(w *seen) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -50,7 +49,7 @@ func (j *journal) watched(w *seen) {
 	}
 }
 
-// event notes what came, in its order.
+// event records an event and checks the order.
 func (w *seen) event(j *journal, o metav1.Object, deleted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

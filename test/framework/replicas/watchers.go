@@ -13,16 +13,15 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// watchSeconds is the requested duration of a watch. watchTimeout ends the watch in the client:
-// nothing else ends a watch of a frozen process.
+// watchSeconds is the requested duration of a watch. watchTimeout ends the watch in the client,
+// because nothing else ends the watch of a frozen process.
 const (
 	watchSeconds = 15
 	watchTimeout = (watchSeconds + 5) * time.Second
 )
 
-// watcher lists once and then follows, from the last version that it saw, whatever
-// becomes of its connections. Only where a replica answers that this is too long ago
-// does it list again.
+// watcher lists once, and then watches from the last version that it saw, also after a broken
+// connection. It lists again only if a replica answers that the version is too old.
 type watcher struct {
 	client
 	journal *journal
@@ -49,7 +48,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// list begins anew, and returns from where to follow, or nothing.
+// list lists again. It returns the version from which to watch, or "" after an error.
 func (w *watcher) list(ctx context.Context) string {
 	asking, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -72,7 +71,8 @@ func (w *watcher) list(ctx context.Context) string {
 	return list.ResourceVersion
 }
 
-// follow watches from a version on, and returns from where to go on, nothing to list.
+// follow watches from a version. It returns the version from which to continue, or "" if the
+// watcher must list again.
 func (w *watcher) follow(ctx context.Context, version string) string {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -106,7 +106,7 @@ func (w *watcher) follow(ctx context.Context, version string) string {
 	return version
 }
 
-// reached tells whether the watcher has come as far as a version.
+// reached returns an error until the watcher has reached a version.
 func (w *watcher) reached(version uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,28 +23,27 @@ import (
 )
 
 const (
-	// requestTimeout bounds the wait of a client for an answer, on a machine of its own. Later
+	// requestTimeout bounds a client's wait for an answer on an otherwise idle machine. Later
 	// answers do not count.
 	requestTimeout = 8 * time.Second
-	// writePause is the longest pause between two writes of a client, usually.
+	// writePause is the default of the longest pause between two writes of a client.
 	writePause = 200 * time.Millisecond
-	// namespace has the objects of all extensions.
+	// namespace is the namespace of all extensions' objects.
 	namespace = "faults"
 )
 
-// client is a way to the API.
+// client is a client of the API with its HTTP connections.
 type client struct {
 	typed.ClusterExtensionRevisionInterface
 	connections *http.Client
 }
 
-// reconnect lets the next request take another connection, when nothing is under way on
-// the present one. (The method of http.Client does not see through the transports that
-// client-go puts around its own.)
+// reconnect closes idle connections, so that the next request takes a new connection. The method of
+// http.Client does not see through client-go's wrapped transports.
 func (c client) reconnect() { utilnet.CloseIdleConnectionsFor(c.connections.Transport) }
 
-// newClient makes a client whose requests, watches too, take timeout at most; 0 for
-// as long as it likes.
+// newClient returns a client with a timeout for each request, including watches. 0 means no
+// timeout.
 func newClient(t testing.TB, config *rest.Config, timeout time.Duration) client {
 	t.Helper()
 	config.Timeout = timeout
@@ -59,20 +58,20 @@ func newClient(t testing.TB, config *rest.Config, timeout time.Duration) client 
 	return client{ClusterExtensionRevisionInterface: api.OlmV1alpha1().ClusterExtensionRevisions(), connections: connections}
 }
 
-// writer changes extensions of its own, which nobody else touches, one after the
-// other, and tells the journal.
+// writer changes its own extensions one at a time, and records the changes in the journal. No other
+// client changes these extensions.
 type writer struct {
 	client
 	way     way
 	journal *journal
 	random  *rand.Rand
-	// pause is the longest one between two writes.
+	// pause is the longest pause between two writes.
 	pause  time.Duration
 	chains []*writtenChain
 	edits  int
 }
 
-// way is a way from a client to the API.
+// way is a client's way to the API.
 type way string
 
 const (
@@ -80,7 +79,7 @@ const (
 	straightOn  way = "straight to the Service"
 )
 
-// writtenChain is an extension and the revisions that it has, the oldest first.
+// writtenChain is an extension with its revisions, oldest first.
 type writtenChain struct {
 	name string
 	last int64
@@ -112,18 +111,18 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unanswered notes a failure that says nothing about what was done, and lets the next
-// request take another connection.
+// unanswered records a failure that leaves the result of the request unknown. The next request
+// takes a new connection.
 func (w *writer) unanswered(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
-		return // it was we who hung up
+		return // the writer itself ended the request
 	}
 	w.journal.unanswered(string(w.way)+", "+what, err)
 	w.reconnect()
 	pause(ctx, 100*time.Millisecond)
 }
 
-// kindOf is a failure in one or two words.
+// kindOf describes a failure in one or two words.
 func kindOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)
@@ -131,8 +130,8 @@ func kindOf(err error) string {
 	return "no connection or no answer"
 }
 
-// create makes the next revision, asking again until there is an answer: that is what
-// names given by clients are for.
+// create creates the next revision, and retries until it gets an answer. The client chooses the
+// name, so a retry cannot create a second revision.
 func (w *writer) create(ctx context.Context, c *writtenChain) {
 	c.last++
 	name, text := fmt.Sprintf("%s-%d", c.name, c.last), fmt.Sprint("created ", c.last)
@@ -146,7 +145,7 @@ func (w *writer) create(ctx context.Context, c *writtenChain) {
 		case apierrors.IsAlreadyExists(err) && attempt > 0:
 			w.journal.created(name, "", "")
 		case apierrors.IsAlreadyExists(err):
-			// A rollback that was not answered had the number.
+			// An unanswered rollback took the number.
 			w.journal.count("number taken")
 			return
 		case apierrors.IsInvalid(err), apierrors.IsConflict(err), apierrors.IsBadRequest(err):
@@ -163,13 +162,13 @@ func (w *writer) create(ctx context.Context, c *writtenChain) {
 	}
 }
 
-// edit changes the annotation of a revision, from the version that it was read at.
+// edit changes the annotation of a revision, based on the version that it read.
 func (w *writer) edit(ctx context.Context, c *writtenChain) {
 	at := len(c.has) - 1 - w.random.IntN(min(2, len(c.has)))
 	name := c.has[at]
 	found, err := w.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		// Retired for its age, or lost: the journal will tell.
+		// Retention deleted the revision, or it is lost: the journal will tell.
 		c.has = slices.Delete(c.has, at, at+1)
 		return
 	}
@@ -195,8 +194,8 @@ func (w *writer) edit(ctx context.Context, c *writtenChain) {
 	}
 }
 
-// rollback brings an older revision back, asking again until there is an answer: it
-// names the revision that it rolls back, so it happens once.
+// rollback rolls back to an older revision, and retries until it gets an answer. The request names
+// the replaced revision, so it takes effect only once.
 func (w *writer) rollback(ctx context.Context, c *writtenChain) {
 	newest, target := c.has[len(c.has)-1], c.has[len(c.has)-2]
 	w.edits++
@@ -218,7 +217,7 @@ func (w *writer) rollback(ctx context.Context, c *writtenChain) {
 	}
 }
 
-// lookForRollback finds out whether a rollback was done that was not answered.
+// lookForRollback finds out whether an unanswered rollback took effect.
 func (w *writer) lookForRollback(ctx context.Context, c *writtenChain, cause string) {
 	list, err := w.List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + c.name})
 	if err != nil {
@@ -234,7 +233,7 @@ func (w *writer) lookForRollback(ctx context.Context, c *writtenChain, cause str
 	w.journal.count("rollback refused")
 }
 
-// made notes the revision that a rollback made.
+// made records the revision of a rollback.
 func (w *writer) made(c *writtenChain, cause, name string) {
 	w.journal.rolledBack(cause, name)
 	w.journal.count("rolled back")
@@ -243,8 +242,7 @@ func (w *writer) made(c *writtenChain, cause, name string) {
 	c.has = append(c.has, name)
 }
 
-// delete deletes the oldest revision that it knows of, asking until there is an
-// answer.
+// delete deletes the oldest known revision, and retries until it gets an answer.
 func (w *writer) delete(ctx context.Context, c *writtenChain) {
 	name := c.has[0]
 	c.has = c.has[1:]
@@ -266,7 +264,7 @@ func (w *writer) delete(ctx context.Context, c *writtenChain) {
 	}
 }
 
-// newRevision has a ConfigMap in each of two phases.
+// newRevision returns a revision with a ConfigMap in each of two phases.
 func newRevision(chain string, number int64, text string) *olmv1alpha1.ClusterExtensionRevision {
 	phase := func(name string) olmv1alpha1.RevisionPhase {
 		raw := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"%s-%s"},"data":{"text":%q}}`, namespace, chain, name, text)
@@ -282,10 +280,10 @@ func newRevision(chain string, number int64, text string) *olmv1alpha1.ClusterEx
 	return revision
 }
 
-// chainOf splits the name of a revision.
+// chainOf splits the name of a revision into chain and number.
 func chainOf(name string) (string, int64) {
 	i := strings.LastIndexByte(name, '-')
-	// Names here all end in a number.
+	// All names here end in a number.
 	n, _ := strconv.ParseInt(name[i+1:], 10, 64)
 	return name[:i], n
 }
