@@ -1,6 +1,6 @@
-// Package admission has the admission plugins for our own kinds, and their order. They decide who
-// may write an object. The strategies of the registry decide whether the object is well-formed.
-// docs/adr/0005 says why these are not webhooks.
+// Package admission has the admission plugins for Penstock's kinds, and their order. Plugins decide
+// which users can write an object. The strategies of the registry check whether the object is
+// well-formed. docs/adr/0005 explains why the plugins are not webhooks.
 package admission
 
 import (
@@ -22,35 +22,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
 
-// Order returns the names of all admission plugins in order. The API server runs every mutating plugin
-// before every validating one, and the list is sorted that way too.
+// Order returns the names of all admission plugins in order. The API server runs every mutating
+// plugin before every validating plugin, and the list has the same order.
 func Order() []string {
 	return []string{
-		// Costs nothing, and what it refuses nobody else needs to look at.
+		// It costs nothing, and saves the other checks for a request that it refuses.
 		lifecycle.PluginName,
 
-		// Mutation by the cluster's own policies, then by its webhooks, which may
-		// have the last word as in kube-apiserver. Both see identities and
-		// digests: they change labels, never content.
+		// Mutation by the cluster's policies, then by its webhooks, in the order of kube-apiserver.
+		// Both see identities and digests, so they can change labels, but not content.
 		mutatingpolicy.PluginName,
 		mutatingwebhook.PluginName,
 
-		// First what is decided in this process, without a request.
+		// First the plugins that decide in this process, without a request.
 		validatingpolicy.PluginName,
-		// Still in this process; behind the policies, so that what they refuse is
-		// told for their reason.
+		// Also in this process. It follows the policies, so that a user sees the policy's reason
+		// first.
 		installlevels.PluginName,
-		// One question at most.
+		// At most one request for a right.
 		approval.PluginName,
-		// One question, about an owner that is added.
+		// One request for a right, if an owner is added.
 		owners.PluginName,
-		// As many questions as a definition declares verbs.
+		// One request for each verb that a definition declares.
 		profileaccess.PluginName,
-		// Before the webhooks: the manifests of somebody who must not have them
-		// applied are not sent to others. Behind the policies, because it asks the
-		// cluster hundreds of questions.
+		// It precedes the webhooks, so that webhooks get no manifests of users without the rights.
+		// It follows the policies, because it sends hundreds of requests to the cluster.
 		privilege.PluginName,
-		// Last: it sends up to 3 MiB to each, and waits.
+		// Last, because it sends up to 3 MiB to each webhook and waits.
 		validatingwebhook.PluginName,
 	}
 }

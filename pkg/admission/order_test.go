@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/server/options"
 )
 
-// A change of the order is a decision: it is made here too.
+// TestOrder makes a change of the order a deliberate decision.
 func TestOrder(t *testing.T) {
 	want := []string{
 		"NamespaceLifecycle",
@@ -20,8 +20,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The library refuses to start when a plugin is registered and has no place, or
-// the other way round, and we would not notice that it brings a new one.
+// TestRegister: the library fails at start if a plugin is registered without a place in the order,
+// or has a place and is not registered. The test also detects new plugins of the library.
 func TestRegister(t *testing.T) {
 	o := options.NewAdmissionOptions()
 	theirs := o.RecommendedPluginOrder

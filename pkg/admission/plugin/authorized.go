@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// Authorized is the part of a plugin that asks the cluster for a right of the requester. It needs
-// SetAuthorizer before it is used.
+// Authorized is the part of a plugin that checks a right of the requester in the cluster. Call
+// SetAuthorizer before its use.
 type Authorized struct {
 	*admission.Handler
 	name       string
@@ -22,12 +22,12 @@ type Authorized struct {
 
 var _ admission.InitializationValidator = &Authorized{}
 
-// NewAuthorized returns the common part of the plugin with a name, for its operations.
+// NewAuthorized returns the common part of the plugin with the given name and operations.
 func NewAuthorized(name string, operations ...admission.Operation) *Authorized {
 	return &Authorized{Handler: admission.NewHandler(operations...), name: name}
 }
 
-// SetAuthorizer sets the authorizer, which answers from the cluster, past every cache.
+// SetAuthorizer sets the authorizer. It must ask the cluster and not use a cache.
 func (p *Authorized) SetAuthorizer(by authorizer.UnconditionalAuthorizer) { p.authorizer = by }
 
 // ValidateInitialization refuses a plugin without an authorizer.
@@ -38,8 +38,8 @@ func (p *Authorized) ValidateInitialization() error {
 	return nil
 }
 
-// Has reports whether the requester has a right. The error is the answer to the request when the
-// cluster did not say so.
+// Has reports whether the requester has a right. If the cluster gives no answer, the error is the
+// answer to the request.
 func (p *Authorized) Has(ctx context.Context, a admission.Attributes, needed authz.Right) (bool, error) {
 	allowed, err := needed.Has(ctx, p.authorizer, a.GetUserInfo())
 	if !allowed && err != nil {

@@ -33,13 +33,13 @@ type (
 	answersKey   struct{}
 )
 
-// WithManifests stores the manifests of a new revision in the context, in rollout order and verified
-// against its digests.
+// WithManifests stores the manifests of a new revision in the context, in rollout order. Their
+// digests must be verified.
 func WithManifests(ctx context.Context, manifests []manifest.Object) context.Context {
 	return context.WithValue(ctx, manifestsKey{}, manifests)
 }
 
-// ManifestsFrom returns the manifests of the new revision; ok is false when the context has none.
+// ManifestsFrom returns the manifests of the new revision; ok is false if the context has none.
 func ManifestsFrom(ctx context.Context) (manifests []manifest.Object, ok bool) {
 	manifests, ok = ctx.Value(manifestsKey{}).([]manifest.Object)
 	return manifests, ok
@@ -51,8 +51,8 @@ func WithBorrowed(ctx context.Context, borrowed map[manifest.Digest]string) cont
 	return context.WithValue(ctx, borrowedKey{}, borrowed)
 }
 
-// BorrowedFrom returns the revision that contains a manifest which the requester named by digest only.
-// It is empty for a manifest that the requester sent.
+// BorrowedFrom returns the revision that contains a manifest which the requester named by digest
+// only. It is empty for a manifest that the requester sent.
 func BorrowedFrom(ctx context.Context, digest manifest.Digest) string {
 	borrowed, _ := ctx.Value(borrowedKey{}).(map[manifest.Digest]string)
 	return borrowed[digest]
@@ -70,8 +70,8 @@ func BesideFrom(ctx context.Context) []*olm.ClusterExtensionRevision {
 	return revisions
 }
 
-// WithAnswers adds a cache of authorization answers to the context. The context serves one request and
-// one goroutine at a time, so each right of its user is checked once.
+// WithAnswers adds a cache of authorization answers to the context, so that each right of the user
+// is checked once. The context serves one request and one goroutine at a time.
 func WithAnswers(ctx context.Context) context.Context {
 	return context.WithValue(ctx, answersKey{}, map[authz.Right]bool{})
 }
@@ -96,12 +96,12 @@ func LeavesOrphans(ctx context.Context) bool {
 	return orphans
 }
 
-// MarkInternal notes which requests this process sends to itself: those that bear
-// the token of the loopback client. The token is made at start and never leaves
-// the process. Names and uids prove nothing: headers of the front proxy and of
-// impersonation carry them too. An empty token marks nothing.
+// MarkInternal marks the requests that this process sends to itself: they have the token of the
+// loopback client. The token is created at start and never leaves the process. Names and uids prove
+// nothing, because headers of the front proxy and of impersonation have them too. With an empty
+// token, it marks nothing.
 //
-// It belongs around authentication, which takes the header away.
+// It must wrap authentication, which removes the header.
 func MarkInternal(next http.Handler, token string) http.Handler {
 	if token == "" {
 		return next
@@ -111,8 +111,8 @@ func MarkInternal(next http.Handler, token string) http.Handler {
 		given := r.Header.Values("Authorization")
 		if len(given) == 1 {
 			if found := sha256.Sum256([]byte(given[0])); subtle.ConstantTimeCompare(found[:], want[:]) == 1 {
-				// An impersonated user can have the name of this process: in the host
-				// that is a name like any other.
+				// An impersonated user of the host can have the name of this process, without its
+				// rights.
 				r = r.WithContext(context.WithValue(r.Context(), internalKey{}, sent{own: !impersonates(r.Header)}))
 			}
 		}
@@ -120,14 +120,13 @@ func MarkInternal(next http.Handler, token string) http.Handler {
 	})
 }
 
-// Internal returns a context for what this process does itself, in its own name, without a
-// request.
+// Internal returns a context for actions of this process in its own name, without a request.
 func Internal(ctx context.Context) context.Context {
 	ctx = genericrequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}})
 	return context.WithValue(ctx, internalKey{}, sent{own: true})
 }
 
-// sent is a request of this process; own is false when it is in the name of somebody else.
+// sent marks a request of this process. own is false if the request impersonates a user.
 type sent struct{ own bool }
 
 // impersonates reports whether a request impersonates a user. The library removes the headers after
@@ -141,16 +140,16 @@ func impersonates(header http.Header) bool {
 	return false
 }
 
-// IsInternal reports whether a request is one of this process, in its own name. An internal request
-// that impersonates a user counts as that user's.
+// IsInternal reports whether this process sent the request in its own name. A request that
+// impersonates a user counts as that user's.
 func IsInternal(ctx context.Context, who user.Info) bool {
 	request, _ := ctx.Value(internalKey{}).(sent)
 	return request.own && who != nil && who.GetName() == user.APIServerUser
 }
 
-// IsSentByPenstock reports whether this process sent the request, in its own name or impersonating a
-// user. An impersonated request has only the rights of its user. Only this process has the token, so
-// only it can have written the request.
+// IsSentByPenstock reports whether this process sent the request, in its own name or impersonating
+// a user. An impersonated request has only the rights of its user. Only this process has the token,
+// so no other process can send such a request.
 func IsSentByPenstock(ctx context.Context) bool {
 	_, is := ctx.Value(internalKey{}).(sent)
 	return is

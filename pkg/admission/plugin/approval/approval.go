@@ -20,14 +20,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// PluginName is under which the plugin is switched off.
+// PluginName is the name for --disable-admission-plugins.
 const PluginName = "PlanApproval"
 
 const (
 	resource = "configurationplans"
-	// VerbApprove is needed to have a plan executed.
+	// VerbApprove is the right to approve a plan for execution.
 	VerbApprove = "approve"
-	// VerbOverride is needed to take a profile from another plan.
+	// VerbOverride is the right to take a profile from another plan.
 	VerbOverride = "override"
 )
 
@@ -43,9 +43,9 @@ func New() *Plugin {
 
 // Validate admits writes of plans:
 //
-//  1. this process may write what it likes,
-//  2. status is written by nobody else,
-//  3. what approves or overrides needs the verb.
+//  1. this process can write everything,
+//  2. other writers cannot write status,
+//  3. a write that approves or overrides needs the verb.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().Group != hco.GroupName || a.GetResource().Resource != resource || request.IsInternal(ctx, a.GetUserInfo()) {
 		return nil
@@ -62,7 +62,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 }
 
-// validatePlan looks at what a write of a plan means.
+// validatePlan checks the rights for a write of a plan.
 func (p *Plugin) validatePlan(ctx context.Context, a admission.Attributes) error {
 	plan, ok := a.GetObject().(*hco.ConfigurationPlan)
 	if !ok {

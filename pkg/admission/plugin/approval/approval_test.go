@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// rights are the verbs that somebody has on plan "rebalance".
+// rights are the verbs that a user has on plan "rebalance".
 type rights []string
 
 func (r rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	// A user with the name of this process is not this process.
+	// A user can have the name of this process, but gets no rights by it.
 	p := approval.New()
 	p.SetAuthorizer(rights{})
 	attributes := admission.NewAttributesRecord(plan(hco.ActionDryRun), plan(hco.ActionDryRun), hco.SchemeGroupVersion.WithKind("ConfigurationPlan"), "", "rebalance",

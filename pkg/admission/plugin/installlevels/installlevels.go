@@ -1,7 +1,8 @@
 // Package installlevels is the admission plugin that refuses revisions with a wrong install level:
-// a level that does not exist, or a level on an object that is not create-only. Otherwise a typing
-// error would show only when an object of a user is overwritten. docs/reference/stages.md explains
-// the annotations. The controller checks again before the first write.
+// a level that does not exist, or a level on an object that is not create-only. Without it, a
+// typing error would only show when Penstock overwrites an object of a user.
+// docs/reference/stages.md explains the annotations. The controller checks again before the first
+// write.
 package installlevels
 
 import (
@@ -24,8 +25,7 @@ import (
 const (
 	// PluginName is the name for --disable-admission-plugins.
 	PluginName = "InstallLevels"
-	// maxOffences bounds the offences that an answer lists. All of them are
-	// listed for any revision that a person wrote.
+	// maxOffences bounds the errors that an answer lists. A revision that a person wrote has fewer.
 	maxOffences = 200
 	// maxWarnings bounds the warnings of an answer.
 	maxWarnings = 10
@@ -47,14 +47,14 @@ var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin.
 func New() *Plugin {
-	// Content comes with a create and never changes.
+	// Content is set at create and never changes.
 	return &Plugin{Handler: admission.NewHandler(admission.Create)}
 }
 
 // SetDeps sets the dependencies of the plugin.
 func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
 
-// Validate refuses a revision and lists every error of its manifests in one answer. It warns about
+// Validate refuses a revision with wrong levels and lists every error in one answer. It warns about
 // probable mistakes.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	revision, ok := a.GetObject().(*olm.ClusterExtensionRevision)
@@ -79,7 +79,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // decide records a decision in the metrics and the audit log.
 func (p *Plugin) decide(a admission.Attributes, d decision) {
 	p.deps.Metrics.decided(d)
-	// A second run for the same request decides the same.
+	// A second run for the same request has the same decision.
 	_ = a.AddAnnotation("installlevels.policy.penstock.dev/decision", string(d))
 }
 
@@ -89,7 +89,7 @@ type place struct {
 	mark release.Mark
 }
 
-// placesOf finds the objects in their revision, whose order they have.
+// placesOf finds the objects of a revision. Both have the same order.
 func placesOf(revision *olm.ClusterExtensionRevision, objects []manifest.Object) (map[manifest.ID]place, error) {
 	places := make(map[manifest.ID]place, len(objects))
 	next := 0
@@ -108,8 +108,7 @@ func placesOf(revision *olm.ClusterExtensionRevision, objects []manifest.Object)
 	return places, nil
 }
 
-// offences are sorted by object: the same revision has the same answer, in
-// whatever order it lists them.
+// offences are sorted by object, so that the answer does not depend on the order in a revision.
 func offences(objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
 	var errs field.ErrorList
 	found := release.Check(objects)
@@ -129,8 +128,8 @@ func offences(objects []manifest.Object, places map[manifest.ID]place) field.Err
 	return unsaid(objects, places)
 }
 
-// unsaid are manifests that are named by digest, and that the revision which holds
-// them shows in another way than they read: it was stored before they were read.
+// unsaid returns errors for manifests that the request names by digest and whose annotations differ
+// from their entry: the revision that has them was stored before Penstock read these annotations.
 func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
 	var errs field.ErrorList
 	for _, object := range objects {
@@ -143,7 +142,7 @@ func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.Error
 	return errs
 }
 
-// warn warns the requester of valid content that is probably a mistake.
+// warn warns the requester about valid content that is probably a mistake.
 func warn(ctx context.Context, objects []manifest.Object) {
 	var warnings []string
 	for _, inversion := range release.Inversions(objects) {

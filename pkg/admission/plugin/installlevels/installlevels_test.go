@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
-// configMap has annotations as they are written in JSON.
+// configMap returns a ConfigMap. annotations are in JSON.
 func configMap(t *testing.T, name, annotations string) manifest.Object {
 	t.Helper()
 	object, err := manifest.Digester{}.FromJSON(fmt.Appendf(nil,
@@ -36,7 +36,7 @@ func level(value string) string {
 	return fmt.Sprintf(`{"release.openshift.io/create-only":"true","release.openshift.io/install-level":%q}`, value)
 }
 
-// revision lists objects, each in a phase of its own, as the endpoint shows them.
+// revision lists objects, each in a separate phase, in the form of the endpoint.
 func revision(objects ...manifest.Object) *olm.ClusterExtensionRevision {
 	r := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "argocd-1"}}
 	for i, object := range objects {

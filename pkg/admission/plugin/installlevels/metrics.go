@@ -8,14 +8,14 @@ type decision string
 const (
 	allowed decision = "allowed"
 	denied  decision = "denied"
-	// failed: it could not be found out; the request was refused.
+	// failed: the check had no result, and the request was refused.
 	failed decision = "failed"
 )
 
 // Metrics count the decisions of the plugin.
 type Metrics struct{ decisions *metrics.CounterVec }
 
-// NewMetrics registers the metrics. One registry can have them once.
+// NewMetrics registers the metrics. Call it once per registry.
 func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	decisions := metrics.NewCounterVec(&metrics.CounterOpts{
 		Name:           "penstock_install_levels_decisions_total",

@@ -1,7 +1,7 @@
 // Package owners is the admission plugin that prevents deletion through the right to patch. Garbage
 // collection deletes an object whose owner does not exist. So a user who adds an owner to an object
 // of our API needs the right to delete that object. OwnerReferencesPermissionEnforcement of
-// kube-apiserver checks the same, where it is switched on.
+// kube-apiserver does the same, where it is enabled.
 package owners
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// PluginName is under which the plugin is switched off.
+// PluginName is the name for --disable-admission-plugins.
 const PluginName = "Owners"
 
 // Plugin is the admission plugin.
@@ -30,8 +30,9 @@ var _ admission.ValidationInterface = &Plugin{}
 // New returns the plugin.
 func New() *Plugin { return &Plugin{plugin.NewAuthorized(PluginName, admission.Update)} }
 
-// Validate admits updates that add no owner, or whose author may delete the object. Whether the
-// owner exists is not asked: it may be deleted at once, and tools that restore write owners first.
+// Validate admits an update that adds no owner, or whose author can delete the object. It does not
+// check whether the owner exists: the owner could be deleted right after, and restore tools write
+// owners first.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if group := a.GetResource().Group; !slices.Contains([]string{olm.GroupName, hco.GroupName}, group) || request.IsInternal(ctx, a.GetUserInfo()) {
 		return nil

@@ -2,15 +2,15 @@ package privilege
 
 import "github.com/penstock-project/penstock/pkg/authz"
 
-// ask is a right that a change needs, with its purpose unless the right itself shows it.
+// ask is a right that a change needs, with its purpose if the right alone does not show it.
 type ask struct {
 	authz.Right
-	// because names the object of the revision that hands the right on.
+	// because names the object of the revision that grants the right.
 	because string
-	// refusal is a reason, in words, that no right can overcome, in place of a right.
+	// refusal is set in place of a right: it is the reason why no right allows the change.
 	refusal string
-	// shownTo is the right to read what this ask is about, as it tells it; none
-	// when the requester brought it.
+	// shownTo is the right to read the object that this ask reveals. It is empty if the requester
+	// sent the object.
 	shownTo authz.Right
 }
 

@@ -14,16 +14,17 @@ import (
 )
 
 // beyond is a further check that an API server makes of the author of an object, besides the right
-// to write it. When Penstock writes, the API server sees Penstock.
+// to write it. When Penstock writes, the API server checks Penstock, so Penstock must check the
+// requester.
 type beyond struct {
-	// rights that it would ask for.
+	// rights that the API server would check.
 	rights []authz.Right
-	// refusal is the reason why no right would allow the change; "" when a right would.
+	// refusal is the reason why no right allows the change; "" if a right does.
 	refusal string
 }
 
-// beyondOf returns what else an object of a revision needs. docs/reference/privileges.md
-// has this table, and what it cannot know.
+// beyondOf returns the further checks for an object of a revision. docs/reference/privileges.md has
+// this table and its limits.
 func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	switch (schema.GroupKind{Group: object.Group, Kind: object.Kind}) {
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
@@ -59,7 +60,7 @@ func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 
 const (
 	admissionGroup = "admissionregistration.k8s.io"
-	// openshiftRBAC is another way to the same roles and bindings.
+	// openshiftRBAC serves the same roles and bindings under another group.
 	openshiftRBAC = "authorization.openshift.io"
 )
 
@@ -72,18 +73,18 @@ func beyondTrustBundle(object manifest.Object) (beyond, error) {
 	if err := decode(object, &bundle); err != nil {
 		return beyond{}, err
 	}
-	// A bundle without a signer has no colon in its name, one with a signer has.
-	// Applied to what exists, the manifest needs not say who it is: then the right
-	// is asked of all.
+	// A bundle with a signer has a colon in its name, and a bundle without a signer has none. A
+	// manifest that patches an existing bundle may leave the signer out. The right on all signers
+	// is required then.
 	if bundle.Spec.SignerName == "" && !strings.Contains(object.Name, ":") {
 		return beyond{}, nil
 	}
 	return beyond{rights: []authz.Right{{Verb: "attest", Group: "certificates.k8s.io", Resource: "signers", Name: bundle.Spec.SignerName}}}, nil
 }
 
-// beyondPolicy is for policies that read parameters: their messages can tell what
-// is in them. A binding does not name the kind of its parameters, so that its author needs
-// to read all kinds.
+// beyondPolicy is for policies that read parameters, because their messages can reveal the
+// parameters. A binding does not name the kind of its parameters, so its author needs the right to
+// read all kinds.
 func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
 	parameters, err := parametersOf(object)
 	switch {
@@ -98,11 +99,11 @@ func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
 	}
 }
 
-// parameters of a policy, or of a binding of one.
+// parameters of a policy, or of a binding of a policy.
 type parameters struct {
 	// kind that a policy names, as a reference without a name.
 	kind *manifest.Ref
-	// some is true for a binding that has some.
+	// some is true for a binding that has parameters.
 	some bool
 }
 

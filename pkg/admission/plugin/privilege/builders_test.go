@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// The words in which the tests of this package are written.
+// The helpers of this package's tests.
 
 type fields = map[string]any
 
@@ -76,13 +76,13 @@ func rule(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
 	}
 }
 
-// revision is one with its manifests.
+// revision is a revision with its manifests.
 type revision struct {
 	olm.ClusterExtensionRevision
 	objects []manifest.Object
 }
 
-// rev makes lighthouse-<number>.
+// rev returns the revision lighthouse-<number>.
 func rev(number int64, objects ...manifest.Object) *revision {
 	r := &revision{objects: objects}
 	r.Name, r.UID = olm.RevisionName("lighthouse", number), types.UID(fmt.Sprint("uid-", number))
@@ -97,21 +97,21 @@ func rev(number int64, objects ...manifest.Object) *revision {
 	return r
 }
 
-// as returns a copy in another state.
+// as returns a copy with another lifecycleState.
 func (r *revision) as(state olm.LifecycleState) *revision {
 	changed := &revision{ClusterExtensionRevision: *r.DeepCopy(), objects: r.objects}
 	changed.Spec.LifecycleState = state
 	return changed
 }
 
-// annotated gives it an annotation.
+// annotated returns a copy with an annotation.
 func (r *revision) annotated(key, value string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	return changed
 }
 
-// ownedBy gives it an owner of that name.
+// ownedBy returns a copy with an owner of the given name.
 func (r *revision) ownedBy(name string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.OwnerReferences = []metav1.OwnerReference{{APIVersion: "olm.operatorframework.io/v1", Kind: "ClusterExtension", Name: name, UID: types.UID("uid of " + name)}}
@@ -136,7 +136,7 @@ func (r *revision) rollingBack(minutes int32) *revision {
 	return changed
 }
 
-// soaking succeeds when all has been available for so many seconds.
+// soaking returns a copy with the given successDelaySeconds.
 func (r *revision) soaking(seconds int32) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Spec.SuccessDelaySeconds = seconds
@@ -161,7 +161,7 @@ func (r *revision) deleting() *revision {
 	return changed
 }
 
-// released is without the finalizer.
+// released returns a copy without the finalizer.
 func (r *revision) released() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Finalizers = nil
@@ -174,60 +174,61 @@ func (r *revision) acknowledging(names string) *revision {
 	return changed
 }
 
-// taking names extensions whose protected objects may be taken.
+// taking returns a copy that may take protected objects of the named extensions.
 func (r *revision) taking(extensions string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Annotations = map[string]string{v1alpha1.TakeOverFromAnnotation: extensions}
 	return changed
 }
 
-// answering lets a deletion go on that was held back.
+// answering returns a copy that acknowledges a deletion.
 func (r *revision) answering(token string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Annotations = map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: token}
 	return changed
 }
 
-// releasing lets the owner of the extension go on behind a rollback.
+// releasing returns a copy that ends the hold of a rollback.
 func (r *revision) releasing(rollback string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Annotations = map[string]string{v1alpha1.ReleaseHoldAnnotation: rollback}
 	return changed
 }
 
-// situation is the cluster and the store.
+// situation simulates the cluster and the store.
 type situation struct {
 	// target is empty for the host.
 	target    string
 	t         testing.TB
 	stored    []*revision
 	inventory []chain.Entry
-	// together are revisions that are imported with the one in question.
+	// together are revisions of the same import.
 	together []*olm.ClusterExtensionRevision
-	// borrowed manifests are only named.
+	// borrowed are manifests that the request names by digest only.
 	borrowed map[manifest.Digest]string
-	// rights of alice, by namespace, "" for all.
+	// rights of alice by namespace; "" means all namespaces.
 	rights map[string][]rbacv1.PolicyRule
-	// crds are kinds beyond the built-in ones.
+	// crds are kinds in addition to the built-in kinds.
 	crds map[string][]metav1.APIResource
 	// roles of the cluster by kind, namespace and name.
 	roles map[string][]rbacv1.PolicyRule
-	// aggregated are names of those that gather others.
+	// aggregated are names of roles with an aggregation rule.
 	aggregated map[string]bool
-	// failure of every question but that for the bypass, or also of that one.
+	// failure is the answer to every check except the check of the bypass. dead is the answer to
+	// every check.
 	failure, dead error
 	noDiscovery   error
 
 	mu    sync.Mutex
 	asked []authz.Right
-	// discoveries and lookups are how often discovery and roles were asked for.
+	// discoveries and lookups count the requests for discovery and for roles.
 	discoveries, lookups int
-	// open questions, and the most of them at a time.
+	// open is the number of concurrent checks, and most its maximum.
 	open, most int
 	slow       time.Duration
 }
 
-// newSituation is one in which alice may read what is stored, and nothing else.
+// newSituation returns a situation in which alice can read the store and has no other rights.
 func newSituation(t testing.TB) *situation {
 	return emptyCluster(t).may("", rule("get", "olm.operatorframework.io", "clusterextensionrevisions,clusterextensionrevisions/manifests"),
 		rule("get", "rbac.authorization.k8s.io", "roles,clusterroles"))
@@ -237,19 +238,19 @@ func emptyCluster(t testing.TB) *situation {
 	return &situation{t: t, rights: map[string][]rbacv1.PolicyRule{}, roles: map[string][]rbacv1.PolicyRule{}, crds: map[string][]metav1.APIResource{}}
 }
 
-// may gives alice rights in a namespace, or everywhere.
+// may gives alice rights in a namespace, or in all namespaces.
 func (w *situation) may(namespace string, rules ...rbacv1.PolicyRule) *situation {
 	w.rights[namespace] = append(w.rights[namespace], rules...)
 	return w
 }
 
-// holds says what is stored.
+// holds sets the stored revisions.
 func (w *situation) holds(revisions ...*revision) *situation {
 	w.stored = append(w.stored, revisions...)
 	return w
 }
 
-// has says what is in the cluster, as a revision has it.
+// has adds objects to the cluster, with the content of a revision.
 func (w *situation) has(number int64, objects ...manifest.Object) *situation {
 	for _, o := range objects {
 		w.inventory = append(w.inventory, chain.Entry{
@@ -259,7 +260,7 @@ func (w *situation) has(number int64, objects ...manifest.Object) *situation {
 	return w
 }
 
-// borrow says which manifests were found in another revision.
+// borrow sets the manifests that were found in another revision.
 func (w *situation) borrow(revision string, objects ...manifest.Object) {
 	w.borrowed = map[manifest.Digest]string{}
 	for _, o := range objects {
@@ -267,14 +268,14 @@ func (w *situation) borrow(revision string, objects ...manifest.Object) {
 	}
 }
 
-// beside says which revisions are imported together with the one in question.
+// beside sets the other revisions of the same import.
 func (w *situation) beside(revisions ...*revision) {
 	for _, r := range revisions {
 		w.together = append(w.together, &r.ClusterExtensionRevision)
 	}
 }
 
-// plugin has everything from this situation.
+// plugin returns a plugin whose dependencies are this situation.
 func (w *situation) plugin() *Plugin {
 	p := New()
 	p.SetDeps(Deps{Authorizer: w, Kinds: w, Roles: w, Chains: w, Target: w.target})
@@ -284,7 +285,7 @@ func (w *situation) plugin() *Plugin {
 	return p
 }
 
-// Authorize decides as RBAC does.
+// Authorize decides like RBAC.
 func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	q := authz.Right{Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Namespace: a.GetNamespace(), Name: a.GetName()}
 	if !a.IsResourceRequest() {
@@ -383,7 +384,7 @@ func (w *situation) ServerResourcesForGroupVersionWithContext(_ context.Context,
 	return &metav1.APIResourceList{APIResources: resources}, nil
 }
 
-// ServerGroupsWithContext implements Kinds: of the groups of custom resources.
+// ServerGroupsWithContext implements Kinds, for the groups of custom resources.
 func (w *situation) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -437,7 +438,7 @@ func (w *situation) Inventory(context.Context, string) (chain.Inventory, error) 
 
 func alice() user.Info { return &user.DefaultInfo{Name: "alice", Groups: []string{"devs"}} }
 
-// attributes of a request of alice.
+// attributes returns the attributes of a request of alice.
 func attributes(operation admission.Operation, updated, old *revision, subresource string) admission.Attributes {
 	name := ""
 	record := func(r *revision) *olm.ClusterExtensionRevision {
@@ -459,23 +460,23 @@ func attributes(operation admission.Operation, updated, old *revision, subresour
 	}
 }
 
-// creates lets alice create a revision.
+// creates validates that alice creates a revision.
 func (w *situation) creates(r *revision) error {
 	ctx := request.WithBorrowed(request.WithManifests(w.t.Context(), r.objects), w.borrowed)
 	return w.plugin().Validate(request.WithBeside(ctx, w.together), attributes(admission.Create, r, nil, ""), nil)
 }
 
-// updates lets her change a stored one.
+// updates validates that alice updates a stored revision.
 func (w *situation) updates(old, updated *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Update, updated, old, ""), nil)
 }
 
-// deletes lets her delete one.
+// deletes validates that alice deletes a revision.
 func (w *situation) deletes(r *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Delete, nil, r, ""), nil)
 }
 
-// want compares an answer with what it must say: nothing is being admitted.
+// want checks the code of an answer and the texts that it must contain.
 func want(t *testing.T, reason string, err error, code int32, texts ...string) {
 	t.Helper()
 	if code == 0 {

@@ -17,68 +17,66 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// kind of a change that makes Penstock do something in the cluster.
+// kind is the kind of a change that makes Penstock act in the cluster.
 type kind string
 
 const (
-	// create adds a revision, a rollback included.
+	// create adds a revision, also by a rollback.
 	create kind = "create"
-	// unpause lets a paused revision go on.
+	// unpause resumes a paused revision.
 	unpause kind = "unpause"
-	// archive gives a revision up.
+	// archive archives a revision.
 	archive kind = "archive"
-	// remove deletes one.
+	// remove deletes a revision.
 	remove kind = "delete"
-	// arm has a revision rolled back when its rollout fails.
+	// arm enables the automatic rollback of a revision.
 	arm kind = "arm"
-	// acknowledge permits the deletion of definitions that have instances, or one that
-	// was held back because it is large.
+	// acknowledge allows the deletion of definitions that have instances, or a deletion that
+	// exceeds the deletion budget.
 	acknowledge kind = "acknowledge"
-	// release ends the hold of a rollback: the owner of the extension goes on.
+	// release ends the hold of a rollback, so that the owner of the extension can create revisions.
 	release kind = "release"
-	// teardown changes what becomes of the objects of a revision when it is deleted.
+	// teardown changes whether the objects of a revision are deleted with it.
 	teardown kind = "teardown"
-	// hasten has a revision succeed sooner, and with that what it replaces deleted.
+	// hasten makes a revision succeed sooner. Its success archives older revisions and so deletes
+	// objects.
 	hasten kind = "hasten"
-	// own gives a revision an owner: when that one is gone, or never was, garbage
-	// collection deletes the revision in a name of its own, which may delete anything.
+	// own adds an owner to a revision. If the owner does not exist, garbage collection deletes the
+	// revision with its own rights, which cover everything.
 	own kind = "own"
 )
 
-// change is the change that a request asks for.
+// change is the change that a request makes.
 type change struct {
 	kind kind
-	// revision as it will be; for a delete, as it is.
+	// revision after the change; for a delete, the stored revision.
 	revision *olm.ClusterExtensionRevision
-	// chain that the revision belongs to.
+	// chain of the revision.
 	chain string
-	// armed is true when Penstock is to roll back by itself, from now on or sooner
-	// than before.
+	// armed is true if the change enables an automatic rollback, or makes it happen sooner.
 	armed bool
-	// orphans is true when the objects are left behind.
+	// orphans is true if Penstock keeps the objects.
 	orphans bool
-	// owners are those that the revision has from now on.
+	// owners are the added owners.
 	owners []metav1.OwnerReference
-	// acknowledged are the CustomResourceDefinitions whose instances may be lost
-	// from now on.
+	// acknowledged are the added CustomResourceDefinitions whose instances may be lost.
 	acknowledged []string
-	// takes are the extensions whose protected objects the revision may take from now on.
+	// takes are the added extensions whose protected objects the revision may take.
 	takes []string
-	// answers is true when a deletion that was held back goes on.
+	// answers is true if the change acknowledges a deletion that waits.
 	answers bool
-	// helm is the Helm release that the revision names from now on.
+	// helm is the added Helm release.
 	helm helmrelease.Release
-	// released is the rollback whose hold ends, empty for none.
+	// released is the rollback whose hold ends; empty for none.
 	released string
-	// ends is true when a delete of the revision, by whomever, deletes what it would have
-	// left before, and leaves is true for the opposite.
+	// ends is true if a later delete of the revision, by any user, deletes objects that it would
+	// have kept before. leaves is true for the opposite.
 	ends, leaves bool
-	// hastens is true when a revision that is rolled out counts as successful where it
-	// did not before.
+	// hastens is true if an active revision succeeds sooner than before.
 	hastens bool
 }
 
-// bypasses are the rights that it takes to take protected objects from other extensions.
+// bypasses returns the rights to take protected objects from other extensions.
 func (c change) bypasses() []authz.Right {
 	var rights []authz.Right
 	for _, extension := range c.takes {
@@ -87,21 +85,21 @@ func (c change) bypasses() []authz.Right {
 	return rights
 }
 
-// collects reports whether garbage collection deletes a revision whose owner is gone. It may delete
-// anything in the host, and nobody gives it the right to use another cluster; the user who gave the
-// revision its owner was asked for that right (see own).
+// collects reports whether garbage collection deletes a revision, because its owner does not exist.
+// Garbage collection can delete anything in the host, but has no right to use another cluster. The
+// user who added the owner needed that right (see own).
 func (c change) collects(who user.Info) bool {
-	// With accounts of its own for each controller, and without.
+	// kube-controller-manager may run with or without a separate account for each controller.
 	collector := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
 	return c.kind == remove && len(c.revision.OwnerReferences) > 0 && slices.Contains(collector, who.GetName())
 }
 
-// brings reports whether the requester wrote what is in a revision that is written.
+// brings reports whether the requester wrote the content of a revision that is applied.
 func (c change) brings(revision *olm.ClusterExtensionRevision) bool {
 	return c.kind == create && revision == c.revision && revision.Annotations[v1alpha1.RollbackOfAnnotation] == ""
 }
 
-// source names the stored revision that has the content of one that is written.
+// source returns the name of the stored revision that has the content of an applied revision.
 func (c change) source(revision *olm.ClusterExtensionRevision) string {
 	if of := revision.Annotations[v1alpha1.RollbackOfAnnotation]; of != "" && c.kind == create && revision == c.revision {
 		return of
@@ -113,8 +111,8 @@ func isOfRevisions(a admission.Attributes) bool {
 	return a.GetResource().GroupResource() == v1alpha1.Resource("clusterextensionrevisions")
 }
 
-// changeOf returns what a request asks for; ok is false when Penstock does nothing
-// in the cluster because of it: writes of metadata, pausing.
+// changeOf returns the change that a request makes. ok is false if Penstock does nothing in the
+// cluster because of it, such as for changes of metadata and for pausing.
 func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	if a.GetSubresource() != "" || !isOfRevisions(a) {
 		return change{}, false
@@ -163,11 +161,12 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	case was == olm.LifecycleStatePaused && state != was:
 		c.kind, c.armed = unpause, rollsBack(updated)
 		if old.Annotations[v1alpha1.ProposedAnnotation] == "true" {
-			// Nobody was asked about the owner when Penstock proposed it.
+			// Penstock proposed the revision without a user, so the rights for its owner were not
+			// checked.
 			c.owners = updated.OwnerReferences
 		}
 	case olmvalidation.ApprovesLater(updated, old):
-		// The approver is asked now, and again when it takes effect.
+		// The rights of the approver are checked now, and again when the approval takes effect.
 		active := updated.DeepCopy()
 		active.Spec.LifecycleState = olm.LifecycleStateActive
 		c.kind, c.revision, c.armed, c.owners = unpause, active, rollsBack(active), active.OwnerReferences
@@ -189,12 +188,11 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	return c
 }
 
-// changeOfTeardown returns what becomes of the objects of a revision that is being
-// deleted, empty when it is what the user who deleted it was asked about: to delete them, or
-// to let go of them.
+// changeOfTeardown returns the change of a revision that is being deleted. It is empty if the
+// objects are still deleted or kept as in the delete request, which was checked.
 //
-// Taking the finalizer off ends the teardown where it stands: what it has not let go
-// of by then is in no revision any more, and what is in none is deleted.
+// Removing the finalizer ends the teardown at once. Objects that were not released by then are in
+// no revision any more, so Penstock deletes them.
 func changeOfTeardown(updated, old *olm.ClusterExtensionRevision) (k kind, orphans bool) {
 	orphaned, orphans := old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan, updated.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
 	ended := slices.Contains(old.Finalizers, v1alpha1.TeardownFinalizer) && !slices.Contains(updated.Finalizers, v1alpha1.TeardownFinalizer)
@@ -208,25 +206,24 @@ func changeOfTeardown(updated, old *olm.ClusterExtensionRevision) (k kind, orpha
 	}
 }
 
-// rollsBack reports whether Penstock rolls a revision back by itself when it fails. It does so in
-// its own name: nobody is asked then.
+// rollsBack reports whether Penstock rolls a revision back automatically when it fails. Penstock
+// does so in its own name, without a check at that time.
 func rollsBack(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.OnFailure == olm.OnFailureRollback && revision.Annotations[v1alpha1.RollbackOfAnnotation] == "" && !succeeded(revision)
 }
 
-// sooner reports whether a rollout counts as failed where it did not before.
+// sooner reports whether the change can make a rollout fail that did not fail before.
 func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
 	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds || !lists(old.MetricChecks, updated.MetricChecks)
 }
 
-// lists reports whether a list has all names.
+// lists reports whether list has all names.
 func lists(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// hastened reports whether a revision counts as successful where it did not before: from then on
-// the older ones are archived. One that is paused comes to that when somebody lets it go on, who is
-// asked then.
+// hastened reports whether an active revision succeeds sooner than before. Its success archives the
+// older revisions. For a paused revision, the rights of the user who resumes it are checked.
 func hastened(updated, old *olm.ClusterExtensionRevision) bool {
 	shorter := updated.Spec.SuccessDelaySeconds < old.Spec.SuccessDelaySeconds || !lists(updated.Spec.MetricChecks, old.Spec.MetricChecks)
 	return updated.Spec.LifecycleState == olm.LifecycleStateActive && shorter && !succeeded(old)
@@ -236,8 +233,9 @@ func succeeded(revision *olm.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// orphaning reports whether a delete of a revision that says nothing else leaves its objects: its
-// policy does, or the finalizer of garbage collection, as the endpoint takes it.
+// orphaning reports whether a plain delete of a revision keeps its objects, because of
+// teardownPolicy or of a finalizer of garbage collection. It treats the finalizers as the endpoint
+// does.
 func orphaning(revision *olm.ClusterExtensionRevision) bool {
 	for _, finalizer := range revision.Finalizers {
 		switch finalizer {
@@ -250,12 +248,12 @@ func orphaning(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
 }
 
-// deletesAdopted reports whether objects that existed before the extension go with the others.
+// deletesAdopted reports whether a revision deletes objects that existed before the extension.
 func deletesAdopted(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.AdoptedTeardownPolicy == olm.TeardownPolicyDelete
 }
 
-// acknowledged returns the definitions that a revision lets go.
+// acknowledged returns the definitions that a revision may delete with their instances.
 func acknowledged(revision *olm.ClusterExtensionRevision) []string {
 	return listed(revision, v1alpha1.AllowCRDDeletionAnnotation)
 }
@@ -265,7 +263,7 @@ func takes(revision *olm.ClusterExtensionRevision) []string {
 	return listed(revision, v1alpha1.TakeOverFromAnnotation)
 }
 
-// answers returns the deletions that a revision lets go on.
+// answers returns the deletions that a revision acknowledges.
 func answers(revision *olm.ClusterExtensionRevision) []string {
 	return listed(revision, v1alpha1.AcknowledgeDeletionAnnotation)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// proposed is a revision as Penstock proposes it.
+// proposed returns r as a proposal of Penstock.
 func proposed(r *revision) *revision {
 	return r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused")
 }
 
-// Other fields that change the objects in the cluster, and fields that do not.
+// TestChanges covers further fields, with and without an effect on objects in the cluster.
 func TestChanges(t *testing.T) {
 	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
 	all := rule("create,patch,delete", "*", "configmaps,deployments")

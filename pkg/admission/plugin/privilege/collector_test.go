@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// TestCollector: garbage collection deletes what is in another cluster when the owner is gone, as
-// it does in the host. The user who made the owner one of the revision may use that cluster.
+// TestCollector: garbage collection may delete a revision with objects in another cluster when its
+// owner does not exist. The user who added the owner needs the right to use that cluster.
 func TestCollector(t *testing.T) {
 	const account = "system:serviceaccount:kube-system:generic-garbage-collector"
 	owned := func() *revision {

@@ -17,7 +17,7 @@ func (r *revision) giving(names ...string) *revision {
 	return r
 }
 
-// A create-only object is created, and nothing else happens to it.
+// TestCreateOnlyObjects: a create-only object needs the right to create it, and no other right.
 func TestCreateOnlyObjects(t *testing.T) {
 	web, config := deployment(t, "web"), configMap(t, "config", "1")
 	all := rule("create,patch,delete", "apps", "deployments")

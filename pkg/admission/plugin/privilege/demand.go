@@ -19,11 +19,11 @@ import (
 // demand has the rights that a change needs.
 type demand struct {
 	change change
-	// asks are rights that are needed regardless of the objects.
+	// asks are rights that the change needs regardless of the objects.
 	asks []ask
 	// effects are the effects on objects, in the order of the checks.
 	effects []effect
-	// kinds maps the kinds of the objects to resources, as far as they are known.
+	// kinds maps kinds of objects to resources, as far as discovered.
 	kinds  *kinds
 	grants grants
 }
@@ -31,9 +31,9 @@ type demand struct {
 // effect is the effect on one object: it is written, deleted or released.
 type effect struct {
 	manifest.Ref
-	// write is the object that is written; nil for the others.
+	// write is the applied object; nil for a deletion or release.
 	write *written
-	// verb of the others, and who is told of them.
+	// verb for a deletion or release, and the right to read the object's name.
 	verb    string
 	shownTo authz.Right
 }
@@ -41,25 +41,24 @@ type effect struct {
 // written is an object that is applied.
 type written struct {
 	manifest.Object
-	// brought is true when the requester said what it is, and empty of is whose
-	// content it has otherwise.
+	// brought is true if the requester sent the content or named it by digest. Otherwise the
+	// revision of has the content.
 	brought bool
 	of      string
-	// borrowed is the revision that its content was found in, when the requester
-	// has only named it.
+	// borrowed is the revision that has the content, if the requester named it by digest only.
 	borrowed string
 	// createOnly objects are created and never patched.
 	createOnly bool
 }
 
-// demandOf works out what a change takes: the right to use the cluster that is
-// written to, when that is not the host, and otherwise
+// demandOf returns the rights that a change needs. For a cluster other than the host, that is the
+// right to use it. Otherwise it computes
 //
-//  1. how the chain is, and what the change comes to,
-//  2. the content of what is written.
+//  1. the effects of the change, from the state of the chain,
+//  2. the content of the written objects.
 //
-// How the kinds are reached, and which rights that takes, is found out bit by bit (see
-// search): for most of it that need not matter.
+// search discovers kinds and computes the rights for objects later, in batches, because a denied
+// request needs few of them.
 func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand, error) {
 	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
 		if c.collects(who) {
@@ -104,12 +103,12 @@ func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand
 	return d, nil
 }
 
-// reading is the right to read a revision, or what is in it.
+// reading returns the right to read a revision or a subresource of it.
 func reading(revision, subresource string) authz.Right {
 	return authz.Right{Verb: "get", Group: olm.GroupName, Resource: "clusterextensionrevisions", Subresource: subresource, Name: revision}
 }
 
-// chainState reads how the chain is.
+// chainState reads the state of the chain.
 func (p *Plugin) chainState(ctx context.Context, c change) (chainState, error) {
 	revisions, err := p.deps.Chains.Revisions(ctx, c.chain)
 	if err != nil {
@@ -137,8 +136,8 @@ func (p *Plugin) chainState(ctx context.Context, c change) (chainState, error) {
 	return now, nil
 }
 
-// contents returns the manifests of what is written: those of a new revision came
-// with the request or were found for it, all others are stored.
+// contents returns the manifests of the written objects. The manifests of a new revision are in the
+// context of the request. All others are stored.
 func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]written, error) {
 	var objects []written
 	for _, w := range writes {
@@ -179,7 +178,7 @@ func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.Cluster
 
 const definitionGroup = "apiextensions.k8s.io"
 
-// asksOf returns what effects take, whose kinds are known.
+// asksOf returns the rights that effects need. Their kinds must be discovered.
 func (d *demand) asksOf(effects []effect) ([]ask, error) {
 	var asks []ask
 	for _, e := range effects {
@@ -196,10 +195,10 @@ func (d *demand) asksOf(effects []effect) ([]ask, error) {
 	return asks, nil
 }
 
-// write returns what it takes to have an object applied. Applying creates what is
-// not there and patches what is, which adoption and the repair of drift do as
-// well: so both rights are needed, and both by name. A create-only object is left
-// alone when it is there. Rights that the object hands on are added to the grants.
+// write returns the rights for applying an object. The engine creates the object if it is absent,
+// and patches it otherwise, also for adoption and repair. So both rights are needed, both for this
+// name. A create-only object is never patched. Rights that the object grants are added to the
+// grants.
 func (d *demand) write(object written) ([]ask, error) {
 	var named, read authz.Right
 	switch {
@@ -225,7 +224,7 @@ func (d *demand) write(object written) ([]ask, error) {
 	return asks, d.grants.add(object.Object, read)
 }
 
-// acknowledge adds what it takes to let definitions go with their instances.
+// acknowledge adds the right to delete definitions with their instances.
 func (d *demand) acknowledge(definitions []string) {
 	for _, name := range definitions {
 		d.asks = append(d.asks, ask{Right: authz.Right{Verb: "delete", Group: definitionGroup, Resource: "customresourcedefinitions", Name: name}})
@@ -243,7 +242,7 @@ func rightsOf(asks []ask) []authz.Right {
 	return rights
 }
 
-// inWords returns asks for people, those that differ only in the verb as one.
+// inWords returns asks as text. Asks that differ only in the verb are joined.
 func inWords(asks []ask) []string {
 	verbs := map[ask][]string{}
 	var order []ask

@@ -6,8 +6,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The answer tells nobody what they cannot read: neither which objects a revision
-// has, nor what is in its roles, nor what is in the cluster's.
+// TestSecrecy: the answer reveals nothing that the requester cannot read: not the objects of a
+// revision, and not the content of roles in the revision or in the cluster.
 func TestSecrecy(t *testing.T) {
 	const revisions, manifests = "clusterextensionrevisions", "clusterextensionrevisions/manifests"
 	web, powerful := deployment(t, "web"), clusterRole(t, "powerful", rule("get", "", "secrets"))

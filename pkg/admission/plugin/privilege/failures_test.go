@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// An unanswered question refuses, and the answer says why.
+// TestFailsClosed: a check without an answer refuses the request, with the reason.
 func TestFailsClosed(t *testing.T) {
 	web := deployment(t, "web")
 	down := errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
@@ -84,7 +84,7 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// Every question is asked once, a bounded number at a time.
+// TestQuestions: every right is checked once, with bounded concurrency.
 func TestQuestions(t *testing.T) {
 	w := newSituation(t).may("lighthouse", rule("create,patch,delete", "", "configmaps")).has(1, manyConfigMaps(t, 99)...)
 	w.slow = time.Millisecond
@@ -106,7 +106,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// The first failure ends the others.
+// TestFailureEndsQuestions: the first failure ends the remaining checks.
 func TestFailureEndsQuestions(t *testing.T) {
 	w := newSituation(t)
 	w.failure = errors.New("down")
@@ -116,8 +116,8 @@ func TestFailureEndsQuestions(t *testing.T) {
 	}
 }
 
-// TestRefusedSoon: somebody without rights is found out with a few questions, however
-// much they ask for, and is told the first of what is missing.
+// TestRefusedSoon: a user without rights is refused after a few checks, even for a large request,
+// and sees the first missing rights.
 func TestRefusedSoon(t *testing.T) {
 	const most = 30
 	groups := func(n int) []manifest.Object {
@@ -137,7 +137,7 @@ func TestRefusedSoon(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		situation func(*situation) error
-		// more questions than that are the user's own: they have these rights.
+		// more is the number of additional checks, for rights that the user has.
 		more, named int
 	}{
 		"ConfigMaps": {reason: "objects of one kind", named: 10, situation: func(w *situation) error { return w.creates(rev(1, manyConfigMaps(t, 4000)...)) }},
@@ -169,7 +169,7 @@ func TestRefusedSoon(t *testing.T) {
 	}
 }
 
-// TestTurns: requests of a user wait for the user's own requests, and not for those of others.
+// TestTurns: requests of a user wait for earlier requests of the same user only.
 func TestTurns(t *testing.T) { synctest.Test(t, turnsOfUsers) }
 
 func turnsOfUsers(t *testing.T) {

@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	// MaxAtoms bounds the rights that the roles and bindings of one revision hand
-	// on, each counted once, when the requester must prove that they have them.
+	// MaxAtoms bounds the different rights that the roles and bindings of one revision grant, if
+	// the requester must prove to have them.
 	MaxAtoms = 2000
-	// maxExpansion bounds the work of counting them.
+	// maxExpansion bounds the work of counting these rights.
 	maxExpansion = 50 * MaxAtoms
 )
 
-// grant is an object that hands rights on.
+// grant is an object that grants rights: a role or a binding.
 type grant struct {
 	manifest.ID
-	// unless is the right that stands for all: escalate for roles, bind for
-	// bindings.
+	// unless is the right that replaces all of them: escalate for roles, bind for bindings.
 	unless authz.Right
 	// rules of a role.
 	rules []rbacv1.PolicyRule
 	// role that a binding refers to.
 	role *manifest.ID
-	// shownTo is the right to read the object, none when the requester brought it.
+	// shownTo is the right to read the object; empty if the requester sent it.
 	shownTo authz.Right
 }
 
@@ -44,9 +43,9 @@ func (g grant) String() string {
 	return fmt.Sprintf("granted by %s %s", g.Kind, name)
 }
 
-// grantOf returns what an object hands on, nil for nothing. A grant has the scope in
-// which the API server enforces it: a ClusterRole and a ClusterRoleBinding have no
-// namespace, whatever their manifests say.
+// grantOf returns the grant of an object, or nil if it grants nothing. The grant has the scope that
+// the API server enforces: a ClusterRole and a ClusterRoleBinding have no namespace, even if their
+// manifests have one.
 func grantOf(object manifest.Object) (*grant, error) {
 	if object.Group != rbacv1.GroupName {
 		return nil, nil
@@ -74,7 +73,7 @@ func roleGrant(object manifest.Object) (*grant, error) {
 	}
 	rules := role.Rules
 	if aggregation := role.AggregationRule; aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0 {
-		// It can gather anything.
+		// An aggregated role can get any rule.
 		rules = append(rules,
 			rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
@@ -93,16 +92,17 @@ func bindingGrant(object manifest.Object) (*grant, error) {
 	if role.Kind == "Role" {
 		role.Namespace = object.Namespace
 	}
-	// The right to bind is one in the namespace of the binding, or in all.
+	// The right to bind is needed in the namespace of the binding, or in all namespaces.
 	return &grant{ID: object.ID, role: &role, unless: authz.Right{
 		Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(role.Kind) + "s", Namespace: object.Namespace, Name: role.Name,
 	}}, nil
 }
 
-// grants are all that a change hands on.
+// grants are all grants of a change.
 type grants struct {
 	list []*grant
-	// roles that are written, by identity: one may be with several contents.
+	// roles that are written, by identity. A role can be written several times, with different
+	// content.
 	roles map[manifest.ID][]*grant
 }
 
@@ -122,13 +122,12 @@ func (g *grants) add(object manifest.Object, shownTo authz.Right) error {
 	return nil
 }
 
-// atoms returns the rights that somebody must have to hand on what a grant
-// does, each once, without those that set has already: one verb on one resource, by one
-// name or all, or on one path. The words that a question knows as "all" are the ones
-// that rules know: "*" is only granted to who has "*".
+// atoms returns the rights that a user must have to grant the rights of a grant, each once, without
+// rights that set already has. An atom is one verb on one resource, by one name or for all names,
+// or on one path. "*" in a rule becomes "*" in the check, so only a user with "*" can grant it.
 //
-// A binding of a role that does not exist takes the right to bind it: what it would
-// grant is not known. Too many atoms are a *tooManyError.
+// A binding of a role that does not exist needs the right to bind it, because its rules are
+// unknown. Too many atoms are a *tooManyError.
 func (g *grants) atoms(ctx context.Context, set *atomSet, grant *grant, roles Roles) ([]ask, error) {
 	before := len(set.atoms)
 	for _, rule := range grant.rules {
@@ -146,9 +145,8 @@ func (g *grants) atoms(ctx context.Context, set *atomSet, grant *grant, roles Ro
 	return set.atoms[before:], nil
 }
 
-// addRole adds what a binding grants: the rules of the role as the revision has it
-// and as the cluster has it. Nobody can tell which one will be there when the
-// binding is.
+// addRole adds the rules that a binding grants: the rules of the role in the revision and in the
+// cluster, because either can exist when the binding is written.
 func (g *grants) addRole(ctx context.Context, set *atomSet, grant *grant, roles Roles) error {
 	brought := g.roles[*grant.role]
 	for _, role := range brought {
@@ -169,10 +167,9 @@ func (g *grants) addRole(ctx context.Context, set *atomSet, grant *grant, roles 
 	return set.addLive(grant, live, *grant.role)
 }
 
-// addKept adds what a role of the cluster has and keeps when the one of the revision
-// is applied to it: server-side apply leaves rules that the manifest does not speak
-// of, and those of an aggregated role are gathered again. A label may be enough to
-// hand them on.
+// addKept adds the rules that a role in the cluster keeps when the revision's role is applied to
+// it. Server-side apply keeps rules if the manifest has none, and the rules of an aggregated role
+// are computed again. A change of labels alone can grant such rules to others.
 func (g *grants) addKept(ctx context.Context, set *atomSet, grant *grant, roles Roles) error {
 	live, err := roles.Role(ctx, grant.Kind, grant.Namespace, grant.Name)
 	if err != nil {
@@ -213,8 +210,8 @@ func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo authz.Right)
 	return nil
 }
 
-// addLive adds the rules of a role as it is in the cluster, if it is there. The answer
-// to who cannot read the role must not tell what is in it.
+// addLive adds the rules of an existing role in the cluster. Only a requester who can read the role
+// may see its rules in the answer.
 func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
 	if live == nil {
 		return nil
@@ -228,8 +225,8 @@ func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
 	return nil
 }
 
-// sizeOf returns how many atoms a rule has, and no more than is too many: a few
-// kilobytes can have billions.
+// sizeOf returns the number of atoms of a rule, at most maxExpansion+1. A few kilobytes of rules
+// can have billions of atoms.
 func sizeOf(rule rbacv1.PolicyRule) int {
 	size := 1
 	for _, factor := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
@@ -252,7 +249,7 @@ func rightOf(atom rbacv1.PolicyRule, namespace string) authz.Right {
 	return needed
 }
 
-// tooManyError reports that a request needs more rights than are checked.
+// tooManyError reports that a revision grants more rights than Penstock checks.
 type tooManyError struct{}
 
 func (*tooManyError) Error() string {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// writesRBAC is the right to write roles and bindings, which is none to what they
-// grant.
+// writesRBAC returns the right to write roles and bindings. It does not include the rights that
+// they grant.
 func writesRBAC() rbacv1.PolicyRule {
 	return rule("create,patch", "rbac.authorization.k8s.io", "roles,clusterroles,rolebindings,clusterrolebindings")
 }
@@ -228,9 +228,9 @@ func many(prefix string, n int) string {
 	return strings.Join(words, ",")
 }
 
-// TestGrantsHaveTheScopeOfTheirKind covers contents that no request brings, and
-// clusters whose discovery does not know the kinds: what is granted in all namespaces
-// is never judged in one.
+// TestGrantsHaveTheScopeOfTheirKind covers content that no request can have, and clusters whose
+// discovery does not know the kinds: rights in all namespaces are never checked in only one
+// namespace.
 func TestGrantsHaveTheScopeOfTheirKind(t *testing.T) {
 	everything := rule("*", "*", "*")
 	objects := map[string]manifest.Object{

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// helmOf returns the Helm release that a revision names, with revision 0; none when it names
-// none that can be read.
+// helmOf returns the Helm release that a revision names, with revision 0. It returns the zero value
+// if there is no valid name.
 func helmOf(revision *olm.ClusterExtensionRevision) helmrelease.Release {
 	release, err := helmrelease.Parse(revision.Annotations[v1alpha1.HelmReleaseAnnotation])
 	if err != nil {
@@ -20,8 +20,8 @@ func helmOf(revision *olm.ClusterExtensionRevision) helmrelease.Release {
 	return release
 }
 
-// newHelm returns the Helm release that a write adds to a revision; empty when the revision named it
-// before.
+// newHelm returns the Helm release that a write adds to a revision; empty if the revision already
+// named it.
 func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
 	release := helmOf(updated)
 	if old != nil && release == helmOf(old) {
@@ -30,8 +30,8 @@ func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
 	return release
 }
 
-// follow requires the right to list the Secrets of a release that no other revision of the chain
-// names. Status reveals whether Helm has a newer revision.
+// follow requires the right to list the Secrets of a Helm release that no other revision of the
+// chain names, because status reveals whether Helm has a newer revision.
 func (d *demand) follow(c change, now chainState) {
 	if c.helm == (helmrelease.Release{}) || slices.ContainsFunc(now.others, func(other olm.ClusterExtensionRevision) bool { return helmOf(&other) == c.helm }) {
 		return

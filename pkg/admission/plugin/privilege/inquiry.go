@@ -14,24 +14,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/fairshare"
 )
 
-// inquiry finds out what the user of one request may do. Every question is asked
-// once. There is no shortcut from "all" to "each": a cluster whose authorizers
-// deny single objects must be asked about single objects.
+// inquiry checks the rights of the user of one request. It checks each right once. It does not
+// conclude from a right on all objects to a right on one object, because authorizers can deny
+// single objects.
 type inquiry struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	who        user.Info
-	// asking bounds the questions of all requests that are open at a time: no user has more
-	// of them than stay free for others.
+	// asking bounds the concurrent checks of all requests. No user has more of them than remain
+	// free for other users.
 	asking *fairshare.Pool
 
 	mu sync.Mutex
-	// answers are those of the request so far, also of what was checked for it before.
+	// answers are the answers so far, including earlier checks of the same request.
 	answers map[authz.Right]bool
 	asked   int
 }
 
-// all finds answers to questions. Any that is not answered is an error, never a
-// "no" and never a "yes".
+// all checks rights. A check without an answer is an error, never a "no" or a "yes".
 func (i *inquiry) all(ctx context.Context, questions []authz.Right) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestConcurrency)
@@ -55,7 +54,7 @@ func (i *inquiry) all(ctx context.Context, questions []authz.Right) error {
 	return group.Wait()
 }
 
-// open returns the questions that were not asked yet, each once.
+// open returns the rights that were not checked yet, each once.
 func (i *inquiry) open(questions []authz.Right) []authz.Right {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -77,15 +76,15 @@ func (i *inquiry) ask(ctx context.Context, question authz.Right) (bool, error) {
 	decision, _, err := i.authorizer.Authorize(ctx, question.Of(i.who))
 	switch {
 	case err != nil:
-		// An error beside an "allowed" would not matter to kube-apiserver. Here
-		// it means that not everybody who has a say was heard.
+		// kube-apiserver ignores an error that comes with "allowed". Here it means that an
+		// authorizer did not answer, so the request is refused.
 		return false, &unansweredError{question: question, cause: err}
 	default:
 		return decision == authorizer.DecisionAllow, nil
 	}
 }
 
-// may reports whether a right is known to be allowed. A right that was not checked is not.
+// may reports whether a check allowed a right. It is false for a right that was not checked.
 func (i *inquiry) may(question authz.Right) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

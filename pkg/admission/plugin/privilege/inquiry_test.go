@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/fairshare"
 )
 
-// Users whose questions are not answered, under however many names, keep nobody else's
-// from being asked.
+// TestQuestionsAreFair: users whose checks get no answer, under any number of names, do not block
+// the checks of other users.
 func TestQuestionsAreFair(t *testing.T) {
 	asking := fairshare.NewPool(totalConcurrency)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,8 +58,8 @@ func TestQuestionsAreFair(t *testing.T) {
 	}
 }
 
-// TestAskedOnceForOneRequest: an answer about one revision that a request deletes counts for the
-// next one, too, whether it was a yes or a no; the next request asks anew.
+// TestAskedOnceForOneRequest: if a request deletes several revisions, an answer about one revision
+// counts for the next, whether yes or no. The next request checks again.
 func TestAskedOnceForOneRequest(t *testing.T) {
 	first, second := rev(1, configMap(t, "a", "1")), rev(2, configMap(t, "a", "1"), configMap(t, "b", "1"))
 	both := func(w *situation, ctx context.Context) (errs []error, asked []int) {

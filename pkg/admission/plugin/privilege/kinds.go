@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// anyResource is asked about where the resource of a kind is not known: only who
-// has a right on all resources of the group has it on this one for sure.
+// anyResource is checked if the resource of a kind is unknown: only a right on all resources of the
+// group certainly includes it.
 const anyResource = "*"
 
 // served is the resource of a kind and its scope.
@@ -33,10 +33,10 @@ type kinds struct {
 	cluster map[schema.GroupVersionKind]served
 	// brought are the kinds that the revision itself defines.
 	brought map[schema.GroupVersionKind]served
-	// versions of groups that the cluster has; nil while nobody had to know.
+	// versions of the groups in the cluster; nil until they are needed.
 	versions map[string][]schema.GroupVersion
-	// others are the kinds of the cluster in any version, the first by name. Rights know no
-	// versions, and the version of a stored object may no longer be served.
+	// others are the kinds of the cluster in any version; of several versions, the first by name.
+	// Rights have no versions, and the version of a stored object may not be served any more.
 	others map[schema.GroupKind]schema.GroupVersionKind
 }
 
@@ -45,7 +45,7 @@ func newKinds() *kinds {
 		others: map[schema.GroupKind]schema.GroupVersionKind{}}
 }
 
-// unasked returns the group versions of objects that the cluster was not asked about.
+// unasked returns the group versions of objects that were not discovered yet.
 func (k *kinds) unasked(objects []manifest.Ref) map[schema.GroupVersion]bool {
 	versions := map[schema.GroupVersion]bool{}
 	for _, object := range objects {
@@ -56,7 +56,7 @@ func (k *kinds) unasked(objects []manifest.Ref) map[schema.GroupVersion]bool {
 	return versions
 }
 
-// discover requests each group version of the objects once. For a group version that is not served, it
+// discover requests each group version of the objects once. If a group version is not served, it
 // also requests the other versions of the group.
 func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.Ref) error {
 	if err := k.fetch(ctx, cluster, k.unasked(objects)); err != nil {
@@ -69,9 +69,8 @@ func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.
 	return k.fetch(ctx, cluster, other)
 }
 
-// otherVersions are those that may serve objects which are not served in their own, and
-// that the cluster was not asked about. There are no more than the cluster has, however
-// many kinds and groups the objects name.
+// otherVersions returns the group versions, not discovered yet, that may serve objects whose own
+// version is not served. The number is bounded by the versions in the cluster, not by the objects.
 func (k *kinds) otherVersions(ctx context.Context, cluster Kinds, objects []manifest.Ref) (map[schema.GroupVersion]bool, error) {
 	other := map[schema.GroupVersion]bool{}
 	for _, object := range objects {
@@ -125,7 +124,7 @@ func (k *kinds) fetch(ctx context.Context, cluster Kinds, versions map[schema.Gr
 
 func (k *kinds) add(version schema.GroupVersion, resources []metav1.APIResource) {
 	for _, resource := range resources {
-		// Subresources have kinds too, which are not objects.
+		// Subresources have kinds too, but are not objects.
 		if strings.Contains(resource.Name, "/") {
 			continue
 		}
@@ -137,8 +136,8 @@ func (k *kinds) add(version schema.GroupVersion, resources []metav1.APIResource)
 	}
 }
 
-// bring adds the kinds that a CustomResourceDefinition of the revision defines. A
-// kind that the cluster has already is what the cluster says it is.
+// bring adds the kinds that a CustomResourceDefinition of the revision defines. find prefers the
+// cluster's answer about a kind.
 func (k *kinds) bring(definition manifest.Object) error {
 	var read struct {
 		Spec struct {
@@ -158,8 +157,8 @@ func (k *kinds) bring(definition manifest.Object) error {
 	}
 	for _, version := range read.Spec.Versions {
 		kind := schema.GroupVersionKind{Group: read.Spec.Group, Version: version.Name, Kind: read.Spec.Names.Kind}
-		// The cluster takes a definition only under this name, so that a right on
-		// the definition is one on this resource and no other.
+		// The cluster accepts a definition only under this name. So a right on the definition is a
+		// right on this resource only.
 		if definition.Name == read.Spec.Names.Plural+"."+read.Spec.Group {
 			k.brought[kind] = served{read.Spec.Names.Plural, read.Spec.Scope == "Namespaced"}
 		}
@@ -167,8 +166,8 @@ func (k *kinds) bring(definition manifest.Object) error {
 	return nil
 }
 
-// find returns how the kind of an object is reached; ok is false when neither the
-// cluster nor the revision says so.
+// find returns the resource of an object's kind. ok is false if neither the cluster nor the
+// revision defines it.
 func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
 	if found, ok = k.cluster[object.GroupVersionKind()]; ok {
 		return found, true
@@ -180,7 +179,7 @@ func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
 	return found, ok
 }
 
-// right returns what it takes to do something with an object.
+// right returns the right to use a verb on an object.
 func (k *kinds) right(verb string, object manifest.Ref) authz.Right {
 	needed := authz.Right{Verb: verb, Group: object.Group, Resource: anyResource, Namespace: object.Namespace, Name: object.Name}
 	if found, ok := k.find(object); ok {
@@ -192,9 +191,8 @@ func (k *kinds) right(verb string, object manifest.Ref) authz.Right {
 	return needed
 }
 
-// decode reads a manifest as API servers do: names of fields count by letter case.
-// A decoder that takes "apigroups" for "apiGroups" would look at other rules than
-// those that come into force.
+// decode reads a manifest like API servers do: field names are case-sensitive. A decoder that takes
+// "apigroups" for "apiGroups" would check other rules than the rules that take effect.
 func decode(object manifest.Object, into any) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into); err != nil {
 		return &unreadableError{object: object.ID, cause: err}

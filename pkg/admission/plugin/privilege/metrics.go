@@ -10,9 +10,9 @@ const (
 	allowed decision = "allowed"
 	// bypassed: the requester has the right to bypass the check.
 	bypassed decision = "bypassed"
-	// denied: the requester lacks something.
+	// denied: the requester lacks a right.
 	denied decision = "denied"
-	// failed: it could not be found out; the request was refused.
+	// failed: the check had no result, and the request was refused.
 	failed decision = "failed"
 	// exempt: the request is Penstock's own.
 	exempt decision = "exempt"
@@ -24,7 +24,7 @@ type Metrics struct {
 	questions metrics.CounterMetric
 }
 
-// NewMetrics registers the metrics. One registry can have them once.
+// NewMetrics registers the metrics. Call it once per registry.
 func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	decisions := metrics.NewCounterVec(&metrics.CounterOpts{
 		Name:           "penstock_privilege_decisions_total",

@@ -13,9 +13,9 @@ const (
 	openshiftImages = "image.openshift.io"
 )
 
-// beyondBuild is for builds, which OpenShift admits when their author may create the
-// subresource of their strategy: what the custom strategy runs is privileged. Applied to
-// what exists, the manifest needs not say which one it is: then all are asked about.
+// beyondBuild is for builds. OpenShift requires the right to create the subresource of the build's
+// strategy, because the custom strategy runs privileged code. A manifest that patches an existing
+// build may leave the strategy out. The rights for all strategies are required then.
 func beyondBuild(object manifest.Object) (beyond, error) {
 	var build struct {
 		Spec struct {
@@ -62,8 +62,8 @@ func beyondBuild(object manifest.Object) (beyond, error) {
 	return found, nil
 }
 
-// beyondImages is for tags of images of other namespaces, which OpenShift admits when
-// their author may pull those images: from then on, users who may pull the new tag may.
+// beyondImages is for tags of images in other namespaces. OpenShift requires the right to pull
+// those images, because users who can pull the new tag get them.
 func beyondImages(object manifest.Object) (beyond, error) {
 	type tag struct {
 		From struct {
@@ -87,7 +87,7 @@ func beyondImages(object manifest.Object) (beyond, error) {
 		if t.From.Kind == "DockerImage" || t.From.Namespace == "" || t.From.Namespace == object.Namespace {
 			continue
 		}
-		// Both streams:tags and streams@images.
+		// The name is stream:tag or stream@image.
 		stream, _, _ := strings.Cut(t.From.Name, ":")
 		stream, _, _ = strings.Cut(stream, "@")
 		pull := authz.Right{Verb: "get", Group: openshiftImages, Resource: "imagestreams", Subresource: "layers", Namespace: t.From.Namespace, Name: stream}

@@ -14,7 +14,7 @@ import (
 
 // chainState is the state of a chain before a change.
 type chainState struct {
-	// others are the revisions of the chain without the one that changes.
+	// others are the other revisions of the chain.
 	others []olm.ClusterExtensionRevision
 	// inventory lists the objects that the chain has in the cluster, or is about to have.
 	inventory []ownedObject
@@ -23,12 +23,12 @@ type chainState struct {
 // ownedObject is an object that the chain has in the cluster, or may have.
 type ownedObject struct {
 	manifest.Ref
-	// revision is the number of the one whose content it carries.
+	// revision is the number of the revision whose content the object has.
 	revision int64
 }
 
-// ownedBy returns the objects of a revision as if all existed, without create-only objects. The chain
-// never owns those, and so never deletes them.
+// ownedBy returns the objects of a revision as if all existed, without create-only objects: the
+// chain never owns or deletes those.
 func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	createOnly := createOnlyIn(revision)
 	var objects []ownedObject
@@ -40,8 +40,7 @@ func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	return objects
 }
 
-// createOnlyIn returns the objects that a revision creates when they are absent, and never changes
-// later.
+// createOnlyIn returns the create-only objects of a revision.
 func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	found := map[manifest.ID]bool{}
 	eachRef(revision, func(entry *olm.RevisionObject, ref manifest.Ref) {
@@ -52,8 +51,8 @@ func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	return found
 }
 
-// givenAway are objects of the chain that a revision has as create-only: they are
-// released when no other revision owns them any more.
+// givenAway returns the objects of the chain that are create-only in a revision. Penstock releases
+// them when no other revision owns them.
 func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ownedObject {
 	createOnly := createOnlyIn(revision)
 	return slices.DeleteFunc(without(there, nil), func(object ownedObject) bool { return !createOnly[object.ID] })
@@ -61,26 +60,26 @@ func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ow
 
 // plan has the actions of Penstock in the cluster that follow from a change.
 type plan struct {
-	// writes are the objects that are created, changed or adopted, by the
-	// revision that has their content.
+	// writes are the objects that are created, changed or adopted, by the revision that has their
+	// content.
 	writes []wanted
-	// deletes are the objects that go.
+	// deletes are the objects that are deleted.
 	deletes []ownedObject
-	// releases are the objects that stay without Penstock's marks.
+	// releases are the objects that stay and lose Penstock's marks.
 	releases []ownedObject
 }
 
-// wanted are objects as a revision has them.
+// wanted are objects with the content of a revision.
 type wanted struct {
 	revision *olm.ClusterExtensionRevision
-	// refs are some or all of its objects, in rollout order.
+	// refs are some or all objects of the revision, in rollout order.
 	refs []manifest.Ref
 }
 
 // planOf returns the effects of a change. It applies the engine's rule (the newest layer has an
 // object, and an object in no layer is deleted) to the final state: the rollout is complete and the
-// older revisions are archived. It errs towards more checks: an object that an older revision has not
-// written yet counts as written, because it may be before this change takes effect.
+// older revisions are archived. In doubt it requires more rights: an object that an older revision
+// has not written yet counts as written, because it may be written before this change takes effect.
 func planOf(c change, now chainState) plan {
 	var p plan
 	switch c.kind {
@@ -116,9 +115,10 @@ func planOf(c change, now chainState) plan {
 	return p
 }
 
-// planRelease is for the end of a hold: the owner makes the next revision, of which
-// nobody is asked here. It has what was rolled back, as long as the owner is as it was then;
-// when the revision before the rollback is gone it is not known what that is, and all may go.
+// planRelease returns the effects of the end of a hold. The owner then creates the next revision,
+// and the rights for it are not checked here. If the owner did not change, the content is that of
+// the revision that was rolled back. If that revision is deleted, the content is unknown, and any
+// object may be deleted.
 func planRelease(c change, now chainState) plan {
 	_, rollback, _ := olm.ChainOf(c.released)
 	var undone *olm.ClusterExtensionRevision
@@ -143,8 +143,8 @@ func (p *plan) add(more plan) {
 	p.releases = append(p.releases, more.releases...)
 }
 
-// deletionCandidates returns what a deletion that was held back may be of: what the chain has, or
-// may have, and its newest revision has not.
+// deletionCandidates returns the objects that a waiting deletion may include: objects that the
+// chain has or may have, and that its newest revision does not have.
 func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	there := slices.Clone(now.inventory)
 	layers := layersOf(append(slices.Clone(now.others), *revision))
@@ -158,9 +158,9 @@ func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) 
 }
 
 // ownedAnew reports whether a revision gets an owner that no other active revision of the chain
-// has. An owner that the chain has already ends all of it, no matter who joins. One of a revision
-// that is archived, or goes, ends nothing of the others, and who gave it that owner was asked for
-// no more.
+// has. If another revision has the owner, garbage collection of the owner deletes all of them
+// anyway. Owners of archived or deleted revisions do not count, because the user who added them
+// needed fewer rights.
 func ownedAnew(c change, now chainState) bool {
 	owners := c.owners
 	for _, layer := range layersOf(now.others) {
@@ -169,8 +169,8 @@ func ownedAnew(c change, now chainState) bool {
 	return len(owners) > 0
 }
 
-// endOf returns what may go with a revision that is deleted at any time from now on:
-// what older revisions have too may be in no other one by then.
+// endOf returns the objects that may be deleted with a revision at any later time. Objects that
+// older revisions have too count, because those revisions may not exist any more by then.
 func endOf(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return slices.DeleteFunc(slices.Clone(now.inventory), func(h ownedObject) bool { return h.revision != revision.Spec.Revision })
@@ -182,9 +182,9 @@ func endOf(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject
 	return append(there, ownedBy(revision)...)
 }
 
-// targets returns the revisions that a revision may be rolled back to by itself:
-// the newest earlier one that has succeeded, and those that still may. One without
-// objects is none: to go back to it would be to uninstall the extension.
+// targets returns the revisions to which a revision may be rolled back automatically: the newest
+// earlier revision that has succeeded, and earlier revisions that still may succeed. A revision
+// without objects is excluded: rolling back to it would uninstall the extension.
 func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
 	var found []*olm.ClusterExtensionRevision
 	var newest *olm.ClusterExtensionRevision
@@ -206,8 +206,9 @@ func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensi
 	return found
 }
 
-// planOtherRollbacks is for the removal of a revision that others may be rolled back to:
-// who armed them was asked about that one, and not about the one before it.
+// planOtherRollbacks returns the effects of removing a revision that is the rollback target of
+// other revisions. The user who enabled those rollbacks was checked for this target, and not for
+// the target before it.
 func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now chainState) plan {
 	var p plan
 	for _, armed := range layersOf(now.others) {
@@ -228,8 +229,8 @@ func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now chainState) p
 	return p
 }
 
-// planRollback writes all objects of the target, and what it lacks goes: of what the
-// chain has, and of what the revision and the others may still put there.
+// planRollback writes all objects of the target and deletes the other objects of the chain. Objects
+// that the revision and other layers may still write count, too.
 func planRollback(revision, target *olm.ClusterExtensionRevision, now chainState) plan {
 	there := append(slices.Clone(now.inventory), ownedBy(revision)...)
 	for _, layer := range layersOf(now.others) {
@@ -239,9 +240,9 @@ func planRollback(revision, target *olm.ClusterExtensionRevision, now chainState
 	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own)), releases: givenAway(target, there)}
 }
 
-// planRollout writes all objects of the revision. When it is the newest one,
-// completing it archives the others: what it lacks goes. Below a newer one it
-// only ends what a pause has held back.
+// planRollout writes all objects of the revision. If it is the newest, its completion archives the
+// other revisions, and objects that it does not have are deleted. If there is a newer revision, the
+// change only ends deletions that a pause has delayed.
 func planRollout(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	own := refsOf(c.revision)
@@ -262,15 +263,15 @@ func planRollout(c change, now chainState) plan {
 	}
 	p := plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: givenAway(c.revision, there)}
 	if c.kind == create && !newest && layers[0].Spec.LifecycleState == olm.LifecycleStateActive {
-		// Both are imported. The newer one archives this one when it is complete,
-		// and nobody was asked for it about what only this one has.
+		// Both revisions are imported. The newer revision archives this revision when it is
+		// complete. Its own check did not cover objects that only this revision has.
 		p.deletes = without(append(p.deletes, ownedBy(c.revision)...), ids(refsOf(layers[0])))
 	}
 	return p
 }
 
-// planTeardown deletes, or releases, what no other layer has. Other content of an older layer
-// is restored.
+// planTeardown deletes or releases the objects that no other layer has. Older layers restore their
+// content of the other objects.
 func planTeardown(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	keep := map[manifest.ID]bool{}
@@ -281,7 +282,7 @@ func planTeardown(c change, now chainState) plan {
 	}
 	there := now.inventory
 	if c.revision.Spec.LifecycleState == olm.LifecycleStateArchived && c.kind == remove {
-		// The others' objects are none of its business any more.
+		// An archived revision does not own objects with the content of other revisions any more.
 		there = slices.DeleteFunc(slices.Clone(there), func(h ownedObject) bool { return h.revision != c.revision.Spec.Revision })
 	} else {
 		there = append(slices.Clone(there), ownedBy(c.revision)...)
@@ -294,9 +295,9 @@ func planTeardown(c change, now chainState) plan {
 	return result
 }
 
-// orphaned divides the objects of a revision that orphans its objects into deleted and released ones.
-// The revision whose content an object has decides. An object with the content of another revision is
-// deleted if that revision was given up and relied on this one to keep it.
+// orphaned divides the objects of a revision that orphans its objects into deleted and released
+// objects. The revision whose content an object has decides. An object with the content of another
+// revision is deleted if that revision was given up and relied on this revision to keep it.
 func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now chainState) (deletes, releases []ownedObject) {
 	leaves := map[int64]bool{revision.Spec.Revision: true}
 	for i := range now.others {
@@ -315,8 +316,8 @@ func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now 
 	return deletes, releases
 }
 
-// fallback returns what older layers write again when a revision is given up: the
-// objects that they have with another content. Layers come newest first.
+// fallback returns the objects that older layers write again when a revision is given up: objects
+// for which they have other content. layers are sorted newest first.
 func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensionRevision) []wanted {
 	covered := map[manifest.ID]manifest.Digest{}
 	for _, ref := range refsOf(given) {
@@ -338,8 +339,7 @@ func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensio
 				back.refs = append(back.refs, ref)
 			}
 		}
-		// A paused layer takes the object back and writes nothing until somebody
-		// lets it, who is asked then.
+		// A paused layer writes nothing. The rights of the user who resumes it are checked then.
 		if len(back.refs) > 0 && layer.Spec.LifecycleState != olm.LifecycleStatePaused {
 			writes = append(writes, back)
 		}
@@ -347,9 +347,9 @@ func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensio
 	return writes
 }
 
-// layersOf returns the revisions whose objects are wanted, newest first. A proposal that waits
-// for approval is none: nobody was asked for what it wants, and Penstock withdraws it in its own
-// name, so that nobody may count on it to keep an object, or to be the newest.
+// layersOf returns the layers among revisions, newest first. A proposal that waits for approval is
+// no layer: no user was checked for its content, and Penstock can withdraw it. So a check must not
+// rely on it to keep an object, or to be the newest.
 func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
 	var layers []*olm.ClusterExtensionRevision
 	for i := range revisions {
@@ -363,7 +363,7 @@ func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionR
 	return layers
 }
 
-// refsOf returns what a revision refers to, in rollout order.
+// refsOf returns the references of all objects of a revision, in rollout order.
 func refsOf(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 	var refs []manifest.Ref
 	eachRef(revision, func(_ *olm.RevisionObject, ref manifest.Ref) { refs = append(refs, ref) })
@@ -375,12 +375,12 @@ func eachRef(revision *olm.ClusterExtensionRevision, f func(*olm.RevisionObject,
 	eachRefAt(revision, func(_, _ int, entry *olm.RevisionObject, ref manifest.Ref) { f(entry, ref) })
 }
 
-// eachRefAt is eachRef with the places of an entry's phase and of the entry in it.
+// eachRefAt is like eachRef, and passes the index of the phase and of the entry.
 func eachRefAt(revision *olm.ClusterExtensionRevision, f func(phase, index int, entry *olm.RevisionObject, ref manifest.Ref)) {
 	for p, phase := range revision.Spec.Phases {
 		for i := range phase.Objects {
 			entry := &phase.Objects[i]
-			// Validation has refused what is not of the form group/version.
+			// Validation has refused an apiVersion that is not group/version.
 			version, _ := schema.ParseGroupVersion(entry.APIVersion)
 			f(p, i, entry, manifest.Ref{
 				ID:      manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name},
@@ -399,7 +399,7 @@ func ids(refs []manifest.Ref) map[manifest.ID]bool {
 	return set
 }
 
-// without returns the objects that are not kept, each once, in order.
+// without returns the objects that keep does not have, each once, in order.
 func without(there []ownedObject, keep map[manifest.ID]bool) []ownedObject {
 	var out []ownedObject
 	seen := map[manifest.ID]bool{}

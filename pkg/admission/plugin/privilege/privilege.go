@@ -47,13 +47,11 @@ const (
 
 // Deps are the dependencies of the plugin.
 type Deps struct {
-	// Authorizer answers what users may do in the cluster that is written to. It
-	// must not answer from memory for longer than a right may outlive its
-	// withdrawal.
+	// Authorizer checks the rights of users in the target cluster. It must not cache an answer for
+	// longer than a revoked right may stay effective.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Target names the cluster that is written to when it is not the host: then
-	// requesters need the right to use it, and no other (see right.Use). For revisions that
-	// name one themselves it is that.
+	// Target names the cluster to which Penstock writes if it is not the host. Requesters then need
+	// only the right to use it (see authz.Use). The target of a revision comes first.
 	Target string
 	// Kinds returns the resources of that cluster.
 	Kinds Kinds
@@ -69,8 +67,8 @@ type Deps struct {
 
 // Kinds is discovery.
 type Kinds interface {
-	// ServerResourcesForGroupVersionWithContext returns what is served in a
-	// group version, "v1" or "apps/v1", and a NotFound for nothing.
+	// ServerResourcesForGroupVersionWithContext returns the resources of a group version, "v1" or
+	// "apps/v1". It returns a NotFound error if the cluster does not serve it.
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 	// ServerGroupsWithContext returns the groups that are served, with their versions.
 	ServerGroupsWithContext(ctx context.Context) (*metav1.APIGroupList, error)
@@ -78,25 +76,24 @@ type Kinds interface {
 
 // Roles reads roles of the cluster.
 type Roles interface {
-	// Role returns a Role or ClusterRole, nil when it does not exist.
+	// Role returns a Role or ClusterRole, or nil if it does not exist.
 	Role(ctx context.Context, kind, namespace, name string) (*Role, error)
 }
 
 // Role has the rules that a role of the cluster grants.
 type Role struct {
 	Rules []rbacv1.PolicyRule
-	// Aggregated rules are gathered from other roles, again whenever those change.
+	// Aggregated is true if the rules are gathered from other roles and follow their changes.
 	Aggregated bool
 }
 
 // Chains reads the stored state of chains.
 type Chains interface {
-	// Revisions returns the revisions of a chain as they are now. Nobody changes
-	// them.
+	// Revisions returns the current revisions of a chain. Callers must not change them.
 	Revisions(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 	// Contents returns the manifests of a stored revision, in rollout order.
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
-	// Inventory returns what a chain has in the cluster.
+	// Inventory returns the objects that a chain has in the cluster.
 	Inventory(ctx context.Context, chain string) (chain.Inventory, error)
 }
 
@@ -138,14 +135,14 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate admits a request whose change the requester may make:
+// Validate admits a request if the requester can make its change:
 //
-//  1. status is written by nobody but Penstock,
-//  2. the rights that the request names are found, if it names any,
-//  3. requests of Penstock itself are exempt,
-//  4. a requester with the right to bypass may,
-//  5. otherwise the requester has all rights that the change needs,
-//  6. the decision is reported to the requester, the audit log and the metrics.
+//  1. Only Penstock can write status.
+//  2. A request that changes nothing in the cluster needs no check.
+//  3. Requests of Penstock itself are exempt.
+//  4. A requester with the right to bypass needs no other right.
+//  5. Any other requester needs all rights of the change.
+//  6. The requester, the audit log and the metrics get the decision.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if isOfRevisions(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
 		return admission.NewForbidden(a, errors.New(statusRefusal))
@@ -173,12 +170,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 }
 
-// statusRefusal is for everybody: what is written there has objects deleted, in
-// nobody's name. A revision that has Succeeded is rolled back to, and archives those
-// before it; a stage that is reached takes objects from them.
+// statusRefusal applies to every user, because status makes Penstock delete objects without a check
+// of rights. A revision that has Succeeded is a rollback target and archives the revisions before
+// it. A stage that is reached takes objects from earlier revisions.
 const statusRefusal = "status of a revision is the record of what was rolled out, by which objects are deleted: nobody but Penstock writes it"
 
-// judgeInTurn is judge when it is the requester's turn.
+// judgeInTurn waits for the requester's turn and calls judge.
 func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
 	done, err := p.turns.take(ctx, i.who.GetName())
 	if err != nil {
@@ -188,15 +185,15 @@ func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict
 	return p.judge(ctx, c, i)
 }
 
-// judge finds out whether the requester may have the change.
-// The first error says what they lack, the second one why that is not known.
+// judge decides whether the requester can make the change. refused has the missing rights. err is
+// the reason why the decision is unknown.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
 	bypass := authz.Bypass(c.chain)
 	others := c.bypasses()
 	if err := i.all(ctx, append([]authz.Right{bypass}, others...)); err != nil {
 		return failed, nil, err
 	}
-	// The right to bypass is one for an extension, and says nothing about another one.
+	// The right to bypass is for one extension, and gives no right on another.
 	if lacking := slices.DeleteFunc(others, i.may); len(lacking) > 0 {
 		var missing []string
 		for _, r := range lacking {
@@ -229,13 +226,13 @@ func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decis
 func (p *Plugin) record(a admission.Attributes, c change, i *inquiry, verdict decision) {
 	p.deps.Metrics.decided(c.kind, verdict)
 	p.deps.Metrics.asked(i.count())
-	// A second run for the same request (after a conflict in the store) may come
-	// to another decision, and its annotation is refused then: the first stands,
-	// and the answer has its own.
+	// A second run for the same request (after a conflict in the store) may have another decision.
+	// The audit log then keeps the annotation of the first run, and the answer has the second
+	// decision.
 	_ = a.AddAnnotation("privilege.policy.penstock.dev/decision", string(verdict))
 }
 
-// answer makes a status of what went wrong.
+// answer converts an error of the check to an API error.
 func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) error {
 	var many *tooManyError
 	var unreadable *unreadableError
@@ -254,8 +251,8 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	}
 }
 
-// refusal returns the error that lists the missing rights. With partial, the checks stopped early and
-// the list is incomplete.
+// refusal returns the error that lists the missing rights. If partial is true, the checks stopped
+// early and the list is incomplete.
 func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	listed := slices.Clone(missing[:min(len(missing), maxMissing)])
 	switch rest := len(missing) - len(listed); {

@@ -275,13 +275,13 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// mayBuild is the right to builds by one strategy.
+// mayBuild gives alice the right to builds with one strategy.
 func mayBuild(w *situation) {
 	w.crds["build.openshift.io/v1"] = []metav1.APIResource{{Name: "buildconfigs", Kind: "BuildConfig", Namespaced: true}}
 	w.may("lighthouse", rule("create,patch", "build.openshift.io", "builds,buildconfigs,builds/docker"))
 }
 
-// mayTag is the right to images of one namespace.
+// mayTag gives alice the right to images of one namespace.
 func mayTag(w *situation) {
 	w.crds["image.openshift.io/v1"] = []metav1.APIResource{{Name: "imagestreams", Kind: "ImageStream", Namespaced: true}, {Name: "imagestreamtags", Kind: "ImageStreamTag", Namespaced: true}}
 	w.may("lighthouse", rule("*", "image.openshift.io", "*"))
@@ -308,7 +308,7 @@ func manyConfigMaps(t testing.TB, n int) []manifest.Object {
 	return objects
 }
 
-// Penstock's own writes are not charged; nobody can pretend to be Penstock.
+// TestInternal: Penstock's own writes are exempt, and a user with the same name is not.
 func TestInternal(t *testing.T) {
 	web := rev(1, deployment(t, "web"))
 	self := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}

@@ -17,11 +17,10 @@ type scopeError struct{ fields field.ErrorList }
 
 func (e *scopeError) Error() string { return e.fields.ToAggregate().Error() }
 
-// checkScopes refuses what the requester brings with a namespace although its kind,
-// as far as it is known, is cluster-scoped. The API server would refuse it, so the
-// rollout could only fail; and what was judged in one namespace must never be written
-// in the whole cluster. A kind that nobody knows yet is left to the engine, which
-// checks the scope before each write.
+// checkScopes refuses objects of the request that have a namespace although their kind is
+// cluster-scoped. The API server would refuse them later. Also, an object that was checked in one
+// namespace must never be written in the whole cluster. For a kind that is still unknown, the
+// engine checks the scope before each write.
 func checkScopes(c change, k *kinds) error {
 	if !c.brings(c.revision) {
 		return nil

@@ -7,9 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The answer to somebody who may do nothing must not cost more than it is worth: the
-// first refusal decides, and the few questions that follow only serve to tell what is
-// missing. So that everything is asked bit by bit, a few things first.
+// Bounds of the work for a request. The first denial decides the answer, and a few more checks only
+// complete the list of missing rights. So checks run in batches that begin small.
 const (
 	// maxMissing is the number of missing rights that an answer names.
 	maxMissing = 10
@@ -25,23 +24,23 @@ const (
 	lastQuestions = 15
 )
 
-// search finds out what a requester lacks.
+// search finds the rights that a requester lacks.
 type search struct {
 	inquiry *inquiry
 	cluster Kinds
 	roles   Roles
 	demand  *demand
 
-	// lacking has the refused questions, in the order of the demand.
+	// lacking are the denied rights, in the order of the demand.
 	lacking []ask
 	// left is the number of checks that may still be sent after the first denial.
 	left int
-	// partial is true when not everything was asked about.
+	// partial is true if some rights were not checked.
 	partial bool
 }
 
-// run checks first the rights needed for any objects, then those for the objects in rollout order,
-// then those that the objects grant. It ends as soon as the answer is known.
+// run checks first the rights needed for any objects, then the rights for the objects in rollout
+// order, then the rights that the objects grant. It ends as soon as the answer is known.
 func (s *search) run(ctx context.Context) error {
 	if err := s.ask(ctx, s.demand.asks); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (s *search) run(ctx context.Context) error {
 	return s.grants(ctx)
 }
 
-// refused is true when something is missing, so that only the list of it can get longer.
+// refused reports whether a right is missing. Further checks then only extend the list.
 func (s *search) refused() bool { return len(s.lacking) > 0 }
 
 // ask checks rights and records the denied ones.
@@ -90,7 +89,8 @@ func (s *search) note(a ask) {
 	s.lacking = append(s.lacking, a)
 }
 
-// effects checks the rights for the effects on objects. It discovers their kinds just before.
+// effects checks the rights for the effects on objects. It discovers their kinds in the same
+// batches.
 func (s *search) effects(ctx context.Context) error {
 	rest := s.demand.effects
 	for n := firstEffects; len(rest) > 0; n = min(4*n, maxEffects) {
@@ -127,8 +127,8 @@ func (s *search) effects(ctx context.Context) error {
 	return nil
 }
 
-// affordable returns the effects whose questions are still asked when something is
-// missing already: about as many as the answer needs to be as long as it may be.
+// affordable returns the effects that are still checked after a denial: about as many as fill the
+// list of missing rights.
 func (s *search) affordable(effects []effect) []effect {
 	left, unasked := s.left, map[string]bool{}
 	missing := maxMissing + 1 - len(inWords(s.lacking))
@@ -171,8 +171,8 @@ func (s *search) grants(ctx context.Context) error {
 	for many := firstGrants; len(list) > 0; many = min(4*many, questionBatch) {
 		n := min(many, len(list))
 		if s.refused() {
-			// One more takes the question about all that it hands on, and a look at the role
-			// in the cluster.
+			// Each further grant needs a check of escalate or bind, and a read of the role in the
+			// cluster.
 			const each = 2
 			if s.left < each || len(inWords(s.lacking)) > maxMissing {
 				s.partial = true
@@ -211,8 +211,8 @@ func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) er
 	return s.ask(ctx, asks)
 }
 
-// told returns what is missing in words, and how many rights are missing that are not
-// told, because their holder cannot read what they are about.
+// told returns the missing rights as text. untold is the number of missing rights that the
+// requester must not see, because they are about objects that the requester cannot read.
 func (s *search) told(ctx context.Context) (words []string, untold int, err error) {
 	var readings []authz.Right
 	for _, a := range s.lacking {

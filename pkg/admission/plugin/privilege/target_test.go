@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// TestTarget: a write to another cluster takes the right to use that cluster, and no other right
-// helps.
+// TestTarget: a write to another cluster needs the right to use that cluster, and no other right
+// replaces it.
 func TestTarget(t *testing.T) {
 	web := deployment(t, "web")
 	use := func(target string) func(*situation) {
@@ -37,7 +37,7 @@ func TestTarget(t *testing.T) {
 			r := rev(1, web)
 			w.holds(r)
 			want(t, tc.reason, w.deletes(r), tc.code, tc.says...)
-			// A revision that names the cluster needs no flag for it, nor is helped by one.
+			// If the revision names the cluster, the flag has no effect.
 			w.target = "elsewhere"
 			named := rev(2, web)
 			named.Spec.TargetRef = &olm.TargetReference{Name: "there"}

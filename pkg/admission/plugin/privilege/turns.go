@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// userConcurrency is the number of requests of one user that are checked at a time. Their checks
-	// share the limit of all users (see inquiry).
+	// userConcurrency is the number of requests of one user that are checked at the same time.
+	// Their checks share the limit of all users (see inquiry).
 	userConcurrency = 4
 	// userWaiting is the number of further requests of one user that may wait.
 	userWaiting = 64
@@ -17,8 +17,8 @@ const (
 	busyRetrySeconds = 2
 )
 
-// turns let each user have a few requests judged at a time. A user who sends more of them
-// waits; others do not.
+// turns limit the concurrent requests of each user. A user with more requests waits, and other
+// users do not.
 type turns struct {
 	mu sync.Mutex
 	// users that have requests now.
@@ -27,12 +27,12 @@ type turns struct {
 
 // turn is the shared state of one user's requests.
 type turn struct {
-	// requests that are judged or wait.
+	// requests that are being checked or wait.
 	requests int
 	judging  chan struct{}
 }
 
-// take waits until a request of a user can be judged. Call done when it is judged.
+// take waits until a request of a user can be checked. Call done after the check.
 func (t *turns) take(ctx context.Context, user string) (done func(), err error) {
 	mine, err := t.enter(user)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// PluginName is under which the plugin is switched off.
+// PluginName is the name for --disable-admission-plugins.
 const PluginName = "ProfileAccess"
 
 const resource = "configurationprofiledefinitions"
@@ -35,8 +35,8 @@ func New() *Plugin {
 	return &Plugin{plugin.NewAuthorized(PluginName, admission.Create, admission.Update)}
 }
 
-// Validate admits writes of definitions. Every change of spec is the work of its author,
-// who must have all rights that the definition declares, also those that it declared before.
+// Validate admits writes of definitions. The author of any change of spec must have all rights that
+// the definition declares, including rights that it already declared.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().Group != hco.GroupName || a.GetResource().Resource != resource || request.IsInternal(ctx, a.GetUserInfo()) {
 		return nil

@@ -38,7 +38,7 @@ func definition(access hco.DefinitionAccess, items int) *hco.ConfigurationProfil
 	}}
 }
 
-// TestProfileAccess: a user who writes a definition has every verb that it declares.
+// TestProfileAccess: a user who writes a definition needs every verb that it declares.
 func TestProfileAccess(t *testing.T) {
 	read := rights{"get widgets.example.com", "list widgets.example.com", "watch widgets.example.com"}
 	write := append(read[:3:3], "create widgets.example.com", "patch widgets.example.com", "delete widgets.example.com")
