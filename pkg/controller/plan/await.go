@@ -50,7 +50,7 @@ func (s *scope) await(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	return nil
 }
 
-// writtenAt returns the time at which an item was written, or else had its turn.
+// writtenAt returns the time when an item was written, or else when its turn began.
 func writtenAt(item v1alpha1.PlanItem) time.Time {
 	for _, at := range []*metav1.Time{item.AppliedAt, item.StartedAt} {
 		if at != nil {
@@ -61,7 +61,7 @@ func writtenAt(item v1alpha1.PlanItem) time.Time {
 }
 
 // waitsOf returns further conditions that the profile waits for. They are not part of the review,
-// because nothing is written for them.
+// because Penstock writes nothing for them.
 func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	p, found := s.profileOf()
 	if !found || s.plan.Spec.RestoreRun != 0 {
@@ -72,7 +72,7 @@ func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	}
 	items, err := p.Items(s.facts, s.plan.Spec.Options)
 	if err != nil {
-		return nil // missing objects were looked at
+		return nil // missing objects were handled before
 	}
 	for _, one := range items {
 		if one.Name == item.Name {
@@ -82,7 +82,7 @@ func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	return nil
 }
 
-// waitsNow returns the conditions that an item waits for. An unknown state is waited for.
+// waitsNow returns the conditions that an item waits for. If they are unknown, the item waits.
 func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *v1alpha1.PlanOptions) []profile.Wait {
 	waits, err := waiter.Waits(item, facts, options)
 	if err != nil {
@@ -91,8 +91,8 @@ func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *
 	return waits
 }
 
-// live is an item's target as it is watched, or nil: also while the watch shows what
-// it was before it was written.
+// live returns the watched target of an item, or nil. It returns nil while the watch still shows
+// the state before the write.
 func (s *scope) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	ref := refOf(*item)
 	live, _ := watchedTarget(s.Engine.Observer, ref.ID)
@@ -111,11 +111,11 @@ func (s *scope) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	return live
 }
 
-// pauseNoted is the interval at which status records the time of a pause. So the next leader does
-// not count the pause as time of work.
+// pauseNoted is the interval at which status records the length of a pause, so that the next leader
+// does not count the pause as time of work.
 const pauseNoted = 5 * time.Minute
 
-// pause takes the time in which what is waited for is paused.
+// pause measures how long the awaited object is paused, because WaitTimeout excludes that time.
 func (s *scope) pause(item *v1alpha1.PlanItem, paused bool) {
 	now := s.Clock.Now()
 	switch {
@@ -134,7 +134,7 @@ func (s *scope) pause(item *v1alpha1.PlanItem, paused bool) {
 	}
 }
 
-// timeOut fails an item that takes too long, and asks for a pass when that will be.
+// timeOut fails an item after WaitTimeout, or requests a pass at that time.
 func (s *scope) timeOut(item *v1alpha1.PlanItem) {
 	limit := s.plan.Spec.WaitTimeout
 	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !s.pausedSince.IsZero() {

@@ -38,28 +38,27 @@ var (
 	_ Facts            = &cluster{}
 )
 
-// cluster stands in for one: server-side apply is that of kube-apiserver, watches
-// show everything at once unless a test says otherwise, and facts are what profiles
-// look at.
+// cluster is a fake cluster. Its server-side apply is the code of kube-apiserver. Its watches show
+// changes at once, unless a test delays them. Its facts are the facts that profiles read.
 type cluster struct {
 	mu       sync.Mutex
 	objects  map[manifest.ID]*unstructured.Unstructured
 	version  int
 	profiles []profile.Profile
-	// missing are the definitions that are not there.
+	// missing holds the definitions that do not exist.
 	missing map[schema.GroupKind]bool
-	// blind watches answer nothing, and ignorant facts neither.
+	// blind disables the answers of watches, ignorant the facts.
 	blind, ignorant bool
-	// frozen has the objects that watches keep showing; nil stands for a missing object.
+	// frozen holds the objects that watches keep showing; nil is an absent object.
 	frozen map[manifest.ID]*unstructured.Unstructured
-	// down answers no request.
+	// down makes every request fail.
 	down bool
-	// refuse lets a test answer an apply, dry or not, with an error.
+	// refuse returns the error for an apply or a dry-run.
 	refuse func(id manifest.ID, dry bool) error
-	// written is told of every write before it happens: the object as it is, or nil.
+	// written is called before every write, with the present object or nil.
 	written func(ref manifest.Ref, body []byte, live *unstructured.Unstructured)
 	fuse    *fuse
-	// requests since they were last asked for; watched are the owners' interests.
+	// requests since the last call of spent. watched holds the interests of owners.
 	requests []string
 	watched  map[string][]observe.Interest
 }
@@ -71,7 +70,7 @@ func newCluster(profiles []profile.Profile, fuse *fuse) *cluster {
 	}
 }
 
-// plainly converts, defaults and creates as for custom resources: not at all.
+// plainly does not convert or default objects, like a custom resource without rules.
 type plainly struct{}
 
 func (plainly) Convert(in, out, _ any) error {
@@ -95,7 +94,7 @@ func (plainly) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return object, nil
 }
 
-// managing keeps managedFields of a kind.
+// managing returns the tracker of managedFields for a kind.
 func managing(kind schema.GroupVersionKind) *managedfields.FieldManager {
 	manager, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), plainly{}, plainly{}, plainly{}, kind, kind.GroupVersion(), "", nil)
 	if err != nil {
@@ -108,8 +107,7 @@ func resourceOf(id manifest.ID) schema.GroupResource {
 	return schema.GroupResource{Group: id.Group, Resource: strings.ToLower(id.Kind) + "s"}
 }
 
-// store keeps what an object has become; the generation counts what is neither
-// metadata nor status.
+// store writes an object. The generation counts changes outside metadata and status.
 func (c *cluster) store(id manifest.ID, object *unstructured.Unstructured) {
 	c.version++
 	if object == nil {
@@ -131,8 +129,8 @@ func (c *cluster) store(id manifest.ID, object *unstructured.Unstructured) {
 	c.objects[id] = object
 }
 
-// dated gives what has changed in managedFields a time of its own: a test is faster
-// than the seconds that they are kept in.
+// dated gives each changed entry of managedFields a distinct time, because a test is faster than
+// their resolution of one second.
 func (c *cluster) dated(have *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	known := map[string]metav1.Time{}
 	if have != nil {
@@ -149,7 +147,7 @@ func (c *cluster) dated(have *unstructured.Unstructured, entries []metav1.Manage
 	return entries
 }
 
-// apply is server-side apply.
+// apply does server-side apply.
 func (c *cluster) apply(ref manifest.Ref, body []byte, manager string, force bool) (*unstructured.Unstructured, error) {
 	wanted := &unstructured.Unstructured{}
 	if err := wanted.UnmarshalJSON(body); err != nil {
@@ -169,7 +167,7 @@ func (c *cluster) apply(ref manifest.Ref, body []byte, manager string, force boo
 	return merged.(*unstructured.Unstructured), nil
 }
 
-// asked counts a request.
+// asked records a request.
 func (c *cluster) asked(verb string, id manifest.ID) error {
 	if c.fuse.dead() {
 		return errCrash
@@ -188,7 +186,7 @@ func conflicts(id manifest.ID, why string) error {
 	return apierrors.NewConflict(resourceOf(id), id.Name, errors.New(why))
 }
 
-// guard holds a precondition.
+// guard checks a precondition.
 func (c *cluster) guard(id manifest.ID, p targetclient.Precondition) error {
 	have := c.objects[id]
 	switch {
@@ -265,7 +263,7 @@ func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o targ
 	return partial(now), nil
 }
 
-// sameContent ignores what changes with every apply.
+// sameContent ignores the fields that every apply changes.
 func sameContent(a, b *unstructured.Unstructured) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	for _, o := range []*unstructured.Unstructured{a, b} {
@@ -281,7 +279,7 @@ func sameContent(a, b *unstructured.Unstructured) bool {
 func partial(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	raw, err := live.MarshalJSON()
 	if err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // it was decoded from JSON
 	}
 	out := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(raw, out); err != nil {
@@ -307,12 +305,12 @@ func (c *cluster) Delete(_ context.Context, ref manifest.Ref, p targetclient.Pre
 	})
 }
 
-// Reassign is for chains.
+// Reassign is used only for chains.
 func (c *cluster) Reassign(context.Context, manifest.Ref, targetclient.Precondition, []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	return nil, errors.New("a plan reassigns nothing")
 }
 
-// Release is for chains.
+// Release is used only for chains.
 func (c *cluster) Release(context.Context, manifest.Ref, targetclient.Precondition, targetclient.Marks) error {
 	return errors.New("a plan releases nothing")
 }
@@ -358,7 +356,7 @@ func (c *cluster) Served(ctx context.Context, kind schema.GroupVersionKind) (*me
 // HasStatus implements rollout.Reader.
 func (c *cluster) HasStatus(context.Context, schema.GroupVersionKind) (bool, error) { return true, nil }
 
-// Instances is for definitions.
+// Instances is used only for definitions.
 func (c *cluster) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
 	return nil, nil
 }
@@ -377,7 +375,7 @@ func (c *cluster) Drop(owner string) {
 	delete(c.watched, owner)
 }
 
-// Get answers for what somebody watches by name.
+// Get returns an object that an owner watches by name.
 func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -398,7 +396,7 @@ func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	seen := planwork.Names().Observe(have)
 	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), append([]metav1.ManagedFieldsEntry{}, have.GetManagedFields()...), &probe.Reads{Whole: true}
 	seen.Object.SetManagedFields(nil)
-	// Watches do not keep it (see package observe).
+	// Watches drop this annotation (see package observe).
 	if annotations := seen.Object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		seen.Object.SetAnnotations(annotations)
@@ -448,7 +446,7 @@ func (c *cluster) Facts() (profile.Facts, error) {
 	return facts, nil
 }
 
-// known is a schema that knows what profiles look for, whatever the kind.
+// known returns a schema that has the fields that profiles look for, for any kind.
 func known() map[string]any {
 	of := func(fields map[string]any) map[string]any { return map[string]any{"properties": fields} }
 	return of(map[string]any{"spec": of(map[string]any{
@@ -467,7 +465,7 @@ func (c *cluster) spent() []string {
 	return spent
 }
 
-// alter changes an object as somebody, who updates; it makes the object if need be.
+// alter changes an object as a field manager, by an update. It creates the object if needed.
 func (c *cluster) alter(id manifest.ID, by string, change func(object map[string]any)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -488,7 +486,7 @@ func (c *cluster) alter(id manifest.ID, by string, change func(object map[string
 	c.store(id, out.(*unstructured.Unstructured))
 }
 
-// applies is a server-side apply by somebody else.
+// applies does a server-side apply as another field manager.
 func (c *cluster) applies(id manifest.ID, by string, spec map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -498,7 +496,7 @@ func (c *cluster) applies(id manifest.ID, by string, spec map[string]any) {
 	wanted.SetNamespace(id.Namespace)
 	body, err := wanted.MarshalJSON()
 	if err != nil {
-		panic(err) // it is made of strings
+		panic(err) // it consists of strings
 	}
 	now, err := c.apply(manifest.Ref{ID: id, Version: "v1"}, body, by, true)
 	if err != nil {
@@ -507,7 +505,7 @@ func (c *cluster) applies(id manifest.ID, by string, spec map[string]any) {
 	c.store(id, now)
 }
 
-// set changes one field as somebody.
+// set changes one field as a field manager.
 func (c *cluster) set(id manifest.ID, by string, value any, path ...string) {
 	c.alter(id, by, func(object map[string]any) {
 		if err := unstructured.SetNestedField(object, value, path...); err != nil {
@@ -516,7 +514,7 @@ func (c *cluster) set(id manifest.ID, by string, value any, path ...string) {
 	})
 }
 
-// erase deletes an object behind everybody's back.
+// erase deletes an object without a request.
 func (c *cluster) erase(id manifest.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -525,7 +523,7 @@ func (c *cluster) erase(id manifest.ID) {
 	}
 }
 
-// value reads one field; nil where there is none.
+// value reads one field, or nil.
 func (c *cluster) value(id manifest.ID, path ...string) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -540,7 +538,7 @@ func (c *cluster) value(id manifest.ID, path ...string) any {
 	return value
 }
 
-// The stand-in is only worth something while it applies as the real one does.
+// TestClusterApplies checks the fake against the rules of server-side apply.
 func TestClusterApplies(t *testing.T) {
 	c := newCluster(nil, &fuse{})
 	id := manifest.ID{Group: "test", Kind: "Knob", Name: "a"}

@@ -33,14 +33,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
-// Packs keeps manifests, as a *pack.Store.
+// Packs stores manifests. *pack.Store implements it.
 type Packs interface {
 	Put(ctx context.Context, objects []manifest.Object) (string, error)
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 	Objects(ctx context.Context, root string) ([]manifest.Object, error)
 }
 
-// Claims has the holders of profiles, as a *claim.Claims.
+// Claims stores the holders of profiles. *claim.Claims implements it.
 type Claims interface {
 	Acquire(ctx context.Context, key, holder string) error
 	TakeOver(ctx context.Context, key, from, to string) error
@@ -55,31 +55,31 @@ type Runs interface {
 	Put(ctx context.Context, name string, row run.Row, packs ...string) error
 }
 
-// Rights asks the cluster for the rights of a user.
+// Rights checks the rights of a user in the cluster.
 type Rights interface {
-	// Lacks names in words which of some rights a person lacks; none when they have
-	// all of them.
+	// Lacks describes the rights that a user lacks; empty if the user has all of them.
 	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error)
 }
 
-// Facts has the known facts of the cluster, as a *FactWatch.
+// Facts returns the known facts of the cluster. *FactWatch implements it.
 type Facts interface {
 	Facts() (profile.Facts, error)
 }
 
-// Freezes reports whether the cluster is frozen. Nothing is written to a frozen cluster.
+// Freezes reports whether the cluster is frozen. Plans write nothing to a frozen cluster.
 type Freezes interface {
-	// Frozen returns why, nil for not frozen. An error means that it is not known yet.
+	// Frozen returns the reason of the freeze, or nil if there is none. An error means that the
+	// answer is unknown.
 	Frozen() (*rollout.Freeze, error)
 }
 
-// Options of the controller. All are required, but for Schema and Redactor.
+// Options of the controller. All are required, except Schema and Redactor.
 type Options struct {
-	// Client for our own API; it reads from a cache.
+	// Client accesses Penstock's own API, and reads from a cache.
 	Client client.Client
-	// Reader reads our own API past the cache.
+	// Reader reads Penstock's own API without the cache.
 	Reader client.Reader
-	// Engine writes under the identity of plans. Its owner is a profile.
+	// Engine writes as the identity of plans. The owner of its work is a profile.
 	Engine   *rollout.Engine
 	Watched  Facts
 	Profiles []profile.Profile
@@ -87,24 +87,24 @@ type Options struct {
 	Claims   Claims
 	Runs     Runs
 	Rights   Rights
-	// Freezes stop a run.
+	// Freezes suspends runs.
 	Freezes Freezes
-	// Events records events for users. It knows the kinds of our own API.
+	// Events records events for users. It knows the kinds of Penstock's own API.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock
-	// Skew is by how much Clock is ahead of the clock of the host.
+	// Skew returns how far Clock is ahead of the host's clock.
 	Skew func() time.Duration
-	// Version of this program.
+	// Version is the version of this program.
 	Version string
 	// Schema has the types of fields for diffs.
 	Schema   diffschema.Schema
 	Redactor *redact.Redactor
-	// Identities are the identities of profiles that users define.
+	// Identities holds the identities of profiles that users define.
 	Identities Identities
-	// Changed receives a profile when something happened that may concern its
-	// plans; empty is all of them.
+	// Changed receives the name of a profile after an event that may concern its plans. An empty
+	// name means all profiles.
 	Changed <-chan event.TypedGenericEvent[string]
-	// Poke has all plans looked at again.
+	// Poke enqueues all plans.
 	Poke func()
 }
 
@@ -130,37 +130,38 @@ func Add(mgr manager.Manager, options Options) error {
 // reconciler reconciles one plan for each key.
 type reconciler struct {
 	Options
-	// expressions of profiles.
+	// expressions holds the compiled wait expressions of profiles.
 	expressions wait.Expressions
 
 	mu       sync.Mutex
 	memories map[string]*memory
-	// definitions of users that were compiled, by name and digest.
+	// definitions holds the compiled definitions of users, by name and digest.
 	definitions map[string]*cel.Profile
 }
 
-// memory has the facts of a plan that this process keeps while it leads. All of it can be found out
-// again.
+// memory holds facts of a plan while this process leads. Each of them can be computed again.
 type memory struct {
 	uid string
-	// profile that the plan holds, for when it is gone.
+	// profile is the profile that the plan holds, needed after the plan is deleted.
 	profile v1alpha1.ProfileName
-	// holds is true if the plan holds its profile: only then the engine's owner is its own.
+	// holds is true if the plan holds its profile. Only then is the engine's work of this profile
+	// its own.
 	holds bool
-	// tidied is true if no run of a plan of the same name that is gone is left open.
+	// tidied is true after the open runs of deleted plans with the same name were ended.
 	tidied bool
-	// inventory of the engine.
+	// inventory is the inventory of the engine.
 	inventory rollout.Inventory
-	// for what it is: another run or phase starts anew.
+	// work identifies the run or phase to which the inventory belongs. Other work starts from
+	// scratch.
 	work string
-	// allowed is the run whose approver was found to have the rights.
+	// allowed is the run for which the approvers were found to have the rights.
 	allowed int64
-	// pausedSince is the time at which a wait was found to be paused.
+	// pausedSince is the time since when a wait is paused.
 	pausedSince time.Time
-	// complaint is the error that status showed last, since complained.
+	// complaint is the last error in status, written at complained.
 	complaint  string
 	complained time.Time
-	// trials are the cluster's answers about targets when a plan was computed last.
+	// trials holds the dry-run answers about targets from the last computation.
 	trials map[manifest.ID]trial
 }
 
@@ -168,7 +169,7 @@ func newReconciler(options Options) *reconciler {
 	return &reconciler{Options: options, memories: map[string]*memory{}}
 }
 
-// memoryOf returns what is remembered of a plan.
+// memoryOf returns the memory of a plan.
 func (r *reconciler) memoryOf(plan *v1alpha1.ConfigurationPlan) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,11 +182,11 @@ func (r *reconciler) memoryOf(plan *v1alpha1.ConfigurationPlan) *memory {
 	return m
 }
 
-// plansOf are the plans that a change may concern.
+// plansOf returns the plans that a change may concern.
 func (r *reconciler) plansOf(ctx context.Context, name string) []reconcile.Request {
 	var plans v1alpha1.ConfigurationPlanList
 	if err := r.Client.List(ctx, &plans); err != nil {
-		return nil // the cache is gone, and so is this process' term
+		return nil // the term has ended, and the cache with it
 	}
 	var requests []reconcile.Request
 	for _, plan := range plans.Items {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// knobs is a profile of many targets.
+// knobs is a profile with many targets.
 type knobs struct {
 	n     int
 	waits []profile.Wait
@@ -45,13 +45,14 @@ func (k knobs) Items(_ profile.Facts, options *v1alpha1.PlanOptions) ([]profile.
 	return items, nil
 }
 
-// Plans cost requests to the cluster, watches apart: planning n targets n, and one
-// for each that changed when it is computed again; rest is free in every phase.
+// TestCosts counts requests to the cluster, without watches. The first computation costs one
+// request for each target, and a later one a request for each changed target. All other phases cost
+// none.
 func TestCosts(t *testing.T) {
 	const n = 20
 	l := newStore(t).newLab(t, knobs{n: n})
 	for i := range n / 2 {
-		// Half of them exist, some with a value that is somebody's.
+		// Half of the targets exist, some with a value of another manager.
 		l.cluster.set(knob(i), "argocd", int64(i%3), "spec", "value")
 		l.cluster.set(knob(i), "argocd", "theirs", "spec", "other")
 	}
@@ -106,7 +107,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// A target that the watch has not shown yet is believed when the cluster says so.
+// TestLateWatch: if the cluster reports a target that the watch has not shown yet, the cluster is
+// right.
 func TestLateWatch(t *testing.T) {
 	l := newStore(t).newLab(t, knobs{n: 1})
 	l.cluster.set(knob(0), "argocd", int64(7), "spec", "value")

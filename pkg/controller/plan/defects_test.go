@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The defects of another implementation (docs/reference/conformance.md),
-// as far as it takes the loop to show that they are not ours.
+// These tests show that this controller does not have the defects of another implementation
+// (docs/reference/conformance.md).
 
-// lookAt is the value of the descheduler that options decide.
+// lookAt checks the value of the descheduler that options determine.
 func (l *lab) lookAt(want any, why string) {
 	l.t.Helper()
 	if got := l.cluster.value(descheduler(), "spec", "deschedulingIntervalSeconds"); got != want {
@@ -22,7 +22,7 @@ func (l *lab) lookAt(want any, why string) {
 	}
 }
 
-// complete leads plan a through a whole run.
+// complete executes a whole run of plan a.
 func (l *lab) complete() {
 	l.t.Helper()
 	l.approved()
@@ -31,8 +31,9 @@ func (l *lab) complete() {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// Other options and Apply in one patch approve neither the plan that was reviewed nor
-// the one that nobody has seen; and so do two patches before the loop saw the first.
+// TestDefect01OptionsEditedInReview: new options and Apply in one patch approve neither the
+// reviewed plan nor the new one. The same holds for two patches before the controller saw the
+// first.
 func TestDefect01OptionsEditedInReview(t *testing.T) {
 	store := newStore(t)
 	for name, edits := range map[string][][]spec{
@@ -60,7 +61,7 @@ func TestDefect01OptionsEditedInReview(t *testing.T) {
 	}
 }
 
-// DryRun stops a run between its items.
+// TestDefect02DryRunStopsARun: DryRun stops a run between its items.
 func TestDefect02DryRunStopsARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -74,8 +75,8 @@ func TestDefect02DryRunStopsARun(t *testing.T) {
 	}
 }
 
-// DryRun on a plan that is in effect computes it anew, also when the first try of that
-// fails.
+// TestDefect03DryRunOfACompletedPlan: DryRun on a plan in effect computes it again, also if the
+// first try fails.
 func TestDefect03DryRunOfACompletedPlan(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -89,7 +90,8 @@ func TestDefect03DryRunOfACompletedPlan(t *testing.T) {
 	}
 }
 
-// An item that is not healthy yet blocks the items after it, even if their objects change meanwhile.
+// TestDefect04StrictlySequential: an item that is not healthy blocks the later items, even if their
+// objects change.
 func TestDefect04StrictlySequential(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -109,7 +111,8 @@ func TestDefect04StrictlySequential(t *testing.T) {
 	l.lookAt(int64(60), "the pool is updated")
 }
 
-// Abort leaves what is behind a failed item alone, and says how to go on.
+// TestDefect05AbortAppliesNothingMore: Abort does not touch the items after a failed item, and the
+// message has the commands to continue.
 func TestDefect05AbortAppliesNothingMore(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))
@@ -125,7 +128,8 @@ func TestDefect05AbortAppliesNothingMore(t *testing.T) {
 	l.lookAt(nil, "the plan was aborted")
 }
 
-// A wait ends on time although nothing happens: the pass asks for the next one.
+// TestDefect06WaitTimeoutNeedsNoEvent: a wait ends in time without an event, because the pass
+// requests the next pass.
 func TestDefect06WaitTimeoutNeedsNoEvent(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))
@@ -136,7 +140,7 @@ func TestDefect06WaitTimeoutNeedsNoEvent(t *testing.T) {
 	if l.again != 40*time.Minute {
 		t.Errorf("the next pass is in %s, and the time ends in 40m", l.again)
 	}
-	l.restart() // another leader knows as much
+	l.restart() // a new leader has the same knowledge
 	l.must(l.pass("a"))
 	if l.again != 40*time.Minute {
 		t.Errorf("after a restart the next pass is in %s", l.again)
@@ -146,7 +150,8 @@ func TestDefect06WaitTimeoutNeedsNoEvent(t *testing.T) {
 	l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h0m0s")
 }
 
-// The second item is judged when its turn comes, hours later.
+// TestDefect07LateItemsAreCheckedAgain: the second item is checked when its turn begins, hours
+// later.
 func TestDefect07LateItemsAreCheckedAgain(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -158,13 +163,13 @@ func TestDefect07LateItemsAreCheckedAgain(t *testing.T) {
 		t.Errorf("items: %s", states(plan))
 	}
 	l.lookAt(nil, "it is stale")
-	// One command refreshes.
+	// One command computes the plan again.
 	l.must(l.retry("a"))
 	l.complete()
 	l.lookAt(int64(60), "it was reviewed again")
 }
 
-// A drift that ends is over, in the phase, the conditions and the item.
+// TestDefect14DriftClears: drift that ends is removed from the phase, the conditions and the item.
 func TestDefect14DriftClears(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseDrifted)
@@ -180,14 +185,14 @@ func TestDefect14DriftClears(t *testing.T) {
 	}
 }
 
-// hyperConverged allows some live migrations in the cluster.
+// hyperConverged sets the number of live migrations that the cluster allows.
 func (l *lab) hyperConverged(most int64) {
 	id := manifest.ID{Group: "hco.kubevirt.io", Kind: "HyperConverged", Namespace: "openshift-cnv", Name: "kubevirt-hyperconverged"}
 	l.cluster.set(id, "admin", most, "spec", "virtualization", "liveMigrationConfig", "parallelMigrationsPerCluster")
 }
 
-// The inputs of a plan are compared with those that it was computed from: a
-// change is told, and changes nothing by itself; one back is no change.
+// TestDefect15InputsThatChange: present inputs are compared with the inputs of the computation. A
+// change is reported, and does nothing else. A change back ends the report.
 func TestDefect15InputsThatChange(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.hyperConverged(6)
@@ -199,7 +204,7 @@ func TestDefect15InputsThatChange(t *testing.T) {
 	l.hyperConverged(8)
 	l.is("a", v1alpha1.PhaseCompleted, "LogicChanged")
 	l.restart()
-	l.cluster.ignorant = true // and it is not forgotten while nothing is known
+	l.cluster.ignorant = true // the report stays while facts are unknown
 	l.is("a", v1alpha1.PhaseCompleted, "LogicChanged")
 	l.cluster.ignorant = false
 	if got := l.cluster.value(descheduler(), "spec", "evictionLimits", "total"); got != int64(6) {
@@ -212,8 +217,8 @@ func TestDefect15InputsThatChange(t *testing.T) {
 	}
 }
 
-// Whether anything is to be done is decided by the live objects: what somebody has
-// brought in line by hand needs no run.
+// TestDefect17AlignedByHand: the live objects decide whether there is work. Targets that a user
+// corrected by hand need no run.
 func TestDefect17AlignedByHand(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -228,7 +233,7 @@ func TestDefect17AlignedByHand(t *testing.T) {
 	}
 }
 
-// An item that is waited for is applied once, however many passes that takes.
+// TestDefect18AppliedOnce: an awaited item is applied once, in any number of passes.
 func TestDefect18AppliedOnce(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -250,7 +255,7 @@ func TestDefect18AppliedOnce(t *testing.T) {
 	}
 }
 
-// From Failed both ways are open: on, and back.
+// TestDefect19WaysOutOfFailed: a failed plan can continue, and can be rolled back.
 func TestDefect19WaysOutOfFailed(t *testing.T) {
 	store := newStore(t)
 	t.Run("retry", func(t *testing.T) {

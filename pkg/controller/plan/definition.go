@@ -19,27 +19,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Identities execute plans of profiles that users define: each profile has an identity of its own.
+// Identities executes plans of profiles that users define. Each such profile has its own identity.
 type Identities interface {
-	// Engine of a profile. It is the same one for as long as the profile is known.
+	// Engine returns the engine of a profile. It is the same engine while the profile is known.
 	Engine(name v1alpha1.ProfileName) (*rollout.Engine, error)
-	// Facts of some definitions of a profile, by their digest. A kind that is not among them is not
-	// watched any more.
+	// Facts returns the facts for some definitions of a profile, by their digest. It stops the
+	// watches of kinds that these definitions do not read.
 	Facts(name v1alpha1.ProfileName, definitions ...*cel.Profile) (map[string]Facts, error)
 }
 
-// own has the definition of a plan, as a pass knows it.
+// own holds the definition of a plan during a pass.
 type own struct {
-	// current is the definition as it is, pinned the one that the plan was computed from;
-	// nil when there is none. problem says why there is no current one.
+	// current is the present definition. pinned is the definition from which the plan was computed.
+	// Each is nil if there is none. problem explains why current cannot be used.
 	current, pinned *cel.Profile
 	problem         string
-	// granted is true if the identity has what the current one declares.
+	// granted is true if the identity has the rights that the current definition declares.
 	granted bool
 	facts   map[string]Facts
 }
 
-// find finds the definition of a plan, and the identity that it is executed with.
+// find finds the definition of a plan, and the identity that executes it.
 func (s *scope) find(ctx context.Context) error {
 	s.Engine = s.reconciler.Engine
 	name := s.plan.Spec.Profile
@@ -57,7 +57,7 @@ func (s *scope) find(ctx context.Context) error {
 	var known []*cel.Profile
 	for _, one := range []*cel.Profile{s.own.current, s.own.pinned} {
 		if one == s.own.current && !s.own.granted {
-			continue // it could not be used yet
+			continue // its rights are not granted yet
 		}
 		if one != nil && (len(known) == 0 || known[0].Digest() != one.Digest()) {
 			known = append(known, one)
@@ -73,7 +73,7 @@ func (s *scope) find(ctx context.Context) error {
 	return err
 }
 
-// currentDefinition returns the definition that is stored now, nil when none can be used.
+// currentDefinition returns the stored definition, or nil if it cannot be used.
 func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName) (*cel.Profile, error) {
 	definition := &v1alpha1.ConfigurationProfileDefinition{}
 	err := s.Client.Get(ctx, client.ObjectKey{Name: string(name)}, definition)
@@ -90,7 +90,7 @@ func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName
 	found, err := s.compiled(string(name), &definition.Spec)
 	if err != nil {
 		s.own.problem = err.Error()
-		return nil, nil //nolint:nilerr // it is told, and a change of the definition brings another pass
+		return nil, nil //nolint:nilerr // status reports it, and a change of the definition causes another pass
 	}
 	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 	s.own.granted = granted != nil && granted.Status == metav1.ConditionTrue && granted.ObservedGeneration == definition.Generation
@@ -103,7 +103,7 @@ func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName
 	return found, nil
 }
 
-// pinnedDefinition returns the definition of the profile as it was when the plan was computed.
+// pinnedDefinition returns the definition from which the plan was computed.
 func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	pinned := s.plan.Status.Definition
 	if pinned == nil {
@@ -126,10 +126,10 @@ func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", s.plan.Name)
 }
 
-// maxCompiled bounds the definitions that are kept.
+// maxCompiled bounds the compiled definitions in memory.
 const maxCompiled = 100
 
-// compiled is a definition that is compiled once.
+// compiled returns the compiled definition, from memory if possible.
 func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*cel.Profile, error) {
 	key := name + "/" + cel.Digest(spec) + "/" + spec.Description
 	r.mu.Lock()
@@ -151,8 +151,8 @@ func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDe
 	return made, nil
 }
 
-// definition returns the definition that counts in the phase of the plan: a plan is computed from
-// the current one, and a computed plan continues with the one that it was computed from.
+// definition returns the definition for the phase of the plan. A plan is computed from the current
+// definition. A computed plan keeps its pinned definition.
 func (s *scope) definition() *cel.Profile {
 	switch s.plan.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseIgnored, v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
@@ -165,7 +165,7 @@ func (s *scope) definition() *cel.Profile {
 	}
 }
 
-// factsNow returns the known facts of the cluster now, for the profile of the plan.
+// factsNow returns the present facts of the cluster for the profile of the plan.
 func (s *scope) factsNow() (profile.Facts, error) {
 	if s.own == nil {
 		return s.Watched.Facts()
@@ -181,7 +181,7 @@ func (s *scope) factsNow() (profile.Facts, error) {
 	return facts.Facts()
 }
 
-// pin stores the definition that the plan is computed from, as it is.
+// pin stores the definition from which the plan is computed.
 func (s *scope) pin(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.own == nil || s.own.current == nil {
@@ -201,17 +201,17 @@ func (s *scope) pin(ctx context.Context) error {
 	return nil
 }
 
-// edited reports whether the definition is another one than the plan was computed from.
+// edited reports whether the definition changed since the plan was computed.
 func (s *scope) edited() bool {
 	return s.own != nil && s.own.current != nil && s.own.pinned != nil && s.own.current.Digest() != s.own.pinned.Digest()
 }
 
-// plansOfDefinition are the plans of a definition that changed.
+// plansOfDefinition returns the plans of a changed definition.
 func (r *reconciler) plansOfDefinition(ctx context.Context, definition client.Object) []reconcile.Request {
 	return r.plansOf(ctx, definition.GetName())
 }
 
-// engineOf a profile, nil when there is none.
+// engineOf returns the engine of a profile, or nil.
 func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
 	if !v1alpha1.IsOwn(name) {
 		return r.Engine
@@ -223,8 +223,8 @@ func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
 	return engine
 }
 
-// pinnedDigest is the digest of the definition that the plan is computed from, empty for a
-// profile of this program.
+// pinnedDigest returns the digest of the definition from which the plan is computed; empty for a
+// built-in profile.
 func (s *scope) pinnedDigest() string {
 	if s.own == nil || s.plan.Status.Definition == nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// labIdentities are one for all.
+// labIdentities uses one identity for all profiles.
 type labIdentities struct{ *lab }
 
 func (i labIdentities) Engine(v1alpha1.ProfileName) (*rollout.Engine, error) {
@@ -32,7 +32,7 @@ func (i labIdentities) Facts(_ v1alpha1.ProfileName, definitions ...*cel.Profile
 	return facts, nil
 }
 
-// definition reads one.
+// definition reads a definition.
 func (l *lab) definition(name string, into *v1alpha1.ConfigurationProfileDefinition) error {
 	found := l.definitions[name]
 	if found == nil {
@@ -44,13 +44,13 @@ func (l *lab) definition(name string, into *v1alpha1.ConfigurationProfileDefinit
 
 const ownName = "load-aware-rebalancing"
 
-// define stores the definition that is shipped, changed.
+// define stores a changed copy of the shipped definition.
 func (l *lab) define(change func(spec *v1alpha1.ConfigurationProfileDefinitionSpec)) {
 	l.t.Helper()
 	l.defineAs(ownName, change)
 }
 
-// defineAs stores a definition of a name that is shipped, changed.
+// defineAs stores a changed copy of the shipped definition with this name.
 func (l *lab) defineAs(name string, change func(spec *v1alpha1.ConfigurationProfileDefinitionSpec)) {
 	l.t.Helper()
 	raw, err := os.ReadFile("../../../artifacts/examples/profiles/" + name + ".yaml")
@@ -72,7 +72,7 @@ func ofDefinition(values string) spec {
 	}
 }
 
-// waitsFor has the descheduler be waited for by an expression.
+// waitsFor makes the item of the descheduler wait for an expression.
 func waitsFor(expression string) func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 	return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 		i := slices.IndexFunc(spec.Items, func(item v1alpha1.DefinitionItem) bool { return item.Name == "configure-descheduler" })
@@ -80,9 +80,9 @@ func waitsFor(expression string) func(spec *v1alpha1.ConfigurationProfileDefinit
 	}
 }
 
-// TestDefinition: a plan of a profile that users define is computed, approved and executed
-// from the definition as it was when the plan was computed, its waits included; an edit is
-// another logic, which changes nothing of the plan until it is computed anew.
+// TestDefinition: a plan of a user-defined profile is computed, approved and executed from the
+// definition at the time of computation, also its waits. An edit does not change the plan until it
+// is computed again.
 func TestDefinition(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	l.must(l.create("own", ofDefinition(`{"enablePSIMetrics": false}`), take))
@@ -98,7 +98,8 @@ func TestDefinition(t *testing.T) {
 	}
 	hash := planned.Status.PlanHash
 
-	// Edited while it waits for its approval: what was reviewed can be approved.
+	// The definition is edited while the plan waits for approval: the reviewed plan can still be
+	// approved.
 	l.define(func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 		waitsFor("false")(spec)
 		spec.Items[1].Object = strings.ReplaceAll(spec.Items[1].Object, `"Managed"`, `"Unmanaged"`)
@@ -116,9 +117,9 @@ func TestDefinition(t *testing.T) {
 	}
 	l.must(l.approve("own", hash))
 	l.is("own", v1alpha1.PhaseInProgress, "the descheduler has to look")
-	l.restart() // another leader reads the definition from the store
+	l.restart() // a new leader reads the definition from the store
 	l.is("own", v1alpha1.PhaseInProgress, "the descheduler has to look")
-	l.definitions = nil // and one that is gone is waited for as well
+	l.definitions = nil // the wait also survives the deletion of the definition
 	l.is("own", v1alpha1.PhaseInProgress, "the descheduler has to look")
 	l.cluster.alter(descheduler(), "operator", func(o map[string]any) { o["status"] = map[string]any{"looked": true} })
 	l.is("own", v1alpha1.PhaseCompleted)
@@ -126,7 +127,7 @@ func TestDefinition(t *testing.T) {
 		t.Errorf("managementState %v", managed)
 	}
 
-	// The edited one is for who asks for it.
+	// A user can compute the plan again to use the edited definition.
 	l.define(waitsFor("true"))
 	outdated(true)
 	l.is("own", v1alpha1.PhaseCompleted)
@@ -136,7 +137,7 @@ func TestDefinition(t *testing.T) {
 	}
 	outdated(false)
 
-	// A drift is one of the definition that the plan was computed from.
+	// Drift is judged by the definition from which the plan was computed.
 	l.cluster.set(descheduler(), "mallory", int64(7200), "spec", "deschedulingIntervalSeconds")
 	l.is("own", v1alpha1.PhaseDrifted, "deschedulingIntervalSeconds")
 }

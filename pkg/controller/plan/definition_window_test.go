@@ -12,9 +12,9 @@ import (
 
 func ofNUMA(p *hco.ConfigurationPlan) { p.Spec.Profile = "numa" }
 
-// TestOwnProfileInItsWindow: the profile for NUMA that is shipped, with the facts that it
-// declares and no others, is approved by day and executed at night, node by node; a drift is
-// told, and the way back reboots as many nodes, in a window as well.
+// TestOwnProfileInItsWindow: the shipped profile for NUMA reads only the facts that it declares.
+// The plan is approved by day and executed at night, node by node. Drift is reported. The rollback
+// reboots as many nodes, also in a window.
 func TestOwnProfileInItsWindow(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.defineAs("numa", nil)
@@ -47,7 +47,7 @@ func TestOwnProfileInItsWindow(t *testing.T) {
 	o.render("worker")
 	o.advance("worker")
 	o.report("worker")
-	l.clock.SetTime(l.tonight().Add(3 * time.Hour)) // the window closes: nodes go on
+	l.clock.SetTime(l.tonight().Add(3 * time.Hour)) // the window closes: nodes continue
 	l.is("a", v1alpha1.PhaseInProgress, "updated 0/3 nodes")
 	l.restart()
 	o.through()
@@ -60,7 +60,7 @@ func TestOwnProfileInItsWindow(t *testing.T) {
 	l.is("a", v1alpha1.PhaseDrifted, "topologyManagerPolicy", "mallory")
 	o.take()
 	o.render("worker")
-	o.advance("worker") // nodes are on their way to what mallory wants
+	o.advance("worker") // nodes are changing to mallory's value
 	l.must(l.rollback("a", 1))
 	plan = l.is("a", v1alpha1.PhaseReviewRequired)
 	if item := plan.Status.Items[0]; item.ImpactSeverity != v1alpha1.ImpactHigh || item.ImpactReason != "the configuration of kubelets changes: 3 nodes reboot, pool by pool, in 3 waves; what there was before is restored" ||

@@ -20,21 +20,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// wanted is one target as it should be.
+// wanted is the desired state of one target.
 type wanted struct {
 	profile.Item
 	object manifest.Object
-	// delete is true when the object is to be deleted.
+	// delete is true if the object must be deleted.
 	delete bool
 }
 
 // draft computes the plan:
 //
-//  1. the facts, and what they lack,
-//  2. what every target should be,
-//  3. what the cluster would make of that, by dry-run; what it says is believed,
-//     and nothing is compared in its place,
-//  4. the plan, to be reviewed, unless it changes nothing.
+//  1. It reads the facts, and checks the requirements.
+//  2. It computes the desired state of every target.
+//  3. It asks the cluster for the result by dry-run. The answer decides; Penstock does not
+//     compare objects itself.
+//  4. It stores the plan for review, unless it changes nothing.
 func (s *scope) draft(ctx context.Context) error {
 	facts, err := s.factsNow()
 	if err != nil {
@@ -95,13 +95,13 @@ func (s *scope) wanted(ctx context.Context, facts profile.Facts) ([]wanted, erro
 	return targets, nil
 }
 
-// sealed makes a manifest of an item, which says which plan governs it.
+// sealed makes a manifest of an item, with an annotation that names the governing plan.
 func (s *scope) sealed(item profile.Item) (wanted, error) {
 	made, err := governance.Marked(item, s.plan.Name)
 	return wanted{Item: item, object: made}, err
 }
 
-// worked returns the engine's work for some targets: a stage for each.
+// worked returns the engine's work for some targets, with one stage for each.
 func (s *scope) worked(targets []wanted) (rollout.Work, error) {
 	manifests := planwork.Bodies{}
 	var phases []stage.Phase
@@ -120,7 +120,7 @@ func (s *scope) worked(targets []wanted) (rollout.Work, error) {
 	}, nil
 }
 
-// conclude makes the plan of what the cluster says.
+// conclude makes the plan from the answers of the cluster.
 func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]preview.Item) error {
 	status := &s.plan.Status
 	var items []v1alpha1.PlanItem
@@ -162,7 +162,7 @@ func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manife
 			s.settle(&status.Items[i], v1alpha1.ItemSkipped, "it is as it should be already")
 		}
 		if approval := status.Approval; approval != nil && approval.PlanHash == "" {
-			approval.PlanHash = status.PlanHash // the first plan: it needs no run
+			approval.PlanHash = status.PlanHash // the first plan changes nothing and needs no run
 		}
 		message := "everything is already as the plan says"
 		if run := s.plan.Spec.RestoreRun; run != 0 {
@@ -179,8 +179,8 @@ func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manife
 	}
 }
 
-// stoppedBefore names the items of a stopped last run whose health was not awaited. Their targets are
-// as planned, but may be unhealthy.
+// stoppedBefore names items of the last run, if it was stopped before they were healthy. Their
+// targets are as planned, but may be unhealthy.
 func (s *scope) stoppedBefore(ctx context.Context) (string, error) {
 	last, err := s.runOf(ctx, s.plan.Status.Run)
 	if err != nil || last == nil || last.Outcome != v1alpha1.PhaseDrafting {
@@ -198,7 +198,7 @@ func (s *scope) stoppedBefore(ctx context.Context) (string, error) {
 	return fmt.Sprintf("run %d was stopped, and Penstock no longer waits until %s is healthy", last.Run, strings.Join(items, ", ")), nil
 }
 
-// keep stores what a reviewer reads, and what there was before.
+// keep stores the planned manifests for reviewers, and the objects as they were before.
 func (s *scope) keep(ctx context.Context, before, after []manifest.Object) error {
 	status := &s.plan.Status
 	var err error
@@ -215,7 +215,7 @@ func (s *scope) keep(ctx context.Context, before, after []manifest.Object) error
 	return nil
 }
 
-// describe fills status in.
+// describe writes the items into status.
 func (s *scope) describe(items []v1alpha1.PlanItem) {
 	status := &s.plan.Status
 	status.ImpactSeverity = v1alpha1.ImpactNone
@@ -235,7 +235,7 @@ func (s *scope) describe(items []v1alpha1.PlanItem) {
 	status.DraftedAt = &now
 }
 
-// bounded cuts a text at a line.
+// bounded cuts a text at the end of a line.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text

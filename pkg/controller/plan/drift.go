@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// watch checks whether a plan is still in effect. It reports changes by others and writes nothing to
-// the cluster.
+// watch checks whether a plan is still in effect. It reports changes by other writers, and writes
+// nothing to the cluster.
 func (s *scope) watch(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.changed() && s.reconsider() {
@@ -64,28 +64,27 @@ func (s *scope) watch(ctx context.Context) error {
 	}
 }
 
-// reconsider reports whether a change of spec asks for another plan.
+// reconsider reports whether a change of spec requires another plan.
 func (s *scope) reconsider() bool {
 	spec, status := s.plan.Spec, s.plan.Status
 	fresh := status.Approval != nil && status.Approval.Run == 0
-	// Without an approval it was withdrawn: DryRun and Apply, faster than anybody looked.
+	// A missing approval was withdrawn: by DryRun and Apply between two passes.
 	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
 }
 
-// upgrade reports whether the plan would be different today. That costs no request, and says
-// nothing when it would be the same.
+// upgrade reports whether the plan would be different now. It sends no request.
 func (s *scope) upgrade(ctx context.Context) {
 	status := &s.plan.Status
 	if s.plan.Spec.RestoreRun != 0 {
 		return
 	}
 	if s.edited() {
-		s.outdated = true // also where only what is waited for is another
+		s.outdated = true // also if only the waits changed
 		return
 	}
 	targets, err := s.wanted(ctx, s.facts)
 	if err != nil {
-		return // missing objects were looked at
+		return // missing objects were handled before
 	}
 	planned, today := map[string]string{}, map[string]string{}
 	for _, item := range status.Items {
@@ -99,9 +98,8 @@ func (s *scope) upgrade(ctx context.Context) {
 	}
 }
 
-// drifts compares the targets with what was applied, as far as they have changed
-// since, and says of each that differs how. Known is false while that cannot be
-// told.
+// drifts compares the targets with the applied content, if they changed since, and describes each
+// difference. known is false while the answer is unknown.
 func (s *scope) drifts(ctx context.Context, manifests map[manifest.Digest][]byte) (drifts []string, known bool, err error) {
 	status := &s.plan.Status
 	s.restart(fmt.Sprintf("watch/%s/%d", status.PlanHash, status.Run))
@@ -135,7 +133,7 @@ func (s *scope) drifts(ctx context.Context, manifests map[manifest.Digest][]byte
 				drifts = append(drifts, fmt.Sprintf("item %s: %s", item.Name, failure.Message))
 				delete(names, failure.ID)
 			case rollout.ReasonProbe:
-				// Its health is no drift.
+				// A failed probe is no drift.
 			default:
 				known = false
 			}

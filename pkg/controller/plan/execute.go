@@ -17,8 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// begin starts a run: the approval is used up, and the record says so before
-// anything is written.
+// begin starts a run. The status records the run and the used approval before the first write.
 func (s *scope) begin(ctx context.Context) error {
 	status := &s.plan.Status
 	message := "executing"
@@ -39,7 +38,7 @@ func (s *scope) begin(ctx context.Context) error {
 	return s.save(ctx)
 }
 
-// execute does what can be done of a run now, one item after the other.
+// execute executes the items of a run in order, as far as possible now.
 func (s *scope) execute(ctx context.Context) error {
 	status := &s.plan.Status
 	if stop, why := s.withdrawn(); stop {
@@ -109,10 +108,9 @@ func (s *scope) execute(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// unchanged makes sure before the first write of a run that every target is as it
-// was reviewed, and nobody else has come to have fields that would be taken: the first
-// item may reboot nodes, and must not for the sake of a plan that ends at the second.
-// Each is judged again when its turn comes.
+// unchanged checks, before the first write of a run, that every target is as reviewed and that no
+// further manager has fields which the plan would take. The first item may reboot nodes, and must
+// not do so for a plan that fails at the second item. Each item is checked again in its turn.
 func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
 	status := &s.plan.Status
 	seen := s.followItems()
@@ -133,7 +131,7 @@ func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 			}
 		}
 		if why == "" {
-			continue // an object that cannot be watched is read when its turn comes
+			continue // an object that cannot be watched is read in its turn
 		}
 		s.settle(item, v1alpha1.ItemFailed, why)
 		return false, s.fail(ctx, governance.ReasonPlanStale, s.staleMessage(*item)+"; nothing was applied")
@@ -141,12 +139,12 @@ func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 	return true, nil
 }
 
-// unknownFreeze is the interval of questions whether the cluster is frozen, while the answer is
-// unknown: no event tells of it.
+// unknownFreeze is the interval of checks while it is unknown whether the cluster is frozen: no
+// event reports the answer.
 const unknownFreeze = 2 * time.Second
 
-// frozen reports whether nothing may be written, and has status say so. Nothing is waited for
-// meanwhile: as in a pause, that time does not count.
+// frozen reports whether a freeze forbids writes, and writes that to status. The time does not
+// count against WaitTimeout, as during a pause.
 func (s *scope) frozen() bool {
 	freeze, err := s.Freezes.Frozen()
 	switch {
@@ -166,7 +164,7 @@ func (s *scope) frozen() bool {
 	return true
 }
 
-// withdrawn reports whether a run must not go on.
+// withdrawn reports whether a run must stop, with the reason.
 func (s *scope) withdrawn() (bool, string) {
 	spec, status := s.plan.Spec, s.plan.Status
 	switch {
@@ -183,8 +181,8 @@ func (s *scope) withdrawn() (bool, string) {
 	}
 }
 
-// start gives an item its turn. It is stored before anything is written: who reads
-// an old status finds out, and two that execute meet here.
+// start begins the turn of an item. It stores that before the first write. A process with an old
+// status gets a conflict, so two processes cannot execute the same item.
 func (s *scope) start(ctx context.Context, item *v1alpha1.PlanItem) error {
 	now := s.now()
 	item.StartedAt = &now
@@ -192,13 +190,13 @@ func (s *scope) start(ctx context.Context, item *v1alpha1.PlanItem) error {
 	if err := s.save(ctx); err != nil {
 		return err
 	}
-	// So that the run is known whatever happens next.
+	// The record of the run must exist whatever happens next.
 	return s.record(ctx, "")
 }
 
-// proceed applies an item, once, and waits for it.
+// proceed applies an item once, and waits for it.
 func (s *scope) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
-	// 1. Applied, by the engine, in the state that was reviewed.
+	// 1. The engine applies it to the reviewed state.
 	applied := true
 	if item.Action != v1alpha1.ItemNone {
 		var err error
@@ -206,23 +204,23 @@ func (s *scope) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests 
 			return err
 		}
 	} else if why, known := s.stale(*item); known && why != "" {
-		// Nobody writes it, and what is waited for would never come.
+		// Nothing is written for this item, so its wait would never end.
 		s.reason = governance.ReasonPlanStale
 		s.settle(item, v1alpha1.ItemFailed, "stale: "+why)
 	}
-	// 2. Healthy.
+	// 2. It waits until the target is healthy.
 	if applied && item.State == v1alpha1.ItemInProgress {
 		if err := s.await(ctx, item, manifests); err != nil {
 			return err
 		}
 	}
-	// 3. In time.
+	// 3. It limits the time.
 	s.timeOut(item)
 	return nil
 }
 
-// apply has the engine apply an item and says whether it is applied and, where its
-// kind has a probe, available.
+// apply lets the engine apply an item. It reports whether the item is applied and, if its kind has
+// a probe, available.
 func (s *scope) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (bool, error) {
 	step := stage.Step{Ref: refOf(*item), Policy: stage.Policy{
 		Own: stage.Shared, Expect: item.Fingerprint, Takes: mayTake(*item), Written: item.Applied, Delete: item.Action == v1alpha1.ItemDelete,
@@ -247,7 +245,7 @@ func (s *scope) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	return complete, nil
 }
 
-// written notes that the target of an item is written, and when that was first known.
+// written records that the target of an item is written, and when that was first known.
 func (s *scope) written(item *v1alpha1.PlanItem) {
 	if now := s.now(); item.AppliedAt == nil {
 		item.AppliedAt = &now
@@ -255,7 +253,7 @@ func (s *scope) written(item *v1alpha1.PlanItem) {
 	item.Applied = true
 }
 
-// mayTake are the fields that were reviewed to be taken.
+// mayTake returns the fields that the reviewed plan may take from other managers.
 func mayTake(item v1alpha1.PlanItem) []stage.Take {
 	var takes []stage.Take
 	for _, one := range item.Takes {
@@ -264,7 +262,7 @@ func mayTake(item v1alpha1.PlanItem) []stage.Take {
 	return takes
 }
 
-// hindered notes why an item is not applied.
+// hindered records the reason why an item is not applied.
 func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 	if failure.Reason == rollout.ReasonRejected {
 		failure.Message = s.redacted(failure.ID, nil, failure.Message)
@@ -274,7 +272,7 @@ func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		s.reason = governance.ReasonPlanStale
 		s.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
-		// A target with our annotation was written by this run, before a crash.
+		// This run wrote the target before a crash, because the target has the plan's annotation.
 		if failure.Reason == rollout.ReasonDrifted {
 			s.written(item)
 		}
@@ -284,22 +282,22 @@ func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 	}
 }
 
-// reconcile has the engine look at targets: one layer, of one stage.
+// reconcile lets the engine reconcile targets, in one layer with one stage.
 func (s *scope) reconcile(ctx context.Context, key string, steps []stage.Step, manifests rollout.Bodies) (rollout.Report, error) {
 	stages, err := stage.Compile([]stage.Phase{{Name: "targets", Steps: steps}}, stage.Options{Probes: probe.Builtin()})
 	if err != nil {
 		return rollout.Report{}, err
 	}
 	if len(stages) != 1 {
-		// Waves are for what belongs together; items are on their own.
+		// Waves order objects that belong together. Items are independent.
 		merged := stages[0]
 		for _, other := range stages[1:] {
 			merged.Steps, merged.Gates = append(merged.Steps, other.Steps...), append(merged.Gates, other.Gates...)
 		}
 		stages = []stage.Stage{merged}
 	}
-	// The engine deletes what is in its inventory and in no layer. A plan never
-	// deletes but what it says, so the inventory has nothing else.
+	// The engine deletes objects that are in its inventory and in no layer. A plan deletes only the
+	// targets of its delete items, so the inventory has only the given targets.
 	inventory := rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: s.inventory.Reached}
 	for _, step := range steps {
 		if entry, known := s.inventory.Entries[step.ID]; known {
@@ -309,7 +307,7 @@ func (s *scope) reconcile(ctx context.Context, key string, steps []stage.Step, m
 	report, err := s.Engine.Reconcile(ctx, rollout.Work{
 		Owner: string(s.plan.Spec.Profile), Bodies: manifests, Inventory: inventory,
 		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: stages}},
-		// Written targets are recognised by their annotations: nothing need be stored.
+		// Annotations identify the written targets, so the inventory need not be stored.
 		Save: func(_ context.Context, inventory rollout.Inventory) error { s.inventory = inventory; return nil },
 	})
 	if err != nil {
@@ -330,7 +328,7 @@ func (s *scope) fail(ctx context.Context, reason, message string) error {
 	return s.move(governance.EventFailed, reason, message)
 }
 
-// finish ends a run of which all items had their turn.
+// finish ends a run after the turn of its last item.
 func (s *scope) finish(ctx context.Context) error {
 	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
 	if run := s.plan.Spec.RestoreRun; run != 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// warnings of a request.
+// warnings holds the warnings of a request.
 type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
@@ -37,7 +37,7 @@ func (l *lab) export(ctx context.Context) (map[string]*unstructured.Unstructured
 	return out, nil
 }
 
-// refusesExport fails unless there is nothing to export, for a reason.
+// refusesExport fails unless the export is refused with a reason.
 func (l *lab) refusesExport(says string) {
 	l.t.Helper()
 	if _, err := l.export(as("reader")); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), says) {
@@ -45,8 +45,8 @@ func (l *lab) refusesExport(says string) {
 	}
 }
 
-// The approved plan is exported, as long as the plan is the same: while it
-// waits for its window, while it is executed, and afterwards.
+// TestExport: the approved plan can be exported while it waits for its window, during its
+// execution, and afterwards, until the plan changes.
 func TestExport(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2), nightly)
@@ -90,7 +90,7 @@ func TestExport(t *testing.T) {
 	l.refusesExport("is not approved")
 }
 
-// An approval that is over is none.
+// TestExportExpired: a plan whose approval expired cannot be exported.
 func TestExportExpired(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.refusesNothing()
@@ -102,7 +102,7 @@ func TestExportExpired(t *testing.T) {
 	l.refusesExport("is not approved")
 }
 
-// refusesNothing fails unless a plan that does not exist is not found.
+// refusesNothing fails unless the export of a missing plan returns NotFound.
 func (l *lab) refusesNothing() {
 	l.t.Helper()
 	if _, err := l.export(as("reader")); !apierrors.IsNotFound(err) {
@@ -110,7 +110,7 @@ func (l *lab) refusesNothing() {
 	}
 }
 
-// A manifest cannot say that an object is to go.
+// TestExportOfWhatGoes: a manifest cannot express that an object must be deleted.
 func TestExportOfWhatGoes(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -127,7 +127,7 @@ func TestExportOfWhatGoes(t *testing.T) {
 	}
 }
 
-// An export that another tool applies is what the plan says: nothing drifts.
+// TestExportIsWhatIsApplied: if another tool applies the export, nothing drifts.
 func TestExportIsWhatIsApplied(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// FactWatch watches the input of profiles: the definitions that they name, and the objects of those
-// that are served. It starts and stops watching when a definition is created or deleted, without a
+// FactWatch watches the input of profiles: the definitions that they name, and the objects of
+// served kinds. It starts and stops a watch when a definition is created or deleted, without a
 // restart.
 type FactWatch struct {
 	client       dynamic.Interface
@@ -36,8 +36,8 @@ type feed struct {
 	stop     context.CancelFunc
 }
 
-// NewFactWatch returns the facts of some profiles. Notify is called whenever they may
-// have changed; it must not block for long. It sends no request before Run.
+// NewFactWatch returns a watch of the facts of some profiles. It calls notify when the facts may
+// have changed; notify must not block for long. It sends no request before Run.
 func NewFactWatch(client dynamic.Interface, profiles []profile.Profile, notify func()) *FactWatch {
 	w := &FactWatch{client: client, notify: notify, definitions: map[string]*feed{}, objects: map[string]*feed{}}
 	known := map[string]int{}
@@ -69,7 +69,7 @@ func (w *FactWatch) Run(ctx context.Context) error {
 	return nil
 }
 
-// end stops all watches, for ever.
+// end stops all watches for good.
 func (w *FactWatch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,9 +81,9 @@ func (w *FactWatch) end() {
 	}
 }
 
-// start begins a watch of the object of a name, or of all; mu is held.
+// start starts a watch of the named object, or of all objects of a resource. The caller holds mu.
 func (w *FactWatch) start(resource schema.GroupVersionResource, name string, keep cache.TransformFunc) *feed {
-	// It lasts longer than the pass that asks for it, and ends with Run.
+	// The watch outlives the pass that needs it, and ends with Run.
 	ctx, stop := context.WithCancel(context.Background())
 	f := &feed{resource: resource, stop: stop, watching: objectwatch.New(w.client, w.client.Resource(resource), &unstructured.Unstructured{},
 		objectwatch.Options{Name: name, Keep: keep, Changed: w.notify, Failed: w.notify})}
@@ -91,7 +91,7 @@ func (w *FactWatch) start(resource schema.GroupVersionResource, name string, kee
 	return f
 }
 
-// unknown is an error of a feed that does not have all there is.
+// unknown returns the error of a watch that has not synced.
 func (f *feed) unknown(err error) error {
 	if errors.Is(err, objectwatch.ErrUnknown) {
 		return fmt.Errorf("reading %s", f.resource.GroupResource())
@@ -99,8 +99,8 @@ func (f *feed) unknown(err error) error {
 	return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), err)
 }
 
-// Facts returns the facts known now. The error names the facts that are still unknown; Notify is
-// called when they change.
+// Facts returns the known facts. The error names the facts that are still unknown. FactWatch calls
+// notify when they change.
 func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *FactWatch) Facts() (profile.Facts, error) {
 	return facts, nil
 }
 
-// watched has what the watches know; mu is held. It waits for nothing.
+// watched reads the facts from the watches without waiting. The caller holds mu.
 type watched struct{ *FactWatch }
 
 var _ profile.Source = watched{}
@@ -135,7 +135,7 @@ func (w watched) Definition(_ context.Context, name string) (*unstructured.Unstr
 	return crd, nil
 }
 
-// Objects implements profile.Source. The first call for a resource begins to watch it.
+// Objects implements profile.Source. The first call for a resource starts its watch.
 func (w watched) Objects(_ context.Context, name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	f := w.objects[name]
 	if f != nil && f.resource != resource {
@@ -153,7 +153,7 @@ func (w watched) Objects(_ context.Context, name string, resource schema.GroupVe
 	return objects, nil
 }
 
-// unfollow ends the watch of a kind that is not served.
+// unfollow ends the watch of a kind that is no longer served.
 func (w *FactWatch) unfollow(name string) {
 	if f := w.objects[name]; f != nil {
 		f.stop()
@@ -161,7 +161,7 @@ func (w *FactWatch) unfollow(name string) {
 	}
 }
 
-// trimDefinition keeps what capabilities are read from.
+// trimDefinition keeps the fields from which capabilities are read.
 func trimDefinition(delivered any) (any, error) {
 	if crd, ok := delivered.(*unstructured.Unstructured); ok {
 		crd.SetManagedFields(nil)
@@ -170,8 +170,8 @@ func trimDefinition(delivered any) (any, error) {
 	return delivered, nil
 }
 
-// trimObject leaves out what no profile reads: what is in the files of MachineConfigs, which
-// is most of them, and what templates of fence agents hold, which may be credentials.
+// trimObject drops data that no profile reads: the content of files in MachineConfigs, which is
+// most of their size, and the parameters of fence agent templates, which may be credentials.
 func trimObject(delivered any) (any, error) {
 	object, ok := delivered.(*unstructured.Unstructured)
 	if !ok {

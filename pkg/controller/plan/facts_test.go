@@ -24,7 +24,7 @@ func knobResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "knobs.test", Version: "v1", Resource: "knobs"}
 }
 
-// crd defines a kind of a group, established or not.
+// crd returns the definition of a kind, established or not.
 func crd(plural, group string, established bool) *unstructured.Unstructured {
 	status := map[bool]string{true: "True", false: "False"}[established]
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -36,8 +36,8 @@ func crd(plural, group string, established bool) *unstructured.Unstructured {
 	}}
 }
 
-// A definition that comes, goes and comes back is noticed, with the objects that it
-// defines, and nothing restarts. Unknown is no answer.
+// TestFactWatch: the watch notices a definition that is created, deleted and created again, with
+// its objects, without a restart. An unknown state is never an answer.
 func TestFactWatch(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		definitions(): "CustomResourceDefinitionList", knobResource(): "KnobList",
@@ -91,7 +91,7 @@ func TestFactWatch(t *testing.T) {
 	until("it is back", "v1 of generation 3: one")
 }
 
-// describe says what is known of knobs.
+// describe describes the known facts about knobs.
 func describe(watched *FactWatch) string {
 	facts, err := watched.Facts()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// Parts that are added to messages, and removed when they no longer hold.
+// Suffixes of messages, which are removed when they no longer hold.
 const (
 	notHealthy   = "; not healthy now: "
 	healthyAgain = "; its target is healthy now"
 )
 
-// unhealthyBefore returns the problem that was reported last about the targets of a plan.
+// unhealthyBefore returns the last reported problem of a plan's targets.
 func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
 	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHealthy)
 	if condition == nil || condition.Reason != governance.ReasonTargetUnhealthy {
@@ -30,8 +30,8 @@ func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
 	return condition.Message
 }
 
-// health reports the targets of an active plan whose operators report a problem, and the failed items
-// whose operators have recovered. Nothing is written to the cluster.
+// health reports the targets of an active plan whose operators report a problem, and the failed
+// items whose operators have recovered. It writes nothing to the cluster.
 func (s *scope) health(ctx context.Context, manifests map[manifest.Digest][]byte) {
 	status := &s.plan.Status
 	var problems []string
@@ -53,7 +53,7 @@ func (s *scope) health(ctx context.Context, manifests map[manifest.Digest][]byte
 	}
 }
 
-// targetIn returns the desired target of an item; nil for an item that deletes it.
+// targetIn returns the desired target of an item, or nil for an item that deletes it.
 func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *unstructured.Unstructured {
 	target := &unstructured.Unstructured{}
 	if planwork.Goes(item) || target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]) != nil {
@@ -72,8 +72,8 @@ func (s *scope) healthEvent(before string) {
 	}
 }
 
-// recovered reports whether targets of failed items are healthy now. The plan can then be computed
-// anew, and continues with the remaining items.
+// recovered returns the failed items whose targets are healthy now. The plan can then be computed
+// again, and continues with the remaining items.
 func (s *scope) recovered(ctx context.Context, manifests map[manifest.Digest][]byte) (some bool) {
 	for i := range s.plan.Status.Items {
 		item := &s.plan.Status.Items[i]
@@ -94,8 +94,8 @@ func (s *scope) recovered(ctx context.Context, manifests map[manifest.Digest][]b
 	return some
 }
 
-// content updates the message of a plan that failed at an item: it adds or removes the remark that the
-// item's target is healthy now.
+// content updates the message of a plan that failed at an item: it adds or removes the remark that
+// the target is healthy now.
 func (s *scope) content(ctx context.Context) error {
 	facts, err := s.factsNow()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// degraded has the descheduler's operator say whether it is degraded, since a time.
+// degraded sets the Degraded condition that the descheduler's operator reports, since a time.
 func (l *lab) degraded(status string, since time.Time) {
 	l.cluster.alter(descheduler(), "descheduler-operator@status", func(o map[string]any) {
 		o["status"] = map[string]any{"conditions": []any{map[string]any{
@@ -19,8 +19,9 @@ func (l *lab) degraded(status string, since time.Time) {
 	})
 }
 
-// Completed means healthy: an operator that complains afterwards shows in the plan, until it is
-// content again. Nothing is written for that, and the plan is still in effect.
+// TestUnhealthyAfterwards: completed means healthy. If the operator later reports a problem, the
+// plan shows it until the operator recovers. Penstock writes nothing to the cluster, and the plan
+// stays in effect.
 func TestUnhealthyAfterwards(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -53,8 +54,9 @@ func TestUnhealthyAfterwards(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted, "not healthy now")
 }
 
-// An operator that was degraded before the write has its time from the write on. When it fails the
-// item, and is content later, the plan says so, and goes on when it is computed anew.
+// TestDegradedBefore: the time of an operator that was degraded before the write begins with the
+// write. If the item fails and the operator recovers later, the plan reports that, and continues
+// after it is computed again.
 func TestDegradedBefore(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	l.degraded("True", l.clock.Now().Add(-24*time.Hour))
@@ -79,8 +81,8 @@ func TestDegradedBefore(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// A plan that was approved is approved as what it was: its spec alone, as a backup has it, waits in
-// another cluster. One that is approved by its file stays so.
+// TestRestoredFromABackup: a backup has only the spec. A plan that was approved in review waits for
+// approval in another cluster. A plan that its own file approves stays approved.
 func TestRestoredFromABackup(t *testing.T) {
 	store := newStore(t)
 	l := store.newLab(t)
@@ -105,7 +107,8 @@ func TestRestoredFromABackup(t *testing.T) {
 	same.is("a", v1alpha1.PhaseInProgress)
 }
 
-// The hash of an approval goes with it, so that the next plan is approved in any way.
+// TestHashOfAnApproval: the end of an approval removes its hash, so that the next plan can be
+// approved in any way.
 func TestHashOfAnApproval(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -117,14 +120,14 @@ func TestHashOfAnApproval(t *testing.T) {
 	next := l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash
 	l.must(l.approve("a", next))
 	l.is("a", v1alpha1.PhaseCompleted)
-	// Options that change end the approval, and its hash is replaced by the next one.
+	// New options end the approval, and the next approval replaces the hash.
 	l.must(l.edit("a", interval(900)))
 	l.must(l.approve("a", l.is("a", v1alpha1.PhaseReviewRequired, "nobody approved this plan").Status.PlanHash))
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// The review counts the nodes of all pools whose merged configuration changes, as the cluster would
-// make it, and names a MachineConfig that wins.
+// TestImpactOfWhatIsRendered: the review counts the nodes of all pools whose merged configuration
+// changes, as the cluster would render it. It names a MachineConfig that overrides the plan.
 func TestImpactOfWhatIsRendered(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	l.cluster.alter(configID("99-openshift-machineconfig-worker-psi-karg"), "somebody", func(o map[string]any) {
@@ -155,9 +158,9 @@ func TestImpactOfWhatIsRendered(t *testing.T) {
 	l.is("a", v1alpha1.PhaseFailed, "MachineConfig 99-worker-tuning sets kernel argument psi to something else")
 }
 
-// A store that goes back to a snapshot has plans go on from there: one that waited keeps waiting, and
-// one that was executed since, or is in effect, writes nothing. An approval of the snapshot counts,
-// also one that was withdrawn since.
+// TestRestoredStore: after the restore of an older snapshot, plans continue from its state. A
+// waiting plan keeps waiting. A plan that was executed since, or is in effect, writes nothing. An
+// approval in the snapshot counts, even if it was withdrawn since.
 func TestRestoredStore(t *testing.T) {
 	completed := func(l *lab) {
 		l.settle()
@@ -167,7 +170,7 @@ func TestRestoredStore(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		snapshot, want v1alpha1.Phase
-		// since has the acts between the snapshot and the restore.
+		// since holds the acts between the snapshot and the restore.
 		since func(l *lab)
 		runs  int
 	}{

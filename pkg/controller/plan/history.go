@@ -14,8 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
-// record writes the run that goes on into the history, which outlives the plan. An
-// outcome ends it.
+// record writes the current run into the history, which outlives the plan. An outcome ends the run.
 func (s *scope) record(ctx context.Context, outcome v1alpha1.Phase) error {
 	status := s.plan.Status
 	if status.Run == 0 || status.Approval == nil && outcome == "" {
@@ -48,7 +47,7 @@ func (s *scope) record(ctx context.Context, outcome v1alpha1.Phase) error {
 	return s.writeRun(ctx, s.plan.Name, row)
 }
 
-// writeRun stores a run of a plan, in place of the one with its number.
+// writeRun stores a run of a plan, and replaces the run with the same number.
 func (r *reconciler) writeRun(ctx context.Context, name string, did *v1alpha1.PlanRun) error {
 	body, err := json.Marshal(did)
 	if err == nil {
@@ -65,7 +64,7 @@ func packsOf(did *v1alpha1.PlanRun) []string {
 	return slices.DeleteFunc([]string{did.Manifests, did.Captured}, func(root string) bool { return root == "" })
 }
 
-// readRun is the run of a plan that a row holds.
+// readRun decodes the run of a plan from a row.
 func readRun(name string, row run.Row) (*v1alpha1.PlanRun, error) {
 	did := &v1alpha1.PlanRun{}
 	if err := json.Unmarshal(row.Body, did); err != nil {
@@ -74,7 +73,7 @@ func readRun(name string, row run.Row) (*v1alpha1.PlanRun, error) {
 	return did, nil
 }
 
-// runOf is the row of a run of this plan, or nil.
+// runOf returns a run of this plan, or nil.
 func (s *scope) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
 	rows, err := s.runs(ctx)
 	for i := range rows {
@@ -105,8 +104,8 @@ func (s *scope) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	return runs, nil
 }
 
-// tidy ends the runs of plans of the same name that were deleted and not missed: this
-// one was created before anybody looked.
+// tidy ends the runs of deleted plans with the same name. Their deletion may have been missed, if
+// this plan was created before the next pass.
 func (s *scope) tidy(ctx context.Context) error {
 	if s.tidied {
 		return nil
@@ -116,8 +115,8 @@ func (s *scope) tidy(ctx context.Context) error {
 	return err
 }
 
-// abandon ends the runs of plans that are gone, all but one by uid: what was applied
-// stays, as when a plan is ignored.
+// abandon ends the runs of deleted plans with a name, except the plan with the uid but. Applied
+// content stays, as for an ignored plan.
 func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 	rows, err := r.Runs.List(ctx, name)
 	if err != nil {
@@ -145,8 +144,8 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 	return nil
 }
 
-// endRun writes how a run ended. Its item is not in progress any more: what was
-// written stays, and nobody waits for it.
+// endRun records the outcome of a run. Its current item is no longer in progress: written content
+// stays, and Penstock no longer waits for it.
 func (s *scope) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
 	for i := range s.plan.Status.Items {
 		if item := &s.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
@@ -157,15 +156,15 @@ func (s *scope) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
 	return s.record(ctx, outcome)
 }
 
-// applied reports whether a run has written the target of an item. One that was completed by a
-// version that did not note it was.
+// applied reports whether a run has written the target of an item. Older versions did not record
+// this; then a completed item counts as written.
 func applied(item v1alpha1.PlanItem) bool {
 	return item.Applied || item.State == v1alpha1.ItemCompleted && item.Action != v1alpha1.ItemNone
 }
 
-// mayBeWritten reports whether the target of an interrupted item may have been written: a process can
-// stop between the write and its record. An item that is not found counts as written, because a
-// rollback shows to a reviewer what it restores, but not what it leaves out.
+// mayBeWritten reports whether the target of an interrupted item may have been written, because a
+// process can stop between the write and its record. An unknown item counts as written: reviewers
+// see what a rollback restores, but not what it omits.
 func (s *scope) mayBeWritten(item v1alpha1.PlanItem) bool {
 	if item.Action == v1alpha1.ItemNone {
 		return false

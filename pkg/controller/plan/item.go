@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// item is one item of the plan, and the target as it is. Its message is why the
-// cluster refuses it.
+// item returns one item of the plan, and the present target. The message of the item explains a
+// refusal by the cluster.
 func (s *scope) item(ctx context.Context, target wanted, seen preview.Item) (v1alpha1.PlanItem, *manifest.Object, error) {
 	item := v1alpha1.PlanItem{
 		Name:      target.Name,
@@ -62,7 +62,7 @@ func (s *scope) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	}
 	switch {
 	case target.delete && before != nil && !s.governs(before):
-		// The run had it to be made, and did not come to that.
+		// The run should have created the object, but did not reach it.
 		item.Action, item.State = v1alpha1.ItemDelete, v1alpha1.ItemFailed
 		item.Message = governance.Clip(fmt.Sprintf("%s exists, and no run of this plan has written it: it is not deleted", before.ID))
 		return item, before, nil
@@ -81,8 +81,8 @@ func (s *scope) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	return item, before, nil
 }
 
-// shown returns the part of a change that status has (see governance.Shown). The subresource diff
-// has all of it, for users who may read the target.
+// shown returns the part of a change for status (see governance.Shown). The subresource diff has
+// the whole change, for users who may read the target.
 func (s *scope) shown(ctx context.Context, before, after *manifest.Object, target wanted) (string, error) {
 	var intent *manifest.Object
 	if s.plan.Spec.RestoreRun == 0 {
@@ -95,8 +95,8 @@ func (s *scope) shown(ctx context.Context, before, after *manifest.Object, targe
 	if err != nil {
 		return "", fmt.Errorf("comparing %s with what it would be: %w", target.object.ID, err)
 	}
-	// No schema: what is hidden is no value of its field's type, and lists are shown as
-	// they stand.
+	// Without a schema, because hidden values do not have the type of their field. Lists are shown
+	// as they are.
 	change := diff.Compare(ctx, old, next, diff.Options{Redactor: s.Redactor})
 	if change.NotCompared != "" {
 		return "not compared: " + change.NotCompared, nil
@@ -104,8 +104,9 @@ func (s *scope) shown(ctx context.Context, before, after *manifest.Object, targe
 	return bounded(change.Unified, v1alpha1.MaxItemDiffBytes), nil
 }
 
-// redacted returns the cluster's message about a write, without its quotes of the target: users who
-// may read plans need not be able to read that. Values that the plan itself wants may be quoted.
+// redacted returns the cluster's message about a write without its quotes of the target, because
+// users who may read plans need not have the right to read the target. It may quote values of the
+// plan itself.
 func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	live, presence := watchedTarget(s.Engine.Observer, id)
 	if presence != observe.Present {
@@ -113,12 +114,12 @@ func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	}
 	var wanted map[string]any
 	if s.plan.Spec.RestoreRun == 0 && json.Unmarshal(body, &wanted) != nil {
-		wanted = nil // it was made from JSON
+		wanted = nil // it was encoded as JSON
 	}
 	return redact.Quotes(message, live.Object, wanted)
 }
 
-// governs reports whether a target bears the marks of this plan.
+// governs reports whether a target has the marks of this plan.
 func (s *scope) governs(live *manifest.Object) bool {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(live.JSON); err != nil {

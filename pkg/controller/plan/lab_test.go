@@ -46,11 +46,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// errCrash is the answer to every call once the process is dead.
+// errCrash is the result of every call after the process died.
 var errCrash = errors.New("the process was killed by the test")
 
-// fuse counts the writes until the process dies, to all places that a pass writes to. The zero
-// value never ends the process.
+// fuse counts the writes of a pass, to all its destinations, until the process dies. The zero value
+// never ends the process.
 type fuse struct {
 	mu          sync.Mutex
 	armed, gone bool
@@ -58,8 +58,8 @@ type fuse struct {
 	lands       bool
 }
 
-// write does a write, unless the process is dead by then. The last one may land
-// without anybody hearing of it.
+// write does a write, unless the process is dead. The last write may succeed although its answer is
+// lost.
 func (f *fuse) write(dry bool, do func() error) error {
 	f.mu.Lock()
 	last := f.armed && f.left == 0 && !dry
@@ -90,7 +90,7 @@ func (f *fuse) dead() bool {
 	return f.gone
 }
 
-// arm has the process die at the write behind the next n.
+// arm makes the process die at the write after the next n writes.
 func (f *fuse) arm(n int, lands bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,8 +103,8 @@ func (f *fuse) mend() {
 	f.armed, f.gone = false, false
 }
 
-// lab is all that a plan lives in: the real endpoints over a real etcd, the real loop
-// and engine, and a cluster that applies as kube-apiserver does.
+// lab is the environment of plans: the real endpoints on a real etcd, the real controller and
+// engine, and a fake cluster that applies like kube-apiserver.
 type lab struct {
 	t        testing.TB
 	scheme   *runtime.Scheme
@@ -117,29 +117,29 @@ type lab struct {
 	fuse     *fuse
 	profiles []profile.Profile
 	version  string
-	// prefix of all keys in the store.
+	// prefix is the prefix of all keys in the store.
 	prefix string
-	// lacks are rights that somebody has lost; poor is who, empty is everybody.
+	// lacks lists rights that a user has lost. poor is the user; empty means all users.
 	lacks []string
 	poor  string
-	// skew is by how much the clock is ahead of the host's.
+	// skew is how far the clock is ahead of the host's clock.
 	skew time.Duration
-	// definitions of profiles that users define.
+	// definitions holds the profiles that users define.
 	definitions map[string]*v1alpha1.ConfigurationProfileDefinition
-	// outage is etcd's error for the loop.
+	// outage is the error of etcd for the controller.
 	outage error
-	// stored is told of every status that the loop stores.
+	// stored is called with every status that the controller stores.
 	stored func(plan *v1alpha1.ConfigurationPlan)
 	loop   *reconciler
-	// moves are the transitions so far; poked that all plans are to be looked at.
+	// moves lists the transitions so far. poked is true if all plans are enqueued.
 	moves []string
-	// events are those that the loop has recorded, as "reason: message".
+	// events lists the recorded events, as "reason: message".
 	events []string
 	poked  bool
 	again  time.Duration
 }
 
-// newStore is an etcd for some labs, which is most of what they take.
+// newStore starts an etcd for several labs, because etcd takes most of their time.
 func newStore(t testing.TB) *storeOf {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -147,7 +147,7 @@ func newStore(t testing.TB) *storeOf {
 	return &storeOf{t: t, scheme: scheme, etcd: storetest.Client(t)}
 }
 
-// newLab has a prefix of its own in the store.
+// newLab returns a lab with its own prefix in the store.
 func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	t.Helper()
 	if len(profiles) == 0 {
@@ -185,14 +185,14 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	return l
 }
 
-// everyApprover lets everybody approve, so that the controller alone judges who may.
+// everyApprover lets all users approve, so that only the controller checks their rights.
 type everyApprover struct{}
 
 func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
 	return nil, nil
 }
 
-// everyReader lets everybody read every target, and compares none.
+// everyReader lets all users read every target, and compares none.
 type everyReader struct{ configurationplan.Differ }
 
 func (everyReader) Lacks(context.Context, manifest.Ref) (string, error) { return "", nil }
@@ -207,7 +207,7 @@ type storeOf struct {
 	labs int
 }
 
-// snapshot are all records of a lab.
+// snapshot returns all records of a lab.
 func (s *storeOf) snapshot(l *lab) map[string]string {
 	found, err := s.etcd.Get(context.Background(), l.prefix+"/", clientv3.WithPrefix())
 	l.must(err)
@@ -218,7 +218,7 @@ func (s *storeOf) snapshot(l *lab) map[string]string {
 	return records
 }
 
-// restore has the store of a lab go back to a snapshot, for another process.
+// restore sets the store of a lab back to a snapshot, and starts a new process.
 func (s *storeOf) restore(l *lab, snapshot map[string]string) {
 	_, err := s.etcd.Delete(context.Background(), l.prefix+"/", clientv3.WithPrefix())
 	l.must(err)
@@ -229,7 +229,7 @@ func (s *storeOf) restore(l *lab, snapshot map[string]string) {
 	l.restart()
 }
 
-// restart is another process, or another leader: it remembers nothing.
+// restart starts another process or leader, without memory.
 func (l *lab) restart() {
 	l.fuse.mend()
 	for owner := range l.cluster.watched {
@@ -246,7 +246,7 @@ func (l *lab) restart() {
 	})
 }
 
-// rights lack what the lab says.
+// rights denies the rights that the lab lists.
 type rights struct{ *lab }
 
 func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []authz.Right) ([]string, error) {
@@ -256,7 +256,7 @@ func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []authz.Ri
 	return r.lacks, nil
 }
 
-// recorder keeps the events of plans.
+// recorder records the events of plans.
 type recorder struct{ lab *lab }
 
 func (r recorder) Event(_ runtime.Object, _, reason, message string) {
@@ -271,8 +271,8 @@ func (r recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, ki
 	r.Eventf(object, kind, reason, format, args...)
 }
 
-// mortal is the store as the loop has it: it ends with the process, and is away
-// while etcd is.
+// mortal is the controller's access to the store. It fails after the process died, and during an
+// outage of etcd.
 type mortal struct{ *lab }
 
 func (m mortal) write(do func() error) error {
@@ -329,7 +329,7 @@ func (m mortalRuns) Put(ctx context.Context, name string, row run.Row, packs ...
 type mortalClaims struct{ mortal }
 
 func (m mortalClaims) Acquire(ctx context.Context, key, holder string) error {
-	// Nothing is written when nothing changes: that would burn the fuse.
+	// A claim without a change writes nothing, so it must not burn the fuse.
 	if held, err := m.claims.Holder(ctx, key); err == nil && held == holder {
 		return m.read()
 	}
@@ -351,13 +351,13 @@ func (m mortalClaims) Holder(ctx context.Context, key string) (string, error) {
 	return also(m.read(), func() (string, error) { return m.claims.Holder(ctx, key) })
 }
 
-// api is the client of the loop, without a cache.
+// api is the client of the controller, without a cache.
 type api struct {
 	client.Client
 	*lab
 }
 
-// as is a request of somebody.
+// as returns the context of a request by a user.
 func as(name string) context.Context {
 	ctx := request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}})
 	return request.WithRequestInfo(ctx, &request.RequestInfo{})
@@ -414,7 +414,7 @@ func (w statusWriter) Update(_ context.Context, object client.Object, _ ...clien
 	})
 }
 
-// plan reads a plan, as anybody.
+// plan reads a plan.
 func (l *lab) plan(name string) *v1alpha1.ConfigurationPlan {
 	l.t.Helper()
 	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
@@ -428,7 +428,7 @@ func (l *lab) plan(name string) *v1alpha1.ConfigurationPlan {
 	return out
 }
 
-// plans are the names of all plans.
+// plans returns the names of all plans.
 func (l *lab) plans() []string {
 	found, err := l.storage.Plan.List(as("reader"), nil)
 	if err != nil {
@@ -467,7 +467,7 @@ func override(name string) spec {
 	return func(p *hco.ConfigurationPlan) { p.Annotations = map[string]string{v1alpha1.OverrideAnnotation: name} }
 }
 
-// create makes a plan, with the defaults of the API.
+// create creates a plan with the defaults of the API.
 func (l *lab) create(name string, changes ...spec) error {
 	external := &v1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ConfigurationPlanSpec{Profile: v1alpha1.ProfileLoadAwareRebalancing}}
 	l.scheme.Default(external)
@@ -482,22 +482,22 @@ func (l *lab) create(name string, changes ...spec) error {
 	return err
 }
 
-// edit changes spec in one write, which says nothing of what was reviewed.
+// edit changes spec in one write, which does not name a reviewed plan.
 func (l *lab) edit(name string, changes ...spec) error {
 	return l.editHaving(configurationplan.Reviewed{}, name, changes...)
 }
 
-// enforce sets Apply, and says that the plan that is there was reviewed.
+// enforce sets Apply, and names the present plan as reviewed.
 func (l *lab) enforce(name string) error {
 	return l.editHaving(configurationplan.Reviewed{PlanHash: l.plan(name).Status.PlanHash}, name, action(hco.ActionApply))
 }
 
-// editHaving is edit of somebody who says what they have reviewed.
+// editHaving is edit by a user who names the reviewed plan.
 func (l *lab) editHaving(reviewed configurationplan.Reviewed, name string, changes ...spec) error {
 	return l.editAs("alice", reviewed, name, changes...)
 }
 
-// editAs is editHaving by somebody.
+// editAs is editHaving by a given user.
 func (l *lab) editAs(who string, reviewed configurationplan.Reviewed, name string, changes ...spec) error {
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
@@ -512,7 +512,7 @@ func (l *lab) editAs(who string, reviewed configurationplan.Reviewed, name strin
 
 func (l *lab) approve(name, hash string) error { return l.approveAs("alice", name, hash) }
 
-// approveAs is approve by somebody.
+// approveAs is approve by a given user.
 func (l *lab) approveAs(who, name, hash string) error {
 	_, err := l.storage.Approve.Create(as(who), name, &hco.PlanApprovalRequest{Spec: hco.PlanApprovalRequestSpec{PlanHash: hash, Comment: "CHG-1"}}, nil, &metav1.CreateOptions{})
 	return err
@@ -545,7 +545,7 @@ func (l *lab) history(name string) []v1alpha1.PlanRun {
 	return found.(*v1alpha1.PlanHistory).Runs
 }
 
-// must fails the test.
+// must fails the test on an error.
 func (l *lab) must(err error) {
 	l.t.Helper()
 	if err != nil {
@@ -567,8 +567,8 @@ func (l *lab) pass(name string) error {
 	return err
 }
 
-// settle passes over all plans until nothing changes any more. Errors of passes are
-// for the next one.
+// settle passes over all plans until nothing changes. It ignores errors of passes, because the next
+// pass retries.
 func (l *lab) settle() {
 	l.t.Helper()
 	for range 40 {
@@ -596,7 +596,7 @@ func (l *lab) states() string {
 	return strings.Join(all, "; ")
 }
 
-// is settles, and fails unless a plan is in a phase, for a reason that is told.
+// is settles, and fails unless the plan has the phase and its status contains the texts.
 func (l *lab) is(name string, phase v1alpha1.Phase, texts ...string) *v1alpha1.ConfigurationPlan {
 	l.t.Helper()
 	l.settle()
@@ -634,7 +634,7 @@ func descheduler() manifest.ID {
 
 func psi() manifest.ID { return configID("99-worker-psi-karg") }
 
-// usual is a cluster with a pool of four workers and a descheduler.
+// usual sets up a cluster with a pool of four workers and a descheduler.
 func (l *lab) usual() *lab {
 	l.cluster.pool("worker", 4)
 	l.cluster.alter(descheduler(), "kubectl-create", func(o map[string]any) {
@@ -643,7 +643,7 @@ func (l *lab) usual() *lab {
 	return l
 }
 
-// states of the items, such as "Completed Pending".
+// states returns the states of the items, such as "Completed Pending".
 func states(plan *v1alpha1.ConfigurationPlan) string {
 	var all []string
 	for _, item := range plan.Status.Items {
@@ -652,5 +652,5 @@ func states(plan *v1alpha1.ConfigurationPlan) string {
 	return strings.Join(all, " ")
 }
 
-// moved tells whether a transition has happened.
+// moved reports whether a transition has happened.
 func (l *lab) moved(move string) bool { return slices.Contains(l.moves, move) }

@@ -17,8 +17,7 @@ func (s *scope) claimKey() string { return governance.ClaimKey(string(s.plan.Spe
 
 func (s *scope) me() string { return governance.Holder(s.plan.Name, string(s.plan.UID)) }
 
-// lock makes the plan the holder of its profile, or finds that another active plan
-// is.
+// lock makes the plan the holder of its profile, or finds that another active plan holds it.
 func (s *scope) lock(ctx context.Context) (locked bool, err error) {
 	err = s.Claims.Acquire(ctx, s.claimKey(), s.me())
 	var taken *claim.HeldError
@@ -50,8 +49,8 @@ func (s *scope) lock(ctx context.Context) (locked bool, err error) {
 		fmt.Sprintf("profile %s is held by plan %q; delete that plan or set its action to Ignore", s.plan.Spec.Profile, name))
 }
 
-// hold notes whether the plan has its profile. Plans that had it, or wait for it, are
-// told that this changed.
+// hold records whether the plan holds its profile. After a change it enqueues all plans, because
+// some may wait for the profile.
 func (s *scope) hold(holds bool) {
 	if s.holds != holds {
 		s.holds = holds
@@ -59,8 +58,7 @@ func (s *scope) hold(holds bool) {
 	}
 }
 
-// holder is the name of the active plan that holds the profile, if that is another
-// one.
+// holder returns the name of another active plan that holds the profile, or "".
 func (s *scope) holder(ctx context.Context) (string, error) {
 	holder, err := s.Claims.Holder(ctx, s.claimKey())
 	if err != nil || holder == "" || holder == s.me() {
@@ -74,7 +72,7 @@ func (s *scope) holder(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// inactive reports whether a holder is gone or does not need the profile.
+// inactive reports whether a holder was deleted or does not need the profile.
 func (s *scope) inactive(ctx context.Context, name, uid string) (bool, error) {
 	var other v1alpha1.ConfigurationPlan
 	err := s.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)
@@ -87,7 +85,7 @@ func (s *scope) inactive(ctx context.Context, name, uid string) (bool, error) {
 	return string(other.UID) != uid || !governance.Needs(other.Spec.Action, other.Status.Phase), nil
 }
 
-// release gives the profile free if the plan has it.
+// release releases the profile if the plan holds it.
 func (s *scope) release(ctx context.Context) error {
 	if err := releaseIfHeld(s.Claims.Release(ctx, s.claimKey(), s.me())); err != nil {
 		return err
@@ -103,14 +101,14 @@ func (s *scope) release(ctx context.Context) error {
 func releaseIfHeld(err error) error {
 	var taken *claim.HeldError
 	if errors.As(err, &taken) {
-		return nil // it is somebody else's, as it should be
+		return nil // another plan holds it, which is fine
 	}
 	return err
 }
 
-// forget lets go of a plan that is gone, and has those look that it locked out.
+// forget releases the profiles of a deleted plan, and enqueues the plans that wait for them.
 func (r *reconciler) forget(ctx context.Context, name string) error {
-	// The cache may be behind: the name may be that of a new plan by now.
+	// The cache may be behind, and a new plan may have the name.
 	var there v1alpha1.ConfigurationPlan
 	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, &there); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading plan %s: %w", name, err)
@@ -146,8 +144,8 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// profilesOf are those that a plan that is gone may hold: which one is known while this
-// process remembers it. One that users define is taken over by the next plan otherwise.
+// profilesOf returns the profiles that a deleted plan may hold. This process knows the profile only
+// if it has a memory of the plan. Without it, the next plan takes over a user-defined profile.
 func (r *reconciler) profilesOf(m *memory) []v1alpha1.ProfileName {
 	var names []v1alpha1.ProfileName
 	for _, p := range r.Profiles {

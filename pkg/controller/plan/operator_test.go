@@ -25,14 +25,15 @@ func hyperConvergedID() manifest.ID {
 	return manifest.ID{Group: "hco.kubevirt.io", Kind: "HyperConverged", Namespace: "openshift-cnv", Name: "kubevirt-hyperconverged"}
 }
 
-// operator stands in for the Machine Config Operator and the nodes. Each of its steps is one
-// of those that the real one takes at some time of its own: it takes KubeletConfigs, renders
-// pools, updates one node, reports. A report of a pool is about the nodes as they were then.
+// operator is a fake of the Machine Config Operator and the nodes. Each of its steps is a step of
+// the real operator, which happens at an independent time. It reads KubeletConfigs, renders pools,
+// updates one node, and reports. The report of a pool describes the nodes at the time of the
+// report.
 type operator struct {
 	*cluster
 	now   func() time.Time
 	nodes map[string][]*node
-	// unrenderable pools say that they cannot be rendered.
+	// unrenderable lists pools whose rendering fails.
 	unrenderable map[string]bool
 }
 
@@ -40,11 +41,12 @@ type operator struct {
 type node struct {
 	config string
 	ready  bool
-	// stuck nodes do not come back.
+	// stuck nodes do not return from a reboot.
 	stuck bool
 }
 
-// newOperator makes pools of some nodes each, whose kubelets read drop-ins or do not.
+// newOperator creates pools with some nodes each. dropIns tells whether their kubelets read drop-in
+// files.
 func newOperator(l *lab, dropIns bool, sizes map[string]int) *operator {
 	o := &operator{cluster: l.cluster, now: l.clock.Now, nodes: map[string][]*node{}, unrenderable: map[string]bool{}}
 	start := "ExecStart=/usr/bin/kubelet"
@@ -78,13 +80,13 @@ func labelled(object map[string]any, labels map[string]any) {
 	metadata["labels"] = labels
 }
 
-// kubeletFile is the configuration of kubelets, with more lines of it.
+// kubeletFile returns a kubelet configuration, with further lines.
 func kubeletFile(failSwapOn bool, more ...string) map[string]any {
 	content := fmt.Sprintf("failSwapOn: %v\n", failSwapOn) + strings.Join(more, "")
 	return map[string]any{"path": profile.KubeletConfigFile, "mode": int64(420), "contents": map[string]any{"source": "data:," + url.PathEscape(content)}}
 }
 
-// all are the objects of a kind, in order.
+// all returns the objects of a kind, in order.
 func (o *operator) all(kind string) []*unstructured.Unstructured {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,8 +100,8 @@ func (o *operator) all(kind string) []*unstructured.Unstructured {
 	return all
 }
 
-// take makes a MachineConfig of each KubeletConfig, and says so in its status; it deletes those
-// whose KubeletConfig is gone.
+// take creates a MachineConfig for each KubeletConfig, and reports that in its status. It deletes
+// MachineConfigs whose KubeletConfig was deleted.
 func (o *operator) take() {
 	there := map[string]bool{}
 	for _, config := range o.all("KubeletConfig") {
@@ -126,7 +128,8 @@ func (o *operator) take() {
 	}
 }
 
-// render has a pool go for what its MachineConfigs say now. The name is of the content.
+// render sets the target configuration of a pool from its present MachineConfigs. The name depends
+// on the content.
 func (o *operator) render(name string) {
 	if o.unrenderable[name] {
 		return
@@ -169,8 +172,8 @@ func (o *operator) wants(name string) string {
 	return want
 }
 
-// advance takes the next node of a pool a step on: it is drained and reboots, and then has
-// what its pool goes for by then.
+// advance does the next step of one node: it is drained and reboots, and then has the pool's target
+// configuration of that time.
 func (o *operator) advance(name string) {
 	if paused, _ := o.value(poolID(name), "spec", "paused").(bool); paused {
 		return
@@ -181,7 +184,7 @@ func (o *operator) advance(name string) {
 			node.config, node.ready = o.wants(name), true
 			return
 		case !node.ready:
-			return // one at a time
+			return // one node at a time
 		}
 	}
 	for _, node := range o.nodes[name] {
@@ -192,7 +195,7 @@ func (o *operator) advance(name string) {
 	}
 }
 
-// report says in a pool's status how its nodes are now, as the operator does.
+// report writes the present state of the nodes into a pool's status, as the operator does.
 func (o *operator) report(name string) {
 	all, updated, ready, stuck := int64(len(o.nodes[name])), int64(0), int64(0), false
 	for _, node := range o.nodes[name] {
@@ -233,7 +236,7 @@ func (o *operator) report(name string) {
 	})
 }
 
-// through does everything that is left for all pools.
+// through does all remaining steps for all pools.
 func (o *operator) through() {
 	o.take()
 	for name := range o.nodes {
@@ -245,14 +248,14 @@ func (o *operator) through() {
 	}
 }
 
-// lacks names a node that does not have the files and units of a MachineConfig; mu is not held.
+// lacks names a node without the files and units of a MachineConfig. The caller does not hold mu.
 func (o *operator) lacks(wanted profile.NodeConfig) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lacking(wanted)
 }
 
-// lacking is lacks; mu is held.
+// lacking is lacks for callers that hold mu.
 func (o *operator) lacking(wanted profile.NodeConfig) string {
 	for name, nodes := range o.nodes {
 		for i, node := range nodes {

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// neighbours are the plans of other profiles that have a target in common with one. It
-// costs no request: plans are in the cache.
+// neighbours returns the plans of other profiles that share a target with a plan. It sends no
+// request, because plans are in the cache.
 func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]v1alpha1.ConfigurationPlan, error) {
 	var all v1alpha1.ConfigurationPlanList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -26,7 +26,7 @@ func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.Configuratio
 	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool { return !shares(plan, &other) }), nil
 }
 
-// shares reports whether two plans of different profiles have a target in common.
+// shares reports whether two plans of different profiles share a target.
 func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 	return other.Name != plan.Name && other.Spec.Profile != plan.Spec.Profile &&
 		slices.ContainsFunc(other.Status.Items, func(theirs v1alpha1.PlanItem) bool {
@@ -34,8 +34,8 @@ func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 		})
 }
 
-// rivals names the plans of other profiles that set fields of this plan to other values, and the
-// fields; empty without any. Executing both plans would make each undo the other, in any order.
+// rivals names the plans of other profiles that set fields of this plan to other values, and these
+// fields; empty if there are none. If both were executed, each would undo the other, in any order.
 func (s *scope) rivals(ctx context.Context) (string, error) {
 	others, err := s.neighbours(ctx, s.plan)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *scope) rivals(ctx context.Context) (string, error) {
 	return strings.Join(said, "; ") + "; only one of them can be executed: change the options of one, set its action to Ignore, or delete it", nil
 }
 
-// contested are the fields that two plans set to different values. One that has the object
-// gone, which has no intent, contests all of it.
+// contested returns the fields that two plans set to different values. A plan that deletes the
+// object has no intent, and contests the whole object.
 func contested(one, other map[string]any) []string {
 	switch {
 	case one == nil && other == nil:
@@ -84,7 +84,7 @@ func contested(one, other map[string]any) []string {
 	}
 }
 
-// intents returns the desired targets of a plan; nil for one that is to be deleted.
+// intents returns the desired targets of a plan; nil for a target that it deletes.
 func (s *scope) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (map[v1alpha1.TargetRef]map[string]any, error) {
 	manifests, err := s.Packs.Read(ctx, plan.Status.Manifests)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *scope) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (
 	return out, nil
 }
 
-// neighboursOf queues the plans that share targets with a changed plan, or require its profile: the
-// change may end their wait. It is called when the cache has the change.
+// neighboursOf enqueues the plans that share targets with a changed plan, or require its profile:
+// the change may end their wait. The cache already has the change.
 func (r *reconciler) neighboursOf(ctx context.Context, changed client.Object) []reconcile.Request {
 	plan, ok := changed.(*v1alpha1.ConfigurationPlan)
 	if !ok {
@@ -114,7 +114,7 @@ func (r *reconciler) neighboursOf(ctx context.Context, changed client.Object) []
 	}
 	var all v1alpha1.ConfigurationPlanList
 	if err := r.Client.List(ctx, &all); err != nil {
-		return nil // the cache is gone, and so is this process' term
+		return nil // the term has ended, and the cache with it
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {

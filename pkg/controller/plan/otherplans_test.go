@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// dials is a profile beside knobs, which sets a field of the first knob.
+// dials is a second profile, which sets a field of the first knob.
 type dials struct {
 	knobs
 	field string
@@ -33,8 +33,8 @@ func (s *storeOf) rivalry(t *testing.T, d dials) *lab {
 	return s.newLab(t, knobs{n: 1}, d)
 }
 
-// Two plans that set a field to different values are refused before either is approved, and
-// each names the other; when one gives way, the other goes on.
+// TestRivalsInReview: two plans that set a field to different values are refused before either is
+// approved, and each names the other. If one plan is changed, the other continues.
 func TestRivalsInReview(t *testing.T) {
 	store := newStore(t)
 	for name, give := range map[string]func(l *lab) error{
@@ -53,7 +53,7 @@ func TestRivalsInReview(t *testing.T) {
 				if err := l.approve(name, plan.Status.PlanHash); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "sets .spec.value") {
 					t.Errorf("plan %s is approved: %v", name, err)
 				}
-				l.must(l.enforce(name)) // an approval by spec is not refused, and not used
+				l.must(l.enforce(name)) // an approval by spec is accepted, but has no effect
 				l.is(name, v1alpha1.PhaseReviewRequired, "FieldConflict")
 			}
 			if l.cluster.value(knob(0), "spec", "value") != nil {
@@ -64,7 +64,7 @@ func TestRivalsInReview(t *testing.T) {
 				l.settle()
 			}
 			l.must(give(l))
-			_ = l.pass("b") // also when it is gone
+			_ = l.pass("b") // also after it was deleted
 			plan := l.is("a", v1alpha1.PhaseReviewRequired, "ReviewRequired")
 			l.must(l.approve("a", plan.Status.PlanHash))
 			l.is("a", v1alpha1.PhaseCompleted)
@@ -72,7 +72,8 @@ func TestRivalsInReview(t *testing.T) {
 	}
 }
 
-// A plan in effect stays so: onConflict: Take is for fields of others, not of other plans.
+// TestRivalsOfWhatIsInEffect: a plan in effect stays in effect. onConflict: Take applies to fields
+// of other managers, not of other plans.
 func TestRivalsOfWhatIsInEffect(t *testing.T) {
 	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
 	l.must(l.create("a", take, action(hco.ActionApply)))
@@ -87,7 +88,7 @@ func TestRivalsOfWhatIsInEffect(t *testing.T) {
 	}
 }
 
-// Other fields of one object, and the same value of one field, are no conflict.
+// TestNoRivals: other fields of one object, and the same value of one field, are no conflict.
 func TestNoRivals(t *testing.T) {
 	store := newStore(t)
 	for name, d := range map[string]dials{"other field": {field: "colour", value: 70}, "same value": {field: "value", value: 1}} {
@@ -102,7 +103,8 @@ func TestNoRivals(t *testing.T) {
 	}
 }
 
-// A user who may make plans and not approve them does not keep an approved plan back.
+// TestRivalsOfAScheduledPlan: a user who may create plans but not approve them cannot delay an
+// approved plan.
 func TestRivalsOfAScheduledPlan(t *testing.T) {
 	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
 	l.must(l.create("a", nightly))
@@ -115,7 +117,7 @@ func TestRivalsOfAScheduledPlan(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// A change of a plan brings a pass over those that share targets with it, and no others.
+// TestNeighboursAreLookedAt: a change of a plan enqueues only the plans that share targets with it.
 func TestNeighboursAreLookedAt(t *testing.T) {
 	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
 	l.must(l.create("a", take))

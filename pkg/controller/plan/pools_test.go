@@ -17,7 +17,7 @@ func configID(name string) manifest.ID {
 	return manifest.ID{Group: profile.MachineConfigKind().Group, Kind: profile.MachineConfigKind().Kind, Name: name}
 }
 
-// pool makes a pool of workers.
+// pool creates a pool of workers.
 func (c *cluster) pool(name string, nodes int64) {
 	c.alter(poolID(name), "machine-config-operator", func(pool map[string]any) {
 		pool["spec"] = map[string]any{"machineConfigSelector": map[string]any{
@@ -26,8 +26,9 @@ func (c *cluster) pool(name string, nodes int64) {
 	c.roll(name, nodes)
 }
 
-// render has a pool go for what its MachineConfigs say now, and progress takes its
-// nodes there: in between the pool still says that it is updated, to what it had.
+// render sets the target configuration of a pool from its present MachineConfigs, and progress
+// updates its nodes. In between, the pool still reports that it is updated, to its earlier
+// configuration.
 func (c *cluster) render(name string) {
 	var sources, arguments []any
 	facts, err := c.Facts()
@@ -51,7 +52,7 @@ func (c *cluster) render(name string) {
 	})
 }
 
-// progress sets status of a pool.
+// progress sets the status of a pool.
 func (c *cluster) progress(name string, nodes, updated int64) {
 	facts, err := c.Facts()
 	if err != nil || c.missing[profile.MachineConfigPoolKind()] {
@@ -76,7 +77,7 @@ func (c *cluster) progress(name string, nodes, updated int64) {
 	}
 }
 
-// roll renders a pool and takes its nodes all the way.
+// roll renders a pool and updates all its nodes.
 func (c *cluster) roll(name string, nodes int64) {
 	if c.value(poolID(name), "spec") == nil {
 		return

@@ -22,21 +22,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// novel is a random sequence of acts of plans, and what must hold all along it:
+// novel is a random sequence of acts on plans, with its invariants:
 //
-//   - nothing is written but by the one plan that is being executed, which holds the
-//     profile, for the item whose turn it is, with the content that was reviewed, onto
-//     the state that was reviewed, under an approval of that very plan for that run, by
-//     as many people as it needs, none of whom has asked for it,
-//   - no item begins outside the window of its plan, or after its end,
-//   - at most one item is in progress, and none unless its plan is,
-//   - at most one plan has the profile.
+//   - Only the plan that is being executed writes. It holds the profile. It writes the item
+//     whose turn it is, with the reviewed content, onto the reviewed state. Its approval is for
+//     this plan and this run, by the required number of users, and not by its requester.
+//   - No item begins outside the window of its plan, or after its end.
+//   - At most one item is in progress, and only while its plan is in progress.
+//   - At most one plan holds the profile.
 type novel struct {
 	*lab
 	dice *rand.Rand
 	acts []string
-	// granted are the plans that somebody approved having seen their hash, standing
-	// are those with an approval of the first plan, by uid; runs is what was executed.
+	// granted holds the plans that a user approved with their hash. standing holds the plans whose
+	// first version was approved in advance, by uid. runs holds the executed runs.
 	granted  map[string]bool
 	standing map[string]bool
 	runs     map[string]string
@@ -46,7 +45,7 @@ func (n *novel) broken(format string, args ...any) {
 	n.t.Errorf("after %s:\n%s", strings.Join(n.acts, ", "), fmt.Sprintf(format, args...))
 }
 
-// wrote judges a write to the cluster, just before it happens.
+// wrote checks a write to the cluster before it happens.
 func (n *novel) wrote(ref manifest.Ref, body []byte, live *unstructured.Unstructured) {
 	var writer *v1alpha1.ConfigurationPlan
 	for _, name := range n.plans() {
@@ -89,7 +88,7 @@ func (n *novel) wrote(ref manifest.Ref, body []byte, live *unstructured.Unstruct
 	n.wroteItem(writer, ref, body, live)
 }
 
-// wroteFor judges who approved a write.
+// wroteFor checks the approval of a write.
 func (n *novel) wroteFor(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref) {
 	who := governance.Approvers(writer.Status.Approval)
 	slices.Sort(who)
@@ -137,7 +136,7 @@ func (n *novel) wroteItem(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref, 
 	n.broken("%s is written, and no item is in progress: %s", ref.ID, states(writer))
 }
 
-// told judges a status as it is stored.
+// told checks a status when it is stored.
 func (n *novel) told(plan *v1alpha1.ConfigurationPlan) {
 	going := 0
 	for _, item := range plan.Status.Items {
@@ -153,8 +152,8 @@ func (n *novel) told(plan *v1alpha1.ConfigurationPlan) {
 	}
 }
 
-// apply sets Apply, and notes what was approved by that. A user who does not say what they
-// have reviewed approves nothing of a plan that waits.
+// apply sets Apply, and records the approvals that this causes. A user who does not name the
+// reviewed plan approves no waiting plan.
 func (n *novel) apply(reviewed configurationplan.Reviewed, name string, changes ...spec) {
 	before := n.plan(name)
 	if err := n.editHaving(reviewed, name, append(changes, action(hco.ActionApply))...); err != nil {
@@ -168,7 +167,7 @@ func (n *novel) apply(reviewed configurationplan.Reviewed, name string, changes 
 	n.grants(name, before.Status)
 }
 
-// grants notes an approval that a write of spec brought.
+// grants records an approval that a write of spec caused.
 func (n *novel) grants(name string, before v1alpha1.ConfigurationPlanStatus) {
 	plan := n.plan(name)
 	approval := plan.Status.Approval
@@ -305,7 +304,7 @@ func (n *novel) deeds() map[string]func(name string) {
 	}
 }
 
-// heal makes everything well, and nobody do anything any more.
+// heal ends all faults, and all acts of users.
 func (n *novel) heal() {
 	n.fuse.mend()
 	n.well()
@@ -330,22 +329,22 @@ func (n *novel) night(name string) {
 	}
 }
 
-// approves has somebody approve what waits.
+// approves approves a waiting plan as a user.
 func (n *novel) approves(who, name string) {
 	if hash := n.plan(name).Status.PlanHash; n.approveAs(who, name, hash) == nil {
 		n.granted[hash] = true
 	}
 }
 
-// well ends all troubles.
+// well ends all faults.
 func (n *novel) well() {
 	n.outage, n.lacks, n.cluster.refuse = nil, nil, nil
 	n.cluster.ignorant, n.cluster.blind, n.cluster.down = false, false, false
 	clear(n.cluster.missing)
 }
 
-// atRest judges what is left when nothing hinders anything: no plan is stuck, and
-// every plan says what it waits for.
+// atRest checks the end state without obstacles: no plan is stuck, and every plan reports what it
+// waits for.
 func (n *novel) atRest() {
 	active := 0
 	for _, name := range n.plans() {
@@ -446,8 +445,8 @@ func (n *novel) live(deeds int) {
 	}
 }
 
-// Anything happens in any order, and the process dies anywhere. A sequence
-// that fails is repeated by PLAN_SEED; PLAN_SEQUENCES makes more of them.
+// TestPlansProperties runs random sequences, in which the process dies at random writes. PLAN_SEED
+// repeats a failed sequence. PLAN_SEQUENCES sets their number.
 func TestPlansProperties(t *testing.T) {
 	sequences, first := 12, uint64(1)
 	if text := os.Getenv("PLAN_SEQUENCES"); text != "" {

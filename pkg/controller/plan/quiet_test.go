@@ -10,15 +10,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// unanswered are rights that nobody tells.
+// unanswered fails every check of rights.
 type unanswered struct{ err func() error }
 
 func (u unanswered) Lacks(context.Context, v1alpha1.PlanApproval, []authz.Right) ([]string, error) {
 	return nil, u.err()
 }
 
-// An error that never reads the same is shown, and not written again with each pass:
-// every write brings a pass, and none of them would wait.
+// TestErrorsThatChange: an error with an ever-changing text is shown, but not written again in each
+// pass. Every write causes a pass, so passes would repeat without a pause.
 func TestErrorsThatChange(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)
@@ -40,7 +40,7 @@ func TestErrorsThatChange(t *testing.T) {
 	l.is("a", v1alpha1.PhaseInProgress, "another trouble")
 }
 
-// A conflict that is about something else than the plan is an error as any other.
+// TestConflictElsewhere: a conflict about another object than the plan is an ordinary error.
 func TestConflictElsewhere(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)

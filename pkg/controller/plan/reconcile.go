@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// maxSteps bounds the phases that a plan goes through in one pass.
+// maxSteps bounds the phases of a plan in one pass.
 const maxSteps = 10
 
 // scope is the state of one pass over one plan.
@@ -30,32 +30,32 @@ type scope struct {
 	*memory
 	// Engine is the engine of the plan's profile.
 	Engine *rollout.Engine
-	// own is the definition of the plan, of a profile that users define.
+	// own is the definition of the plan, for a profile that users define.
 	own  *own
 	plan *v1alpha1.ConfigurationPlan
-	// stored is status as it is stored.
+	// stored is the stored status.
 	stored v1alpha1.ConfigurationPlanStatus
-	// observed is the generation that status spoke of when the pass began, speaks the
-	// one that it speaks of now.
+	// observed is the observed generation when the pass began; speaks is the generation that the
+	// new status observes.
 	observed, speaks int64
-	// reason of the phase, where it is not the usual one, and what is to be done.
+	// reason is the reason of the phase, if not the default, and message the required action.
 	reason   string
 	outdated bool
-	// unhealthy has the problems that operators report about targets of a plan in effect.
+	// unhealthy holds the problems that operators report about targets of a plan in effect.
 	unhealthy string
 	facts     profile.Facts
 	again     time.Duration
-	// moves are the transitions of this pass, for the log.
+	// moves holds the transitions of this pass, for the log.
 	moves []string
 }
 
 // Reconcile does one pass over a plan:
 //
-//  1. read it,
-//  2. step from phase to phase as far as that goes now,
-//  3. write what is known.
+//  1. It reads the plan.
+//  2. It steps from phase to phase as far as possible now.
+//  3. It writes the status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	plan := &v1alpha1.ConfigurationPlan{} // its own: Get copies what the cache has
+	plan := &v1alpha1.ConfigurationPlan{} // a private copy: Get copies the cached object
 	err := r.Client.Get(ctx, request.NamespacedName, plan)
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.forget(ctx, request.Name)
@@ -64,8 +64,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("reading plan %s: %w", request.Name, err)
 	}
 	if objectmeta.IsUnreadable(plan) {
-		// It keeps its profile, and nothing is done for it. A change of its record
-		// brings the next pass.
+		// The plan keeps its profile, but is not processed. A change of its record causes the next
+		// pass.
 		return ctrl.Result{}, nil
 	}
 	v := &scope{
@@ -86,7 +86,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		log.FromContext(ctx).V(1).Info("Plan moved", "moves", v.moves)
 	}
 	if errors.As(err, new(*overtakenError)) {
-		// Somebody wrote the plan meanwhile; that write brings another pass.
+		// Another writer changed the plan, and that write causes another pass.
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
-// overtakenError reports that the plan was written after it was read. A watch event then starts
+// overtakenError reports that the plan was written after it was read. A watch event then causes
 // another pass, which no other conflict does.
 type overtakenError struct{ err error }
 
@@ -103,12 +103,12 @@ func (e *overtakenError) Error() string { return e.err.Error() }
 func (e *overtakenError) Unwrap() error { return e.err }
 
 // quiet is the time for which a plan that fails repeatedly keeps showing the same error. Each write
-// starts another pass at once. An error whose text always differs, such as one with a port, would
+// causes another pass at once. An error whose text always differs, such as one with a port, would
 // otherwise cause passes without a pause.
 const quiet = time.Minute
 
-// complain makes an error visible for the user who reads the plan. Of the spec status says
-// nothing new: a change of it has yet to be acted on.
+// complain shows an error in the status of the plan. It keeps the observed generation, because a
+// change of spec has not been handled yet.
 func (s *scope) complain(ctx context.Context, why error) error {
 	if s.complaint != "" && s.stored.Message == s.complaint && s.Clock.Since(s.complained) < quiet {
 		return nil
@@ -145,7 +145,7 @@ func (s *scope) pass(ctx context.Context) error {
 	return s.save(ctx)
 }
 
-// step does what is to be done in a phase.
+// step does the work of one phase.
 func (s *scope) step(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.plan.Spec.Action == v1alpha1.ActionIgnore || s.plan.DeletionTimestamp != nil {
@@ -174,7 +174,7 @@ func (s *scope) step(ctx context.Context) error {
 	}
 }
 
-// move takes the plan into the phase that an event leads to, and tells people.
+// move moves the plan into the phase after an event, and records an event for users.
 func (s *scope) move(event governance.Event, reason, message string) error {
 	status := &s.plan.Status
 	next, err := governance.Next(status.Phase, event)
@@ -184,8 +184,8 @@ func (s *scope) move(event governance.Event, reason, message string) error {
 	if next == v1alpha1.PhaseDrafting {
 		s.restart("")
 	}
-	// This decision is for the spec as it is: what fails in the pass
-	// that finds the approval stays failed.
+	// This decision is about the present spec: if the pass that finds the approval fails, the plan
+	// stays failed.
 	s.observed, s.speaks = s.plan.Generation, s.plan.Generation
 	s.moves = append(s.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, s.reason, s.unhealthy = next, reason, ""
@@ -193,7 +193,7 @@ func (s *scope) move(event governance.Event, reason, message string) error {
 	return nil
 }
 
-// ignore lets go of everything.
+// ignore releases everything that the plan holds.
 func (s *scope) ignore(ctx context.Context) error {
 	status := &s.plan.Status
 	if status.Phase == v1alpha1.PhaseIgnored {
@@ -209,7 +209,7 @@ func (s *scope) ignore(ctx context.Context) error {
 	return s.move(governance.EventIgnore, "", "nothing is done or watched; what was applied stays")
 }
 
-// lacking waits for what the cluster lacks; it is told when something comes.
+// lacking waits for missing requirements. The watch of facts reports their arrival.
 func (s *scope) lacking() error {
 	facts, err := s.factsNow()
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *scope) profileOf() (profile.Profile, bool) {
 	return nil, false
 }
 
-// stopped waits for a person, and for a profile that was locked.
+// stopped waits for a user, or for the release of the profile.
 func (s *scope) stopped(ctx context.Context) error {
 	if s.plan.Status.Phase == s.stored.Phase {
 		s.reason = s.reasonBefore()
@@ -275,10 +275,10 @@ func (s *scope) stopped(ctx context.Context) error {
 	return s.move(governance.EventDraft, "", "")
 }
 
-// changed reports whether spec was changed since the pass before.
+// changed reports whether spec changed since the last pass.
 func (s *scope) changed() bool { return s.observed != s.plan.Generation }
 
-// reasonBefore is the reason that was told last.
+// reasonBefore returns the last reported reason.
 func (s *scope) reasonBefore() string {
 	if ready := meta.FindStatusCondition(s.stored.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
@@ -286,8 +286,7 @@ func (s *scope) reasonBefore() string {
 	return ""
 }
 
-// restart forgets what the engine knows of the plan's targets, unless it is about
-// the same work.
+// restart drops the engine's state about the plan's targets, unless it belongs to the same work.
 func (s *scope) restart(work string) {
 	if s.work == work && work != "" {
 		return
@@ -326,7 +325,7 @@ func (s *scope) save(ctx context.Context) error {
 		return nil
 	}
 	moved, before := status.Phase != s.stored.Phase, unhealthyBefore(s.stored)
-	// A copy: what is decoded into it must not change what others point to.
+	// A copy, because decoding must not change values that other objects share.
 	written := s.plan.DeepCopy()
 	err := s.Client.Status().Update(ctx, written)
 	if apierrors.IsConflict(err) {
@@ -345,5 +344,5 @@ func (s *scope) save(ctx context.Context) error {
 	return nil
 }
 
-// now is the time in the resolution of the API.
+// now returns the time in the resolution of the API.
 func (r *reconciler) now() metav1.Time { return metav1.NewTime(r.Clock.Now().Truncate(time.Second)) }

@@ -17,13 +17,12 @@ func afterKnobs(p *hco.ConfigurationPlan) {
 	p.Spec.Requires = []hco.ProfileName{hco.ProfileLoadAwareRebalancing}
 }
 
-// group is a cluster with two profiles that have no target in common, of which the first has
-// two items.
+// group is a cluster with two profiles that share no target. The first has two items.
 func (s *storeOf) group(t *testing.T) *lab {
 	return s.newLab(t, knobs{n: 2}, apart{dials{field: "value", value: 70}})
 }
 
-// apart is dials with a target of its own.
+// apart is dials with a separate target.
 type apart struct{ dials }
 
 func (d apart) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Item, error) {
@@ -32,8 +31,8 @@ func (d apart) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]prof
 	return items, err
 }
 
-// A plan is reviewed and approved like any other, and begins when what it requires is in
-// effect; whatever changes there has it looked at.
+// TestRequiresAnotherProfile: a plan with a requirement is reviewed and approved like any other. It
+// begins when the required plan is in effect. Each change of the required plan enqueues it.
 func TestRequiresAnotherProfile(t *testing.T) {
 	l := newStore(t).group(t)
 	l.must(l.create("a", afterDials))
@@ -54,7 +53,7 @@ func TestRequiresAnotherProfile(t *testing.T) {
 	l.is("b", v1alpha1.PhaseCompleted)
 	l.is("a", v1alpha1.PhaseCompleted)
 
-	// A plan in effect stays so, and the way back requires nothing.
+	// A plan in effect stays in effect, and a rollback requires nothing.
 	l.must(l.rollback("b", 1))
 	l.is("b", v1alpha1.PhaseReviewRequired)
 	l.is("a", v1alpha1.PhaseCompleted)
@@ -64,8 +63,8 @@ func TestRequiresAnotherProfile(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted, "what there was before run 1 is restored")
 }
 
-// Between two items a plan waits again, when what it requires is not in effect any more. The
-// item that runs is not interrupted.
+// TestRequiredPlanLeavesEffect: a plan waits between two items if the required plan is no longer in
+// effect. The running item is not interrupted.
 func TestRequiredPlanLeavesEffect(t *testing.T) {
 	l := newStore(t).newLab(t, loadawarerebalancing.Profile{}, apart{dials{field: "value", value: 70}}).usual()
 	dial := knob(0)
@@ -87,7 +86,7 @@ func TestRequiredPlanLeavesEffect(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// With a window, a plan waits for both.
+// TestRequiresAndWindow: a plan with a window waits for both.
 func TestRequiresAndWindow(t *testing.T) {
 	l := newStore(t).group(t)
 	l.must(l.create("a", afterDials, nightly))
@@ -103,7 +102,8 @@ func TestRequiresAndWindow(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// Plans that require each other never begin, and say so; one that gives way frees both.
+// TestPlansThatRequireEachOther: plans that require each other never begin, and report that. A
+// change of one plan frees both.
 func TestPlansThatRequireEachOther(t *testing.T) {
 	l := newStore(t).group(t)
 	l.must(l.create("a", afterDials, action(hco.ActionApply)))
@@ -111,7 +111,7 @@ func TestPlansThatRequireEachOther(t *testing.T) {
 	l.is("a", v1alpha1.PhaseScheduled, "that requires profile LoadAwareRebalancing in turn, so neither begins")
 	l.is("b", v1alpha1.PhaseScheduled, "that requires profile Dials in turn, so neither begins")
 	l.must(l.edit("b", func(p *hco.ConfigurationPlan) { p.Spec.Requires = nil }))
-	b := l.is("b", v1alpha1.PhaseReviewRequired) // another plan, which nobody has approved
+	b := l.is("b", v1alpha1.PhaseReviewRequired) // a new plan, which is not approved
 	l.must(l.editHaving(configurationplan.Reviewed{PlanHash: b.Status.PlanHash}, "b", action(hco.ActionDryRun)))
 	l.settle()
 	l.must(l.approve("b", l.plan("b").Status.PlanHash))

@@ -16,9 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// restored returns the state of a run's targets before it, where the run set a field or gave up one
-// of an earlier run, in reverse order. A field that had a value gets it back, one that had none is
-// given up, a target that the run created is deleted, and one that it deleted is created.
+// restored returns the targets as they were before a run, in reverse order. It covers fields that
+// the run set, and fields of an earlier run that it gave up. A field that had a value gets it back.
+// A field that had none is given up. A target that the run created is deleted, and a target that it
+// deleted is created.
 func (s *scope) restored(ctx context.Context) ([]wanted, error) {
 	number := s.plan.Spec.RestoreRun
 	row, err := s.runOf(ctx, number)
@@ -59,7 +60,7 @@ func (s *scope) restored(ctx context.Context) ([]wanted, error) {
 	return targets, nil
 }
 
-// restore is one target as it was.
+// restore returns the former state of one target.
 func (s *scope) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
 	then := &unstructured.Unstructured{}
 	if err := then.UnmarshalJSON(applied[manifest.Digest(item.Digest)]); err != nil {
@@ -90,9 +91,8 @@ func (s *scope) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	return s.sealed(one)
 }
 
-// appliedBefore returns the content that an earlier run of this plan or of another had applied to a
-// target in a state; nil for none. Known is false when something had been applied, and the history
-// does not have it any more.
+// appliedBefore returns the content that an earlier run of any plan had applied to the given state
+// of a target; nil for none. known is false if the history no longer has that content.
 func (s *scope) appliedBefore(ctx context.Context, was *unstructured.Unstructured) (earlier map[string]any, known bool, err error) {
 	marks := was.GetAnnotations()
 	digest, plan := marks[v1alpha1.AppliedHashAnnotation], marks[v1alpha1.GovernedByAnnotation]
@@ -123,8 +123,8 @@ func (s *scope) appliedBefore(ctx context.Context, was *unstructured.Unstructure
 	return nil, false, nil
 }
 
-// merged has the fields of two objects; where both have a value that is no map, that of the
-// first.
+// merged returns the fields of two objects. If both have a value that is not a map, the first one
+// wins.
 func merged(one, other map[string]any) map[string]any {
 	out := maps.Clone(one)
 	for key, value := range other {
@@ -141,8 +141,8 @@ func merged(one, other map[string]any) map[string]any {
 	return out
 }
 
-// sameFields is an object with the fields that another has, as far as they were there, and
-// with their values then. Of metadata these are its labels.
+// sameFields returns the former values of the fields in set, as far as they existed. From metadata
+// it takes labels only.
 func sameFields(set map[string]any, was *unstructured.Unstructured) map[string]any {
 	metadata := map[string]any{"name": was.GetName()}
 	if namespace := was.GetNamespace(); namespace != "" {
@@ -171,8 +171,8 @@ func sameFields(set map[string]any, was *unstructured.Unstructured) map[string]a
 	return object
 }
 
-// asBefore returns the former values of the fields that were set; had is false where there were
-// none. Lists are taken whole.
+// asBefore returns the former values of the fields that were set. had is false if there were none.
+// Lists are taken whole.
 func asBefore(set, was any) (value any, had bool) {
 	if was == nil {
 		return nil, false

@@ -13,14 +13,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// review waits for the approval of this very plan:
+// review waits for the approval of exactly this plan:
 //
-//  1. what it was computed from must be what spec says,
-//  2. a standing approval is for the first plan,
-//  3. an approved plan is executed in its window, unless it takes what it must not,
-//  4. one of which the approval was withdrawn meanwhile is computed anew,
-//  5. one that waits too long expires,
-//  6. and whether the facts and the targets are still what it was computed from is told.
+//  1. It computes the plan again if spec has changed.
+//  2. A standing approval becomes the approval of the first plan.
+//  3. An approved plan is executed in its window, unless it would take forbidden fields.
+//  4. If the approval of a scheduled plan was withdrawn, the plan is computed again.
+//  5. A plan that waits too long expires.
+//  6. It reports changes of the facts and of the targets.
 func (s *scope) review(ctx context.Context) error {
 	status := &s.plan.Status
 	if status.InputsHash != governance.InputsHash(s.plan.Spec) {
@@ -51,7 +51,7 @@ func (s *scope) review(ctx context.Context) error {
 	case turn.Expired:
 		return s.expire()
 	case executable && rivals != "" && status.Phase == v1alpha1.PhaseScheduled:
-		// It stays approved; whatever becomes of the other plan brings another pass.
+		// The plan stays approved. A change of the other plan causes another pass.
 		s.reason, status.Message = governance.ReasonConflict, governance.Clip(rivals)
 		return nil
 	case executable && rivals == "":
@@ -62,7 +62,7 @@ func (s *scope) review(ctx context.Context) error {
 	left := s.expiry().Sub(s.Clock.Now())
 	if left <= 0 {
 		if governance.Needed(s.plan.Spec) > 1 {
-			status.Approval = nil // those who did approve again what is computed then
+			status.Approval = nil // those who approved have to approve the next plan again
 		}
 		return s.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it anew", s.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(s.plan.Name)))
 	}
@@ -89,9 +89,9 @@ func (s *scope) expiry() time.Time {
 	return drafted.Add(after.Duration)
 }
 
-// compare reports when a target differs from its preview, and names the writer. It reads only watched
-// objects, so it costs nothing. It keeps the last report for targets that are not watched at the
-// moment.
+// compare reports targets that differ from their preview, and names the writers. It reads only
+// watched objects, so it sends no request. For targets that are not watched at the moment, it keeps
+// the last report.
 func (s *scope) compare() {
 	s.followItems()
 	for i := range s.plan.Status.Items {
@@ -106,8 +106,8 @@ func (s *scope) compare() {
 	}
 }
 
-// stale returns the reason why a target differs from the reviewed one; known is false while the target
-// is not watched.
+// stale returns the reason why a target differs from the reviewed state. known is false while the
+// target is not watched.
 func (s *scope) stale(item v1alpha1.PlanItem) (why string, known bool) {
 	live, presence := watchedTarget(s.Engine.Observer, refOf(item).ID)
 	if presence == observe.Unknown {
@@ -120,5 +120,5 @@ func (s *scope) staleMessage(item v1alpha1.PlanItem) string {
 	return fmt.Sprintf("item %s is stale: %s; %s computes the plan anew", item.Name, item.Message, governance.AnewCommand(s.plan.Name))
 }
 
-// refOf names an item's target and content.
+// refOf returns the reference of an item's target and content.
 func refOf(item v1alpha1.PlanItem) manifest.Ref { return planwork.Ref(item.TargetRef, item.Digest) }

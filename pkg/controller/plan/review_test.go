@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// An override is for the write that asks for it: the annotation stays, and the user who
-// wakes the plan later takes nothing by it.
+// TestOverrideCountsOnce: an override applies only to the write that sets it. The annotation stays,
+// but a user who later activates the plan takes no profile by it.
 func TestOverrideCountsOnce(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	l.must(l.create("a", take))
@@ -32,8 +32,8 @@ func TestOverrideCountsOnce(t *testing.T) {
 	}
 }
 
-// A user who sets Apply approves the plan that waits, and not one that somebody else has
-// pinned before and can bring back.
+// TestPinnedByAnother: a user who sets Apply approves the waiting plan. They do not approve a plan
+// that another user pinned before and can bring back.
 func TestPinnedByAnother(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	l.hyperConverged(1000)
@@ -54,13 +54,13 @@ func TestPinnedByAnother(t *testing.T) {
 	l.lookAt(nil, "the plan that was approved is another one")
 }
 
-// A reviewer approves the plan that they reviewed, also when somebody else brings another
-// one into its place meanwhile, and in any way of saying it.
+// TestSwappedAfterReview: a reviewer approves only the plan that they reviewed, even if another
+// user replaces it meanwhile, for every way to approve.
 func TestSwappedAfterReview(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
-		// approve sends the reviewer's approval of a plan that has changed since it was read.
+		// approve sends the reviewer's approval after the plan has changed.
 		approve func(l *lab, read *v1alpha1.ConfigurationPlan) error
 		refused bool
 	}{
@@ -100,8 +100,8 @@ func TestSwappedAfterReview(t *testing.T) {
 	}
 }
 
-// A write that is refused says what to do, and names no plan that its author cannot
-// have read; what was reviewed is approved in each of the ways that it says.
+// TestApproveWhatWasReviewed: the error of a refused write has the required action, and names no
+// plan that its author cannot have read. Each suggested way approves the reviewed plan.
 func TestApproveWhatWasReviewed(t *testing.T) {
 	store := newStore(t)
 	for name, approve := range map[string]func(l *lab) error{
@@ -143,13 +143,13 @@ func TestApproveWhatWasReviewed(t *testing.T) {
 	})
 }
 
-// pinned is spec.approvedPlanHash.
+// pinned sets spec.approvedPlanHash.
 func pinned(hash string) spec {
 	return func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash }
 }
 
-// DryRun and Apply in a row, faster than anybody looks, have a drifted plan computed
-// anew, as the answer to the second says.
+// TestToggledTooFast: DryRun and Apply between two passes compute a drifted plan again, as the
+// answer to the second write says.
 func TestToggledTooFast(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseDrifted)
@@ -159,7 +159,7 @@ func TestToggledTooFast(t *testing.T) {
 	l.is("a", v1alpha1.PhaseReviewRequired, "nobody approved this plan")
 }
 
-// A pool that was paused before another leader came was paused.
+// TestPausedAcrossLeaders: a pause of a pool counts even if it began under the earlier leader.
 func TestPausedAcrossLeaders(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))
@@ -183,7 +183,7 @@ func TestPausedAcrossLeaders(t *testing.T) {
 	l.is("a", v1alpha1.PhaseInProgress, "to stabilize")
 }
 
-// A plan that is being deleted, and is kept by a finalizer, does nothing more.
+// TestDeletingStops: a deleted plan that a finalizer keeps does nothing.
 func TestDeletingStops(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -201,7 +201,8 @@ func TestDeletingStops(t *testing.T) {
 	}
 }
 
-// A rollback restores labels, too: they say whose nodes a MachineConfig is for.
+// TestRollbackOfLabels: a rollback also restores labels, because they select the nodes of a
+// MachineConfig.
 func TestRollbackOfLabels(t *testing.T) {
 	const role = "machineconfiguration.openshift.io/role"
 	l := newStore(t).newLab(t).usual()
@@ -221,9 +222,9 @@ func TestRollbackOfLabels(t *testing.T) {
 	}
 }
 
-// A plan that is deleted in a run and created again before anybody looks: the run of
-// the first has an end, and the second keeps its profile, however late the news of
-// the delete.
+// TestRecreatedInARun: a plan is deleted during a run, and created again before the next pass. The
+// run of the first plan ends, and the second keeps its profile, however late the report of the
+// deletion arrives.
 func TestRecreatedInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -239,8 +240,8 @@ func TestRecreatedInARun(t *testing.T) {
 	}
 }
 
-// A rollback deletes what a run has made, and not what somebody else made because the
-// run could not.
+// TestRollbackOfAnothersObject: a rollback deletes objects that the run created. It keeps an object
+// that another user created because the run could not.
 func TestRollbackOfAnothersObject(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)
@@ -253,17 +254,18 @@ func TestRollbackOfAnothersObject(t *testing.T) {
 		t.Errorf("a rollback of a run that changed nothing: %v", err)
 	}
 	l.is("a", v1alpha1.PhaseFailed, "enable-psi-metrics Failed")
-	l.forgetApplied("a") // the marks on the target tell, too
+	l.forgetApplied("a") // the marks on the target suffice
 	l.must(l.rollback("a", 1))
 	l.is("a", v1alpha1.PhaseFailed, "no run of this plan has written it")
 }
 
-// frozen is a cluster that is frozen while it has a value.
+// frozen freezes the cluster while why is not nil.
 type frozen struct{ why *rollout.Freeze }
 
 func (f *frozen) Frozen() (*rollout.Freeze, error) { return f.why, nil }
 
-// While the cluster is frozen nothing of a plan is written, and status says who did it.
+// TestFrozen: a plan writes nothing while the cluster is frozen, and status names the author of the
+// freeze.
 func TestFrozen(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// lacks returns the first approver who lacks rights that the plan needs, and these rights.
+// lacks returns the first approver who lacks rights that the plan needs, with these rights.
 func (s *scope) lacks(ctx context.Context) (who string, lacks []string, err error) {
 	rights, err := planwork.Rights(ctx, s.Engine.Reader, s.plan)
 	if err != nil {
@@ -36,11 +36,11 @@ type Reviews struct {
 
 var _ Rights = Reviews{}
 
-// Lacks implements Rights. It returns an error when the cluster does not answer, so no right is
-// allowed without an answer.
+// Lacks implements Rights. If the cluster does not answer, it returns an error, so that no right is
+// granted.
 func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error) {
-	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
-	// more than the approver may do.
+	// Some authorizers read Extra, for example the scopes of a token. Without Extra they would
+	// allow more than the approver may do.
 	var extra map[string]authorizationv1.ExtraValue
 	for key, values := range who.Extra {
 		if extra == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// scoped allows what the scopes of a token do.
+// scoped is an authorizer that respects the scopes of a token.
 type scoped struct {
 	authorizationclient.SubjectAccessReviewInterface
 }
@@ -25,8 +25,7 @@ func (scoped) Create(_ context.Context, review *authorizationv1.SubjectAccessRev
 	return review, nil
 }
 
-// An approver may do no more later than when they approved: what limited them then does
-// so still.
+// TestReviewsOfALimitedToken: the limits of a token at the approval also apply later.
 func TestReviewsOfALimitedToken(t *testing.T) {
 	approve, patch := authz.Right{Verb: "approve", Resource: "configurationplans", Name: "a"}, authz.Right{Verb: "patch", Resource: "knobs", Name: "k"}
 	for name, c := range map[string]struct {

@@ -14,15 +14,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// A rollback restores what a run has written. Targets that it was refused to write are as
-// somebody else left them, and stay so.
+// TestRollbackOfUnwritten: a rollback restores only targets that a run has written. Targets whose
+// write was refused keep the values of other writers.
 func TestRollbackOfUnwritten(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
-		// fails lets the second item fail.
+		// fails makes the second item fail.
 		fails func(l *lab)
-		// older has the run stored as by a version that did not note what it wrote.
+		// older stores the run as an older version did, without a record of written targets.
 		older bool
 		want  []string
 	}{
@@ -59,8 +59,8 @@ func TestRollbackOfUnwritten(t *testing.T) {
 	}
 }
 
-// Written targets are restored, also when the process died before it noted the write, and
-// the next one is told to stop.
+// TestRollbackOfInterrupted: written targets are restored even if the process died before it
+// recorded the write, and the next process is told to stop.
 func TestRollbackOfInterrupted(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)
@@ -78,7 +78,7 @@ func TestRollbackOfInterrupted(t *testing.T) {
 	l.is("a", v1alpha1.PhaseReviewRequired, "restore-enable-psi-metrics")
 }
 
-// forgetApplied has the runs of a plan as older versions stored them.
+// forgetApplied changes the runs of a plan to the form of older versions.
 func (l *lab) forgetApplied(name string) {
 	l.t.Helper()
 	rows, err := l.runs.List(l.t.Context(), name)
@@ -95,8 +95,8 @@ func (l *lab) forgetApplied(name string) {
 	}
 }
 
-// An undo removes the fields that nobody had before the run, and an undo of the undo
-// brings them back, with what the first run made.
+// TestRollbackOfRollback: a rollback removes the fields that nobody had before the run. A rollback
+// of the rollback restores them, and the objects of the first run.
 func TestRollbackOfRollback(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -122,7 +122,7 @@ func TestRollbackOfRollback(t *testing.T) {
 	if l.cluster.value(psi(), "spec") == nil {
 		t.Error("what run 2 deleted is not there again")
 	}
-	// And back again: what there was before run 3.
+	// Back again, to the state before run 3.
 	l.must(l.rollback("a", 0))
 	l.complete()
 	if l.cluster.value(descheduler(), "spec", "evictionLimits") != nil || l.cluster.value(psi(), "spec") != nil {
@@ -130,14 +130,14 @@ func TestRollbackOfRollback(t *testing.T) {
 	}
 }
 
-// A restoration is done once: each later computation of the plan leads to what the profile
-// says, as the file of the plan does.
+// TestRestoreEnds: a restoration happens once. Each later computation of the plan leads to the
+// state of the profile, as the file of the plan does.
 func TestRestoreEnds(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
 		do     func(l *lab) error
-		// while the plan waits for the approval of the undo
+		// early is true if the plan waits for the approval of the rollback.
 		early bool
 		ends  bool
 	}{
@@ -171,8 +171,8 @@ func TestRestoreEnds(t *testing.T) {
 	}
 }
 
-// A run that is stopped while its last item waits leaves its target as the plan says: what
-// nobody waits for any more is told.
+// TestStoppedWhileWaiting: a run is stopped while its last item waits. The target stays as planned,
+// and status reports that Penstock no longer waits for its health.
 func TestStoppedWhileWaiting(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)

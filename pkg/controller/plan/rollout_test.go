@@ -22,17 +22,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// rolling is a plan of HighDensitySwap on a random cluster, with its operator and what goes
-// wrong on the way, and what must hold all along.
+// rolling is a plan of HighDensitySwap on a random cluster, with its operator, random faults, and
+// the invariants.
 type rolling struct {
 	*lab
 	*rapid.T
 	operator *operator
 	sizes    map[string]int
 	dropIns  bool
-	// before is the HyperConverged as it was.
+	// before is the HyperConverged before the plan.
 	before any
-	// items are the files and units of an item that was written.
+	// items holds the files and units of each written item.
 	items map[string]profile.NodeConfig
 }
 
@@ -61,8 +61,8 @@ func (s *storeOf) newRolling(t *testing.T, r *rapid.T) *rolling {
 	return v
 }
 
-// wrote judges a write, just before it happens, while the cluster is locked: it is to what the plan declares, and what came
-// before it is on all nodes.
+// wrote checks a write before it happens, while the cluster is locked: it sets only declared
+// fields, and all nodes have the earlier items.
 func (v *rolling) wrote(ref manifest.Ref, body []byte, _ *unstructured.Unstructured) {
 	plan := v.plan("a")
 	for i, item := range plan.Status.Items {
@@ -97,7 +97,7 @@ func (v *rolling) wrote(ref manifest.Ref, body []byte, _ *unstructured.Unstructu
 	v.Errorf("%s is written, which is no target of the plan", ref.ID)
 }
 
-// told judges a status as it is stored: an item that is through is on all nodes.
+// told checks a status when it is stored: all nodes have the completed items.
 func (v *rolling) told(plan *v1alpha1.ConfigurationPlan) {
 	for _, item := range plan.Status.Items {
 		if wanted, rolls := v.items[item.Name]; rolls && item.State == v1alpha1.ItemCompleted && plan.Spec.RestoreRun == 0 && plan.Status.Phase == v1alpha1.PhaseInProgress {
@@ -126,7 +126,7 @@ func (v *rolling) acts() map[string]func() {
 		"unrenderable": func() { o.unrenderable[pool()] = true },
 		"renderable":   func() { clear(o.unrenderable) },
 		"re-render": func() {
-			// Somebody else's configuration, while nodes are on their way.
+			// Another user's configuration, while nodes are changing.
 			o.alter(configID("98-other"), "admin", func(config map[string]any) {
 				labelled(config, map[string]any{"machineconfiguration.openshift.io/role": "worker"})
 				config["spec"] = map[string]any{"config": map[string]any{"storage": map[string]any{"files": []any{
@@ -160,7 +160,7 @@ func (v *rolling) stick(pool string, stuck bool) {
 	}
 }
 
-// again has a plan that ended computed anew, and approves what waits.
+// again computes an ended plan again, and approves a waiting plan.
 func (v *rolling) again() {
 	switch plan := v.plan("a"); plan.Status.Phase {
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
@@ -179,7 +179,7 @@ func (v *rolling) passes(n int) {
 	}
 }
 
-// calm ends all that goes wrong, and lets everybody finish.
+// calm ends all faults, and lets the operator finish.
 func (v *rolling) calm() {
 	v.fuse.mend()
 	v.operator.blind, v.operator.refuse = false, nil
@@ -196,17 +196,17 @@ func (v *rolling) calm() {
 	}
 }
 
-// undeclared is the HyperConverged without what the plan sets.
+// undeclared returns the HyperConverged without the fields of the plan.
 func undeclared(spec any) any {
 	out := (&unstructured.Unstructured{Object: map[string]any{"spec": spec}}).DeepCopy().Object
 	unstructured.RemoveNestedField(out, "spec", "virtualization", "higherWorkloadDensity")
-	unstructured.RemoveNestedField(out, "spec", "other") // somebody else changes it
+	unstructured.RemoveNestedField(out, "spec", "other") // other writers change it
 	return out
 }
 
-// For random clusters, histories and failures: no item begins before the nodes of the one
-// before are through, nothing outside declared fields changes, and a rollback restores what was
-// captured. FULL=1 looks at more of them.
+// TestRolloutsProperties: for random clusters, histories and faults, no item begins before all
+// nodes have the earlier item, no undeclared field changes, and a rollback restores the captured
+// state. FULL=1 runs more of them.
 func TestRolloutsProperties(t *testing.T) {
 	if checks := flag.Lookup("rapid.checks"); checks != nil && checks.Value.String() == checks.DefValue && os.Getenv("FULL") == "" {
 		if err := checks.Value.Set("15"); err != nil {
@@ -223,7 +223,7 @@ func TestRolloutsProperties(t *testing.T) {
 		v.again()
 		acts := v.acts()
 		names := slices.Sorted(maps.Keys(acts))
-		// Steps that lead on are as likely as all others together.
+		// Steps that continue the rollout are as likely as all other steps together.
 		names = append(names, "take", "render", "render", "advance", "advance", "advance", "report", "report", "report", "again")
 		for range rapid.IntRange(10, 50).Draw(r, "acts") {
 			acts[rapid.SampledFrom(names).Draw(r, "act")]()
@@ -254,7 +254,7 @@ func TestRolloutsProperties(t *testing.T) {
 	t.Logf("seen: %v", reached)
 }
 
-// back undoes all runs, the newest first, and compares what there is with what was.
+// back rolls back all runs, the newest first, and compares the result with the first state.
 func (v *rolling) back() {
 	for _, run := range v.history("a") {
 		if err := v.rollback("a", run.Run); apierrors.IsConflict(err) {

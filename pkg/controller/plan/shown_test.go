@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// dressed puts on a target that is as it should be what targets have besides: defaults,
-// status, and what their owners, kubectl, and other plans note on them.
+// dressed adds to a finished target what real targets also have: defaults, status, and annotations
+// of owners, kubectl and other plans.
 func dressed(dice *rand.Rand, live *unstructured.Unstructured) {
 	flip := func() bool { return dice.IntN(2) == 0 }
 	annotations := map[string]string{}
@@ -46,7 +46,7 @@ func dressed(dice *rand.Rand, live *unstructured.Unstructured) {
 		annotations["penstock.dev/applied"], annotations["penstock.dev/teardown"] = "sha256:a", "perhaps"
 	}
 	if flip() {
-		live.SetAnnotations(annotations) // an empty map, at times
+		live.SetAnnotations(annotations) // sometimes an empty map
 	}
 	if flip() {
 		labels := live.GetLabels()
@@ -69,7 +69,7 @@ func dressed(dice *rand.Rand, live *unstructured.Unstructured) {
 	}
 }
 
-// targetsIn returns the targets that a profile creates in a cluster without any of them.
+// targetsIn returns the targets that a profile creates in an empty cluster.
 func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstructured {
 	t.Helper()
 	facts, err := l.cluster.Facts()
@@ -87,7 +87,7 @@ func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstruct
 	return targets
 }
 
-// diff is the subresource diff of a plan, for somebody who may do everything.
+// diff returns the subresource diff of a plan for a user with all rights.
 func (l *lab) diff(name string) []v1alpha1.PlanDiffItem {
 	l.t.Helper()
 	return l.diffFor(authorizerfactory.NewAlwaysAllowAuthorizer(), name)
@@ -106,9 +106,9 @@ func (l *lab) diffFor(may authorizer.UnconditionalAuthorizer, name string) []v1a
 	return items
 }
 
-// A plan whose intent equals its targets has nothing to do and nothing to show, whatever
-// else the targets have, no matter who wrote them, and by which kind of write: for all kinds
-// that profiles touch.
+// TestNothingToDo: a plan whose intent equals its targets has no work and shows nothing. Other
+// fields of the targets, their writers, and the kinds of write have no influence. It covers all
+// kinds that profiles write.
 func TestNothingToDo(t *testing.T) {
 	store := newStore(t)
 	for _, p := range []profile.Profile{loadawarerebalancing.Profile{}, knobs{n: 3}} {
@@ -156,8 +156,8 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// TestFinishedPlanShowsValues: readers of the targets see what a run has changed in them, with the values that there were, also
-// when it is finished; nothing that others change is among it.
+// TestFinishedPlanShowsValues: readers of the targets see which fields a run has changed, with the
+// former values, also after the run. They see no changes of other writers.
 func TestFinishedPlanShowsValues(t *testing.T) {
 	const former, foreign = "former-mode", "set-by-others"
 	l := newStore(t).newLab(t).usual()
@@ -200,7 +200,7 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 		t.Errorf("somebody who may read the target alone sees %+v", read)
 	}
 
-	// A target that differs from the plan shows what would be changed back.
+	// A target that differs from the plan shows which fields would be changed back.
 	l.cluster.set(descheduler(), "mallory", "drifted", "spec", "mode")
 	l.is("a", v1alpha1.PhaseDrifted)
 	if drifted := of(l.diff("a"), descheduler()); !strings.Contains(drifted.Diff, "-  mode: drifted\n+  mode: Automatic\n") || strings.Contains(drifted.Diff, former) {
@@ -208,8 +208,8 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 	}
 }
 
-// Nothing of what a target has is in a plan, from its draft to its rollback: users who may
-// read plans need not be able to read targets.
+// TestStatusShowsNoTarget: a plan shows no values of its targets in any phase, because users who
+// may read plans need not have the right to read targets.
 func TestStatusShowsNoTarget(t *testing.T) {
 	const canary = "canary-in-the-target"
 	l := newStore(t).newLab(t).usual()

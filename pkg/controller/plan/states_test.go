@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// refusing has the cluster refuse a target, from the review on.
+// refusing makes the cluster refuse a target after the review.
 func (l *lab) refusing(id manifest.ID) {
 	l.cluster.refuse = func(asked manifest.ID, _ bool) error {
 		if asked == id {
@@ -27,16 +27,16 @@ func (l *lab) refusing(id manifest.ID) {
 // mallory changes a field of the plan.
 func (l *lab) mallory() { l.cluster.set(psi(), "mallory", []any{"psi=0"}, "spec", "kernelArguments") }
 
-// undo is mallory changing it back.
+// undo reverts the change of mallory.
 func (l *lab) undo() { l.cluster.set(psi(), "mallory", []any{"psi=1"}, "spec", "kernelArguments") }
 
-// approved approves what waits.
+// approved approves the waiting plan.
 func (l *lab) approved() {
 	l.t.Helper()
 	l.must(l.approve("a", l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash))
 }
 
-// reach leads plan a into a phase.
+// reach moves plan a into a phase.
 func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
 	l.t.Helper()
 	l.usual()
@@ -80,7 +80,7 @@ func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
 	l.is("a", phase)
 }
 
-// prompts say how an event of the table comes to be, by event or by "phase event".
+// prompts returns a cause for each event of the table, by event or by "phase event".
 func prompts() map[string]func(l *lab) {
 	edit := func(changes ...spec) func(*lab) { return func(l *lab) { l.must(l.edit("a", changes...)) } }
 	wise := func(l *lab) { l.cluster.ignorant = false }
@@ -100,7 +100,7 @@ func prompts() map[string]func(l *lab) {
 		},
 		"Refused": func(l *lab) { wise(l); l.refusing(descheduler()) },
 		"Nothing": func(l *lab) {
-			// Another plan of the profile has seen to it.
+			// Another plan of the profile made the change.
 			l.must(l.remove("a"))
 			wise(l)
 			l.must(l.create("a", take, action(hco.ActionApply)))
@@ -141,8 +141,8 @@ func prompts() map[string]func(l *lab) {
 	}
 }
 
-// Every row of the table comes to be, from each of its phases: on the real endpoints,
-// the real loop and the real engine. A row without a way to it fails here.
+// TestEveryTransition: every row of the table happens, from each of its phases, with the real
+// endpoints, controller and engine. A row without a cause fails here.
 func TestEveryTransition(t *testing.T) {
 	store := newStore(t)
 	ways := prompts()

@@ -15,15 +15,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// sweepRetry is the wait before the store is asked again that did not answer.
+// sweepRetry is the delay after the store did not answer.
 const sweepRetry = 5 * time.Second
 
-// sweep queues every name that holds a profile or has a history, at the start of a term. A plan
-// deleted while no replica led causes no event. Its profile would stay held until another plan wants
-// it, and its run would never end.
+// sweep enqueues every name that holds a profile or has a history, at the start of a term. A plan
+// that was deleted while no replica led causes no event. Its profile would stay held until another
+// plan needs it, and its run would never end.
 func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
-		// The error is the context's: the term is over.
+		// The only error is the end of ctx: the term has ended.
 		_ = wait.PollUntilContextCancel(ctx, sweepRetry, true, func(ctx context.Context) (bool, error) {
 			names, err := r.known(ctx)
 			if err != nil {
@@ -39,7 +39,7 @@ func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
-// known are the names of the plans that the store knows of, in order.
+// known returns the names of the plans in the store, in order.
 func (r *reconciler) known(ctx context.Context) ([]string, error) {
 	names, err := r.Runs.Names(ctx)
 	if err != nil {

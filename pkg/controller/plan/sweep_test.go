@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// A plan that is deleted while nobody leads brings no event. The next leader finds
-// what it left behind by itself.
+// TestDeletedWhileNobodyLeads: a plan that is deleted while no replica leads causes no event. The
+// next leader still releases its profile and ends its run.
 func TestDeletedWhileNobodyLeads(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)

@@ -10,16 +10,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// A manager that applies exactly the present value has the field from then on, and the
-// value does not show it. Nobody reviewed that they would lose it, so it is not taken.
+// TestTakenSinceReview: a manager that applies exactly the present value owns the field from then
+// on, but the value does not change. The review did not show that this manager would lose the
+// field, so the plan does not take it.
 func TestTakenSinceReview(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
-		// owned tells whether somebody had the value at review.
+		// owned is true if another manager had the value at review.
 		owned  bool
 		action spec
-		// then is the content that another client applies after that.
+		// then is the content that another client applies after the review.
 		then  map[string]any
 		phase v1alpha1.Phase
 		says  []string
@@ -62,7 +63,7 @@ func TestTakenSinceReview(t *testing.T) {
 			if value := l.cluster.value(knob(0), "spec", "value"); value != int64(7) {
 				t.Errorf("%s: the value is %v", c.reason, value)
 			}
-			// One command shows whose it is by now.
+			// One command shows the present owners.
 			l.must(l.retry("a"))
 			plan = l.is("a", v1alpha1.PhaseReviewRequired)
 			takes := plan.Status.Items[0].Takes
@@ -73,8 +74,8 @@ func TestTakenSinceReview(t *testing.T) {
 	}
 }
 
-// The first item may reboot nodes: it is not written for a plan that ends at the second,
-// whose field somebody else came to have.
+// TestTakenSinceReviewBeforeFirstWrite: the first item may reboot nodes. It is not written if the
+// plan would fail at the second item, because another manager now owns a field of it.
 func TestTakenSinceReviewBeforeFirstWrite(t *testing.T) {
 	l := newStore(t).newLab(t, knobs{n: 2})
 	l.cluster.set(knob(1), "kubectl-edit", int64(7), "spec", "value")

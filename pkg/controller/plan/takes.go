@@ -17,9 +17,9 @@ import (
 )
 
 // takesMore returns the fields that an item would now take from other managers beyond the reviewed
-// ones; empty for none. A change of manager does not change a field's value, so the diff does not show
-// it. It reads watched objects, and sends a dry run only when those have such fields. It returns ""
-// while the target is not watched; the item's own turn checks it again.
+// ones; empty for none. A change of manager does not change the value, so the diff does not show
+// it. takesMore reads watched objects, and sends a dry-run only if they have such fields. While the
+// target is not watched, it returns "", and the turn of the item checks it again.
 func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
 	if item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
 		return "", nil
@@ -31,7 +31,7 @@ func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 		return "", nil
 	}
 	var content map[string]any
-	if err := utiljson.Unmarshal(raw, &content); err != nil { // which keeps whole numbers whole
+	if err := utiljson.Unmarshal(raw, &content); err != nil { // keeps integers as integers
 		return "", err
 	}
 	may := mayTake(item)
@@ -56,9 +56,8 @@ func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 	return "changed since it was reviewed; " + strings.Join(more, ", "), nil
 }
 
-// markReclaimed tells the fields that others have taken from the plan from those that were
-// never its own. The run that was applied last is named on the target itself; it is looked up
-// in the runs.
+// markReclaimed marks the fields that the plan once had and other managers took. An annotation on
+// the target identifies the last applied manifest, which is looked up in the runs.
 func (s *scope) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live *manifest.Object) error {
 	if len(item.Takes) == 0 || live == nil {
 		return nil
@@ -88,7 +87,7 @@ func (s *scope) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live
 	return nil
 }
 
-// appliedTo is the manifest that a run of this plan applied to a target last, or nil.
+// appliedTo returns the last manifest that a run of this plan applied to a target, or nil.
 func (s *scope) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *manifest.Object) (map[string]any, error) {
 	var marks struct {
 		Metadata struct{ Annotations map[string]string }
@@ -123,18 +122,18 @@ func (s *scope) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 	return nil, nil
 }
 
-// hasNoManagers reports whether managedFields of a target are empty: somebody wiped them, or it is
-// older than they are. Whose a field was cannot be read from them then.
+// hasNoManagers reports whether managedFields of a target are empty: they were wiped, or the target
+// is older than managedFields. Then the owner of a field is unknown.
 func (s *scope) hasNoManagers(id manifest.ID) bool {
 	live, presence := watchedTarget(s.Engine.Observer, id)
 	return presence == observe.Present && len(live.GetManagedFields()) == 0
 }
 
-// fieldsOf returns the fields of an object that a plan may take: all but metadata.
+// fieldsOf returns the fields of an object that a plan may take: all except metadata.
 func fieldsOf(object *manifest.Object) map[string]any {
 	var fields map[string]any
 	if err := json.Unmarshal(object.JSON, &fields); err != nil {
-		return nil // it was made from JSON
+		return nil // it was encoded as JSON
 	}
 	delete(fields, "metadata")
 	return fields

@@ -18,15 +18,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// targetsPrefix begins the name under which the targets of a profile are watched,
-// whole and each by name, from the first draft for as long as a plan is active. The
-// engine's own interests come and go with its work; these keep the watches open.
+// targetsPrefix begins the owner name for the watches of a profile's targets. They are watched
+// whole and by name, from the first draft until the plan is inactive. The engine's own interests
+// change with its work; these keep the watches open.
 const targetsPrefix = "targets of "
 
 func targetsOf(name v1alpha1.ProfileName) string { return targetsPrefix + string(name) }
 
-// follow watches targets, and tells whether all of them are seen by now, or never
-// will be.
+// follow watches targets. It reports whether all of them are seen, or never can be.
 func (s *scope) follow(refs []manifest.Ref) bool {
 	interests := make([]observe.Interest, len(refs))
 	for i, ref := range refs {
@@ -51,8 +50,8 @@ func (s *scope) followItems() bool {
 	return s.follow(refs)
 }
 
-// watchedTarget is a target as it is watched. An object that is not kept whole is Unknown. It lacks
-// the manifest that kubectl apply keeps in an annotation.
+// watchedTarget returns a watched target. An object that is not kept whole is Unknown. The object
+// lacks the annotation in which kubectl apply stores its manifest.
 func watchedTarget(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {
 	seen, presence := observer.Get(id)
 	if presence != observe.Present {
@@ -66,9 +65,9 @@ func watchedTarget(observer rollout.Observer, id manifest.ID) (*unstructured.Uns
 	return live, observe.Present
 }
 
-// watchedReader lets a preview go by what is watched, so that it costs a dry-run for each
-// target and no read. A dry-run names the state that it is about; where the cluster
-// has another one by now, the preview looks again, and then the cluster is read.
+// watchedReader makes a preview read watched objects, so that each target costs a dry-run and no
+// read. A dry-run has the resourceVersion of the object as its precondition. If the object has
+// changed, the preview repeats with a read from the cluster.
 type watchedReader struct {
 	rollout.Reader
 	trier    rollout.Trier
@@ -83,7 +82,7 @@ var (
 	_ rollout.Trier  = &watchedReader{}
 )
 
-// Read returns the watched object. The first call for it begins the watch.
+// Read returns the watched object. A second read of the same object reads from the cluster.
 func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	again := s.asked[ref.ID]
@@ -100,8 +99,8 @@ func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructur
 	}
 }
 
-// Try notices an object that the watch has not shown yet: nothing guards the
-// dry-run of a create, but what does not exist has no resourceVersion.
+// Try notices an object that the watch has not shown yet. The dry-run of a create has no
+// precondition, but its result has no resourceVersion if the object does not exist.
 func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := s.trier.Try(ctx, ref, body, options)
 	if err == nil && options.Precondition == (targetclient.Precondition{}) && tried.GetResourceVersion() != "" {
@@ -117,13 +116,13 @@ func (s *scope) previewer() *preview.Previewer {
 	return preview.New(preview.Options{Reader: watched, Trier: watched, Names: engine.Names, Parallel: engine.Parallel})
 }
 
-// trial is the cluster's answer about a target, and the conditions under which it would be the
-// same.
+// trial is the cluster's answer about a target, with the inputs on which it depends.
 type trial struct {
 	digest manifest.Digest
-	// delete is a target that is to go, of which digest is what it was.
+	// delete is true if the target must be deleted. Then digest is the digest of its earlier
+	// content.
 	delete bool
-	// presence and version are the target, definition the generation of its
+	// presence and version describe the target. definition is the generation of its
 	// CustomResourceDefinition.
 	presence   observe.Presence
 	version    string
@@ -131,14 +130,14 @@ type trial struct {
 	said       preview.Item
 }
 
-// same is true for two about the same.
+// same reports whether two trials have the same inputs.
 func (t trial) same(other trial) bool {
 	return t.digest == other.digest && t.delete == other.delete && t.presence == other.presence &&
 		t.version == other.version && t.definition == other.definition
 }
 
-// preview returns the result of a dry run of the targets. An accepted dry run of the same manifest on
-// the same object is cached; refused ones are retried.
+// preview returns the results of dry-runs of the targets. An accepted dry-run of the same manifest
+// on the same object is cached. A refused dry-run is repeated.
 func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
 	said, trials := map[manifest.ID]preview.Item{}, map[manifest.ID]trial{}
 	var open []wanted
@@ -173,7 +172,7 @@ func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 	return said, nil
 }
 
-// trialOf returns the conditions of an answer about a target.
+// trialOf returns the inputs of an answer about a target.
 func (s *scope) trialOf(target wanted) trial {
 	seen, presence := s.Engine.Observer.Get(target.object.ID)
 	now := trial{digest: target.object.Digest, delete: target.delete, presence: presence}

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// A run that another process takes over goes on where it was.
+// TestLeaderChangeInARun: a new leader continues a run where it was.
 func TestLeaderChangeInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -50,7 +50,8 @@ func count(requests []string, prefix string) int {
 	return n
 }
 
-// While etcd is away nothing is applied: what cannot be written down is not done.
+// TestEtcdOutageInARun: nothing is applied during an outage of etcd, because no write may happen
+// without a record.
 func TestEtcdOutageInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -69,8 +70,8 @@ func TestEtcdOutageInARun(t *testing.T) {
 	l.is("a", v1alpha1.PhaseCompleted)
 }
 
-// A definition that goes ends the run, and gives the profile free; when it comes back
-// the plan is computed anew and waits for an approval.
+// TestDefinitionGoesInARun: the deletion of a definition ends the run, and releases the profile.
+// When the definition returns, the plan is computed again and waits for approval.
 func TestDefinitionGoesInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -88,7 +89,7 @@ func TestDefinitionGoesInARun(t *testing.T) {
 	l.lookAt(nil, "the approval was for another run")
 }
 
-// A plan that is deleted while it is executed leaves an end of its run in the history.
+// TestDeletedInARun: a plan that is deleted during a run leaves the end of the run in the history.
 func TestDeletedInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -103,8 +104,8 @@ func TestDeletedInARun(t *testing.T) {
 	}
 }
 
-// Of creates at the same time one gets the profile, and the others are told by whom
-// it is held.
+// TestCreatesAtOnce: of concurrent creates one gets the profile, and the other plans report the
+// holder.
 func TestCreatesAtOnce(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	const n = 8
@@ -128,8 +129,8 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// A profile is taken over by name. The plan that had it stops, and says who has it; when
-// it is free again, that plan goes on.
+// TestOverride: a profile is taken over by name. The plan that held it stops, and names the new
+// holder. It continues when the profile is free again.
 func TestOverride(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -152,7 +153,7 @@ func TestOverride(t *testing.T) {
 	if l.claimed() != "a" {
 		t.Errorf("%q has the profile", l.claimed())
 	}
-	// One that is deleted gives it free as well.
+	// The deletion of a plan also releases the profile.
 	l.must(l.create("c", take, override("a")))
 	l.is("a", v1alpha1.PhaseFailed, `held by plan "c"`)
 	l.must(l.remove("c"))
@@ -160,7 +161,7 @@ func TestOverride(t *testing.T) {
 	l.is("a", v1alpha1.PhaseReviewRequired)
 }
 
-// With Continue every item has its turn, and the plan does not say that all is well.
+// TestContinue: with Continue every item has its turn, and the plan still reports the errors.
 func TestContinue(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, carryOn)
@@ -173,8 +174,8 @@ func TestContinue(t *testing.T) {
 	l.lookAt(int64(60), "the second item has its turn")
 }
 
-// A target that changes is told at review, stops a plan before its first write, and
-// stops the write itself when nobody had seen it.
+// TestStale: a changed target is reported in review, and stops a plan before its first write. If no
+// pass has seen the change, the write itself fails.
 func TestStale(t *testing.T) {
 	store := newStore(t)
 	changed := func(l *lab) { l.cluster.set(descheduler(), "mallory", "Debug", "spec", "logLevel") }
@@ -185,7 +186,7 @@ func TestStale(t *testing.T) {
 		changed(l)
 		l.is("a", v1alpha1.PhaseReviewRequired, "PlanStale", says, "retry")
 		l.restart()
-		l.cluster.blind = true // what was told is not forgotten
+		l.cluster.blind = true // the report stays
 		l.is("a", v1alpha1.PhaseReviewRequired, "PlanStale", says)
 		l.cluster.blind = false
 		l.must(l.retry("a"))
@@ -229,8 +230,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Inputs of a plan may change while it is reviewed: that is told, and the plan stays as
-// people read it.
+// TestFactsChangeInReview: facts may change during the review. Status reports that, and the plan
+// stays as reviewed.
 func TestFactsChangeInReview(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.hyperConverged(6)
@@ -260,8 +261,8 @@ func (v variant) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]pr
 	return items, err
 }
 
-// Another version of the program changes nothing by itself: it says so when it would,
-// and nothing when it would not.
+// TestStickyUpgrade: a new version of the program does not change a plan. Status reports if the new
+// version would compute another plan.
 func TestStickyUpgrade(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -289,7 +290,7 @@ func TestStickyUpgrade(t *testing.T) {
 	l.lookAt(int64(90), "it was reviewed and approved")
 }
 
-// workloads is a profile of a workload and what comes behind it.
+// workloads is a profile with a workload and a later item.
 type workloads struct{ kind string }
 
 func (workloads) Name() v1alpha1.ProfileName      { return v1alpha1.ProfileLoadAwareRebalancing }
@@ -306,7 +307,7 @@ func (w workloads) Items(profile.Facts, *v1alpha1.PlanOptions) ([]profile.Item, 
 	return []profile.Item{{Name: "workload", Object: workload}, {Name: "behind", Object: behind}}, nil
 }
 
-// A workload is available before the next item has its turn.
+// TestWaitsForWorkloads: a workload must be available before the turn of the next item.
 func TestWaitsForWorkloads(t *testing.T) {
 	store := newStore(t)
 	for kind, ready := range map[string]map[string]any{
@@ -329,7 +330,7 @@ func TestWaitsForWorkloads(t *testing.T) {
 	}
 }
 
-// A CEL wait of a profile holds up the next item, and is told.
+// TestWaitsInCEL: a CEL wait of a profile delays the next item, and status reports it.
 func TestWaitsInCEL(t *testing.T) {
 	store := newStore(t)
 	l := store.newLab(t, knobs{n: 2, waits: []profile.Wait{{Expression: "self.status.turned == true", Message: "waiting for the knob to be turned"}}})
@@ -343,7 +344,7 @@ func TestWaitsInCEL(t *testing.T) {
 	}
 	l.cluster.set(knob(1), "operator", true, "status", "turned")
 	l.is("a", v1alpha1.PhaseCompleted)
-	// A state of before the write is not believed.
+	// A state from before the write does not count.
 	l.must(l.edit("a", interval(70), action(hco.ActionDryRun)))
 	l.approved()
 	l.cluster.frozen = map[manifest.ID]*unstructured.Unstructured{knob(0): l.cluster.objects[knob(0)]}
@@ -355,8 +356,8 @@ func TestWaitsInCEL(t *testing.T) {
 	wrong.is("a", v1alpha1.PhaseFailed, "PlanRefused", "item knob-00")
 }
 
-// A rollback is another plan of the same object, to be reviewed like any: what the run
-// made goes, what it set gets back what it had, and what others set stays.
+// TestRollback: a rollback is another plan of the same object, with its own review. It deletes the
+// objects of the run, restores former values, and keeps values of other writers.
 func TestRollback(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)
@@ -378,13 +379,13 @@ func TestRollback(t *testing.T) {
 		fmt.Sprint(l.cluster.value(descheduler(), "spec", "profiles")) != "[AffinityAndTaints]" {
 		t.Errorf("not as it was: %v", l.cluster.objects[descheduler()].Object["spec"])
 	}
-	// Back to the profile is another plan, too.
+	// The way back to the profile is another plan, too.
 	l.must(l.edit("a", func(p *hco.ConfigurationPlan) { p.Spec.RestoreRun = 0 }, action(hco.ActionDryRun)))
 	l.complete()
 	l.lookAt(int64(60), "it was approved")
 }
 
-// Nothing is written for an approver who lacks the rights to it.
+// TestApproverLacksRights: nothing is written if an approver lacks the rights to it.
 func TestApproverLacksRights(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)
@@ -396,7 +397,7 @@ func TestApproverLacksRights(t *testing.T) {
 	}
 }
 
-// A plan that nobody approves in time asks for the pass that ends it.
+// TestExpiry: a plan that is not approved in time requests the pass that ends it.
 func TestExpiry(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)
@@ -415,8 +416,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// A plan that would take fields from others is shown, says whose they are, and waits;
-// it cannot be approved in any way until that is allowed.
+// TestConflict: a plan that would take fields from other managers names them and waits. It cannot
+// be approved in any way until spec allows the conflict.
 func TestConflict(t *testing.T) {
 	store := newStore(t)
 	block := func(p *hco.ConfigurationPlan) { p.Spec.OnConflict = hco.OnConflictBlock }

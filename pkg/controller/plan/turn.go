@@ -11,20 +11,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// hostTime is the time by the clock of the host. Windows are the host's: a machine whose
-// clock is wrong must not begin at another time than the one that was approved.
+// hostTime returns the time by the clock of the host. Windows refer to that clock: a leader with a
+// wrong clock must not begin at another time than the approved one.
 func (s *scope) hostTime() time.Time {
 	return s.Clock.Now().Add(-s.Skew())
 }
 
-// turn reports whether an item may begin now, shows the window, and asks for a pass when that
-// changes. All of it follows from spec and the time: a new leader knows it at once.
+// turn reports whether an item may begin now, writes the window to status, and requests a pass when
+// that changes. All of it follows from spec and the time, so a new leader needs no other state.
 func (s *scope) turn() (governance.Turn, error) {
 	turn, err := governance.TurnAt(s.plan.Spec, s.hostTime())
 	if err != nil {
 		return turn, err
 	}
-	// The same moments as they are stored, so that nothing is written for nothing.
+	// Equal moments keep their stored form, to avoid a write without a change.
 	if turn.Window == nil || !apiequality.Semantic.DeepEqual(s.plan.Status.Window, turn.Window) {
 		s.plan.Status.Window = turn.Window
 	}
@@ -32,7 +32,7 @@ func (s *scope) turn() (governance.Turn, error) {
 	return turn, nil
 }
 
-// scheduled begins a run, or waits for the window, or for what the plan requires, to do so.
+// scheduled begins a run, or waits for the window and for the required profiles.
 func (s *scope) scheduled(ctx context.Context, turn governance.Turn) error {
 	unmet, err := s.unmet(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *scope) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 	return true, nil
 }
 
-// waits returns the reason why an item cannot begin: its window, or a required profile. Either alone
-// delays the item.
+// waits returns the reason why an item cannot begin: its window, or a required profile. Either
+// alone delays the item.
 func (s *scope) waits(turn governance.Turn, unmet string) (reason, message string) {
 	switch {
 	case unmet == "":
@@ -92,9 +92,9 @@ func (s *scope) waits(turn governance.Turn, unmet string) (reason, message strin
 	}
 }
 
-// unmet names the required profiles that are not in effect; empty when all are. A plan that restores
-// the state before a run requires none, because a rollback must not depend on another plan. It sends
-// no request: plans are in the cache.
+// unmet names the required profiles that are not in effect; empty if all are. A plan that restores
+// the state before a run requires none, because a rollback must not depend on another plan. It
+// sends no request, because plans are in the cache.
 func (s *scope) unmet(ctx context.Context) (string, error) {
 	if len(s.plan.Spec.Requires) == 0 || s.plan.Spec.RestoreRun != 0 {
 		return "", nil

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 )
 
-// nightly is a window from ten to midnight.
+// nightly sets a window from ten to midnight.
 func nightly(p *hco.ConfigurationPlan) {
 	p.Spec.Window = &hco.PlanWindow{Schedule: "0 22 * * *", TimeZone: "UTC", Duration: metav1.Duration{Duration: 2 * time.Hour}}
 }
@@ -25,10 +25,10 @@ func until(end time.Time) spec {
 
 func people(n int32) spec { return func(p *hco.ConfigurationPlan) { p.Spec.Approvals = n } }
 
-// tonight is the first window of a lab, which begins at noon.
+// tonight returns the first window of a lab; the lab begins at noon.
 func (l *lab) tonight() time.Time { return time.Date(2026, 7, 1, 22, 0, 0, 0, time.UTC) }
 
-// untouched fails unless no target was written.
+// untouched fails if a target was written.
 func (l *lab) untouched(why string) {
 	l.t.Helper()
 	if l.cluster.value(psi(), "spec", "kernelArguments") != nil {
@@ -37,7 +37,7 @@ func (l *lab) untouched(why string) {
 	l.lookAt(nil, why)
 }
 
-// wakesIn fails unless the next pass is asked for after some time.
+// wakesIn fails unless the pass requests the next pass after this time.
 func (l *lab) wakesIn(want time.Duration) {
 	l.t.Helper()
 	l.must(l.pass("a"))
@@ -46,8 +46,9 @@ func (l *lab) wakesIn(want time.Duration) {
 	}
 }
 
-// An approved plan begins when its window opens, and not before; what runs when it closes
-// goes on, what would begin then waits for the next one. Each leader knows as much.
+// TestWindow: an approved plan begins when its window opens, not before. An item that runs at the
+// end of the window continues, and the next item waits for the next window. A new leader acts the
+// same.
 func TestWindow(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, nightly)
@@ -92,8 +93,8 @@ func TestWindow(t *testing.T) {
 	l.wakesIn(0)
 }
 
-// Nobody led while the window was open: the next one counts. In the middle of a window a
-// plan begins.
+// TestWindowMissed: if no replica led during the window, the plan waits for the next one. A plan
+// can begin in the middle of a window.
 func TestWindowMissed(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, nightly)
@@ -108,8 +109,8 @@ func TestWindowMissed(t *testing.T) {
 	l.is("a", v1alpha1.PhaseInProgress)
 }
 
-// The time is the host's: a clock that is ahead begins nothing early, one that is behind
-// nothing late.
+// TestWindowOfTheHost: the host's clock counts. A leader's clock that is ahead begins nothing
+// early, and a clock that is behind begins nothing late.
 func TestWindowOfTheHost(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
@@ -134,7 +135,8 @@ func TestWindowOfTheHost(t *testing.T) {
 	}
 }
 
-// A change while an approved plan waits is told at once, and not executed.
+// TestWindowOfAStalePlan: a change of a target while an approved plan waits is reported at once,
+// and the plan is not executed.
 func TestWindowOfAStalePlan(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseScheduled)
@@ -145,7 +147,7 @@ func TestWindowOfAStalePlan(t *testing.T) {
 	l.untouched("the plan is stale")
 }
 
-// Another window is another plan, which needs another approval; and taking Apply back ends
+// TestWindowChanged: a new window is a new plan, which needs a new approval. Withdrawing Apply ends
 // the wait.
 func TestWindowChanged(t *testing.T) {
 	l := newStore(t).newLab(t)
@@ -171,7 +173,7 @@ func TestWindowChanged(t *testing.T) {
 	other.untouched("the approval was withdrawn")
 }
 
-// An approval that was not used in time is given again, for a later time.
+// TestExpires: an approval that was not used in time must be given again, for a later time.
 func TestExpires(t *testing.T) {
 	l := newStore(t).newLab(t)
 	end := l.clock.Now().Add(time.Hour)
@@ -195,7 +197,7 @@ func TestExpires(t *testing.T) {
 	l.is("a", v1alpha1.PhaseInProgress)
 }
 
-// An item that runs when an approval ends goes on; later ones are not begun.
+// TestExpiresInARun: an item that runs when an approval ends continues. Later items do not begin.
 func TestExpiresInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	end := l.clock.Now().Add(time.Hour)
@@ -213,14 +215,14 @@ func TestExpiresInARun(t *testing.T) {
 	if row := l.history("a")[0]; row.Outcome != v1alpha1.PhaseExpired || row.EndedAt == nil {
 		t.Errorf("the history says %s", row.Outcome)
 	}
-	// A run can be undone, although the time is over.
+	// A run can be rolled back although the time is over.
 	l.must(l.rollback("a", 0))
 	if plan := l.is("a", v1alpha1.PhaseReviewRequired); plan.Spec.Expires != nil {
 		t.Error("the way back has expired with the way forth")
 	}
 }
 
-// Two people approve, and neither has asked for the plan.
+// TestApprovals: two users approve, and neither has requested the plan.
 func TestApprovals(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2))
@@ -251,7 +253,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// An event says of a run that it has an approval in advance, and says nothing of a reviewed one.
+// TestEventOfAnApprovalInAdvance: the event of a run mentions an approval in advance, and does not
+// mention it for a reviewed plan.
 func TestEventOfAnApprovalInAdvance(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
@@ -273,8 +276,8 @@ func TestEventOfAnApprovalInAdvance(t *testing.T) {
 	}
 }
 
-// A user who approved and then changes the options has approved nothing, nor has anybody
-// before.
+// TestApprovalsOfWhoChanges: if an approver changes the options, their own approval and all earlier
+// ones end.
 func TestApprovalsOfWhoChanges(t *testing.T) {
 	store := newStore(t)
 	for name, change := range map[string]spec{"what is computed": interval(120), "how it is executed": carryOn} {
@@ -295,7 +298,8 @@ func TestApprovalsOfWhoChanges(t *testing.T) {
 	}
 }
 
-// An approval by spec counts as any other, with those that there are.
+// TestApprovalsBySpec: an approval by spec counts like any other, together with the earlier
+// approvals.
 func TestApprovalsBySpec(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2))
@@ -313,7 +317,7 @@ func TestApprovalsBySpec(t *testing.T) {
 	}
 }
 
-// Both must be able to do what the plan does.
+// TestApprovalsNeedRights: both approvers must have the rights for the changes of the plan.
 func TestApprovalsNeedRights(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2))
@@ -325,7 +329,7 @@ func TestApprovalsNeedRights(t *testing.T) {
 	l.untouched("one of two cannot do it")
 }
 
-// A window that this program cannot read opens nothing.
+// TestWindowUnreadable: a window that this program cannot parse never opens.
 func TestWindowUnreadable(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, nightly)
