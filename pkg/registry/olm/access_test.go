@@ -16,8 +16,8 @@ func TestComputedReads(t *testing.T) {
 	s.create(file("e-2", inline(configMap("a", "2"), secret(hidden, newValue)))).want(t, http.StatusCreated)
 	s.create(file("f-1", inline(configMap("of-f", "1")))).want(t, http.StatusCreated)
 
-	// The library authorizes the requests themselves for every path, so each denied right is one
-	// that the request needs in addition.
+	// The library checks the right to each path. So each right denied below is one that the read
+	// checks in addition.
 	s.rules.set("bob", nil)
 	s.rules.deny("carol", "get clusterextensionrevisions/diff e-1", "get clusterextensionrevisions/manifests e-1")
 	s.rules.deny("dave", "get clusterextensionrevisions/diff f-1", "get clusterextensionrevisions/manifests f-1")
@@ -55,7 +55,7 @@ func TestComputedReads(t *testing.T) {
 					got := s.subtest(t).do(call{method: http.MethodGet, path: path, user: user, accept: accept}).want(t, want.code)
 					told := got.raw + strings.Join(got.warnings, " ")
 					if want.code == forbidden {
-						// The answer repeats what was asked for.
+						// The answer repeats the requested name.
 						told = strings.ReplaceAll(told, path[strings.LastIndex(path, "/")+1:], "")
 					}
 					for _, not := range want.not {
@@ -77,7 +77,7 @@ func TestComputedReads(t *testing.T) {
 		t.Errorf("bob is not told that something is left out: %q", text)
 	}
 
-	// No answer is not a yes.
+	// Without an answer from the authorizer, nothing is allowed.
 	s.rules.set("", errors.New("the authorizer is away"))
 	for _, path := range []string{revisions + "/e-2/diff", manifests + "/e-1:Secret:default:" + hidden} {
 		s.do(call{method: http.MethodGet, path: path}).want(t, http.StatusInternalServerError)

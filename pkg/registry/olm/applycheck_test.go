@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// applyCheck is the real one, without a cluster, that can be off.
+// applyCheck is the real check, without a cluster. It can be switched off.
 type applyCheck struct {
 	builtin *applycheck.BuiltinTypes
 	off     atomic.Bool
@@ -40,14 +40,14 @@ func (c *applyCheck) Foresee(ctx context.Context, _ string, objects []manifest.O
 	return applycheck.Foresee(ctx, c.builtin, nil, objects)
 }
 
-// podTwice has an environment variable twice.
+// podTwice returns a Pod with a duplicate environment variable.
 func podTwice(name, second string) object {
 	return object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"containers": []any{
 		object{"name": "main", "image": "x", "env": []any{object{"name": "A", "value": "hush-one"}, object{"name": "B"}, object{"name": "A", "value": second}}}}}}
 }
 
-// Manifests that server-side apply cannot take are refused before anything is stored,
-// unless a revision of the extension has them already.
+// TestApplyCheck: manifests that server-side apply cannot take are refused before anything is
+// stored. Manifests of an existing revision of the extension are accepted.
 func TestApplyCheck(t *testing.T) {
 	check := newApplyCheck(t)
 	s := newServer(t, settings{applyCheck: check})
@@ -73,12 +73,12 @@ func TestApplyCheck(t *testing.T) {
 	s.unchanged(func() {
 		says(t, s.apply("tester", twice).want(t, http.StatusUnprocessableEntity).raw, path)
 	})
-	// Without a cluster it is unknown whether a newer version has the field.
+	// Without a cluster, Penstock cannot know whether a newer version has the field.
 	misspelt := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s", "namespace": "default"}, "stringDate": object{"password": "hush"}}
 	got := s.create(file("e-1", inline(misspelt))).want(t, http.StatusCreated)
 	says(t, strings.Join(got.warnings, "\n"), "Secret default/s: stringDate: is not a field of this type", "could not be read")
 
-	// Objects of the extension from before the check.
+	// The extension has objects from before the check.
 	check.off.Store(true)
 	s.create(file("e-2", inline(configMap("a", "1"), podTwice("p", "hush-two")))).want(t, http.StatusCreated)
 	s.create(file("e-3", inline(configMap("a", "2")))).want(t, http.StatusCreated)
@@ -95,7 +95,7 @@ func TestApplyCheck(t *testing.T) {
 	})
 	t.Run("OtherContent", func(t *testing.T) {
 		s.create(file("e-6", inline(configMap("a", "3"), podTwice("p", "hush-three")))).want(t, http.StatusUnprocessableEntity)
-		// Another extension has none of it.
+		// Another extension does not have these objects.
 		s.create(file("f-1", inline(configMap("a", "3"), podTwice("p", "hush-two")))).want(t, http.StatusUnprocessableEntity)
 	})
 	t.Run("Foreseen", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 )
 
-// asPenstock returns the server as its own controllers reach it.
+// asPenstock returns a client that sends requests as Penstock's own controllers.
 func (s *server) asPenstock() *server {
 	s.t.Helper()
 	const token = "own"
@@ -27,8 +27,8 @@ func (s *server) asPenstock() *server {
 	return &own
 }
 
-// TestApproval: Penstock makes a proposal without a requester. A user approves it by the digest of
-// its diff, and the revision records the user and the time.
+// TestApproval: Penstock creates a proposal without a requester. A user approves it by the digest
+// of its diff, and the revision records the user and the time.
 func TestApproval(t *testing.T) {
 	const proposed, approve = "penstock.dev/proposed", "penstock.dev/approve"
 	s := newServer(t, settings{})
@@ -73,7 +73,7 @@ func TestApproval(t *testing.T) {
 	if left := at(s.get("e-3"), "metadata", "annotations").(object); left[proposed] != "true" || left["penstock.dev/approved-by"] != nil {
 		t.Errorf("after a patch of what the server keeps: %v", left)
 	}
-	// The rolled-out revision changes: the diff that was read is not what would happen.
+	// The rolled-out revision changes: the diff that the user read is outdated.
 	s.patch("e-2", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}}).want(t, http.StatusOK)
 	if stale := goOn("e-3", old); stale.code != http.StatusUnprocessableEntity || !strings.Contains(stale.raw, "belongs to the diff with e-1") || !strings.Contains(stale.raw, "e-2..e-3") {
 		t.Errorf("a stale digest: answered %d %s", stale.code, stale.raw)
@@ -93,7 +93,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalOfTheFirst: an installation is approved by the diff with nothing.
+// TestApprovalOfTheFirst: the first installation is approved by the diff with nothing.
 func TestApprovalOfTheFirst(t *testing.T) {
 	s := newServer(t, settings{})
 	revision := with(with(file("f-1", inline(configMap("a", "1"))), "Paused", "spec", "lifecycleState"), object{"penstock.dev/proposed": "true"}, "metadata", "annotations")
@@ -105,7 +105,7 @@ func TestApprovalOfTheFirst(t *testing.T) {
 }
 
 // TestApprovalForLater: a user approves a proposal for a later time by the digest of its diff. The
-// server records the approver, and no client can forge one.
+// server records the approver, and no client can forge the record.
 func TestApprovalForLater(t *testing.T) {
 	const proposed, approve, notBefore, scheduled = "penstock.dev/proposed", "penstock.dev/approve", "penstock.dev/approve-not-before", "penstock.dev/scheduled-approval"
 	s := newServer(t, settings{})
@@ -156,7 +156,7 @@ func TestApprovalForLater(t *testing.T) {
 	if state := at(s.get("l-2"), "spec", "lifecycleState"); state != "Paused" || kept("l-2")[proposed] != "true" {
 		t.Errorf("it is %v already", state)
 	}
-	// A write of something else approves nothing, and forges nothing.
+	// A write of other fields approves nothing and forges nothing.
 	annotate(s, "l-2", object{"note": "x", scheduled: "{}"}).want(t, http.StatusOK)
 	if found, _ := kept("l-2")[scheduled].(string); !strings.Contains(found, `"user":"alice"`) {
 		t.Errorf("after a write of something else it is %s", found)
@@ -165,7 +165,8 @@ func TestApprovalForLater(t *testing.T) {
 	if found := kept("l-2"); found[scheduled] != nil || found[approve] != nil || found[proposed] != "true" {
 		t.Errorf("withdrawn, it is %v", found)
 	}
-	// The record of one that ended stays until the next one, or until it is rolled out.
+	// The record of an ended approval stays until the next approval, or until the revision is
+	// rolled out.
 	annotate(s, "l-2", object{notBefore: time1, approve: digest}).want(t, http.StatusOK)
 	annotate(own, "l-2", object{notBefore: nil, approve: nil, scheduled: `{"user":"alice","ended":"2026-01-01T00:00:00Z","why":"x"}`}).want(t, http.StatusOK)
 	annotate(s, "l-2", object{"note": nil}).want(t, http.StatusOK)
@@ -177,7 +178,7 @@ func TestApprovalForLater(t *testing.T) {
 	if found := kept("l-2"); found[scheduled] != nil || found[notBefore] != nil || found[proposed] != nil || found["penstock.dev/approved-by"] != "alice" {
 		t.Errorf("approved now, it is %v", found)
 	}
-	// Windows are for ClusterExtensions, and what is declined is approved no more.
+	// Windows apply only to ClusterExtensions. A declined proposal is no longer approved.
 	propose("l-3", "Lamp", "3")
 	digest, _ = at(s.do(call{path: diffs + "/l-2..l-3"}).want(t, http.StatusOK).body, "summary", "approvalDigest").(string)
 	if refused := annotate(s, "l-3", object{notBefore: time1, approve: digest}); refused.code != http.StatusUnprocessableEntity || !strings.Contains(refused.raw, "no proposal of a ClusterExtension") {

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// The words in which the tests of this package are written.
+// These are helpers of the tests of this package.
 
 const (
 	mergePatch     = "application/merge-patch+json"
@@ -39,7 +39,7 @@ func secret(name, value string) object {
 	}
 }
 
-// inline makes entries with manifests.
+// inline returns entries with manifests.
 func inline(objects ...object) []any {
 	entries := []any{}
 	for _, o := range objects {
@@ -48,7 +48,7 @@ func inline(objects ...object) []any {
 	return entries
 }
 
-// file is a revision as a person writes it, with entries in its phase "one".
+// file returns a revision as a user writes it, with entries in its phase "one".
 func file(name string, entries []any) object {
 	number := 0
 	_, _ = fmt.Sscanf(name[strings.LastIndex(name, "-")+1:], "%d", &number)
@@ -83,7 +83,7 @@ func with(revision object, value any, path ...string) object {
 	return copied
 }
 
-// applied is a file as client-side kubectl apply sends it.
+// applied returns a file as client-side kubectl apply sends it.
 func applied(revision object) object {
 	encoded, err := json.Marshal(with(revision, object{}, "metadata", "annotations"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *server) apply(manager string, revision object) response {
 	return s.do(call{method: http.MethodPatch, path: revisions + "/" + name + "?fieldManager=" + manager, contentType: applyPatch, body: revision})
 }
 
-// at returns what is at a path of fields and indexes, or nil.
+// at returns the value at a path of fields and indexes, or nil.
 func at(value any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -142,7 +142,7 @@ func entry(revision object, index int) any {
 	return at(revision, "spec", "phases", 0, "objects", index)
 }
 
-// causes are the fields that an answer complains about.
+// causes returns the fields that an error names.
 func causes(r response) []string {
 	var fields []string
 	list, _ := at(r.body, "details", "causes").([]any)
@@ -152,7 +152,7 @@ func causes(r response) []string {
 	return fields
 }
 
-// unchanged fails the test when f writes anything to etcd.
+// unchanged fails the test if f writes anything to etcd.
 func (s *server) unchanged(f func()) {
 	s.t.Helper()
 	before := storetest.Revision(s.t, s.etcd)
@@ -162,7 +162,7 @@ func (s *server) unchanged(f func()) {
 	}
 }
 
-// subtest makes the words complain to a subtest.
+// subtest returns a server whose helpers report failures to a subtest.
 func (s *server) subtest(t *testing.T) *server {
 	copied := *s
 	copied.t = t

@@ -28,13 +28,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// collects is a collection of all that nothing refers to, by a KV.
+// collects deletes everything unreferenced through a KV.
 func collects(ctx context.Context, kv clientv3.KV) error {
 	_, err := collected(ctx, kv)
 	return err
 }
 
-// collected is collects that tells what was done.
+// collected works like collects, and returns the result.
 func collected(ctx context.Context, kv clientv3.KV) (gc.Result, error) {
 	collector := gc.New(kv, references.NewSource(kv, prefix, records.Decoders()), pack.New(kv, prefix, testDigester()))
 	if err := collector.Begin(ctx); err != nil {
@@ -43,7 +43,7 @@ func collected(ctx context.Context, kv clientv3.KV) (gc.Result, error) {
 	return collector.Collect(ctx)
 }
 
-// incompressible is so much text that a pack with it is worth a delta.
+// incompressible returns a text so long that a pack with it is stored as a delta.
 func incompressible() string {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 2000)
@@ -57,7 +57,7 @@ func testDigester() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}
 }
 
-// program is everything that stores manifests, needs them no more, or collects them.
+// program returns writes that store manifests, release them or collect them.
 func program(archive string, kv clientv3.KV, rebased *int) []act {
 	collect := func(_ *bench, ctx context.Context) error {
 		result, err := collected(ctx, kv)
@@ -87,8 +87,8 @@ func program(archive string, kv clientv3.KV, rebased *int) []act {
 	}
 }
 
-// runs stores what a run of a plan applied and what was there before, and then the run, as
-// the controller of plans does: from the beginning while they are collected in between.
+// runs stores the content of a run of a plan, and then the run, as the plan controller does. It
+// starts again if the content was collected meanwhile.
 func runs(kv clientv3.KV, number int64) act {
 	return func(b *bench, ctx context.Context) error {
 		packs, rows := pack.New(kv, prefix, testDigester()), run.New(kv, prefix)
@@ -117,7 +117,7 @@ func runs(kv clientv3.KV, number int64) act {
 	}
 }
 
-// forgets makes the first run go, as the fifty-first does.
+// forgets deletes the first run, as the fifty-first run does.
 func forgets(kv clientv3.KV) act {
 	return func(_ *bench, ctx context.Context) error {
 		key := store.NewKeys(prefix).Runs("plan")
@@ -146,7 +146,7 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (delta
 	t.Helper()
 	ctx := as(t.Context(), "abc")
 	for name, revision := range b.all(ctx) {
-		// It compares every digest with what the revision lists.
+		// Contents compares every digest with the list of the revision.
 		if _, err := b.revisions.Contents(ctx, revision); err != nil {
 			t.Errorf("%s: the manifests of %s: %v", at, name, err)
 		}
@@ -165,9 +165,9 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (delta
 
 // TestCollectionCrashes kills a program at every write, before or after etcd executes it, on a real
 // etcd. The program creates, upgrades, rolls back, imports, runs plans, deletes and collects.
-// Afterwards every revision can be read, and no pack is missing. After one more collection, no pack
-// is unreferenced. Packs are deltas, and their bases are collected, too. It samples every ninth
-// write, or every write with FULL=1.
+// Afterwards every revision can be read, and no pack is missing. After another collection, no pack
+// is unreferenced. Packs are deltas, and their bases are collected too. The test samples every
+// ninth write, or every write with FULL=1.
 func TestCollectionCrashes(t *testing.T) {
 	etcd := storetest.Client(t)
 	text := incompressible()
@@ -216,9 +216,9 @@ func TestCollectionCrashes(t *testing.T) {
 	}
 }
 
-// TestCollectionRaces has everything collected in front of each write of a create, a
-// rollback and an import, and the same by a collector that has looked at the store before
-// the request began: the request wins, and all of its manifests are there.
+// TestCollectionRaces collects everything before each write of a create, a rollback and an import.
+// A second case uses a collector that read the store before the request began. The request
+// succeeds, and all of its manifests exist.
 func TestCollectionRaces(t *testing.T) {
 	etcd := storetest.Client(t)
 	for name, w := range writes(t) {
@@ -265,8 +265,8 @@ func TestCollectionRaces(t *testing.T) {
 	}
 }
 
-// TestCollectedMeanwhile: an import whose reservation expired while its process was suspended fails
-// and can be repeated. No record refers to a missing pack.
+// TestCollectedMeanwhile: an import fails if its reservation expired while its process was
+// suspended. It can be repeated. No record refers to a missing pack.
 func TestCollectedMeanwhile(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")
@@ -304,7 +304,7 @@ func TestCollectedMeanwhile(t *testing.T) {
 }
 
 // TestReadOfCollected: a user reads the manifests of a revision that was deleted and collected
-// meanwhile. The answer is NotFound and not a damaged store.
+// meanwhile. The answer is NotFound, and does not report a damaged store.
 func TestReadOfCollected(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")
@@ -321,7 +321,7 @@ func TestReadOfCollected(t *testing.T) {
 	}
 }
 
-// collectedKV does something in front of the first read of a pack.
+// collectedKV calls a function before the first read of a pack.
 type collectedKV struct {
 	clientv3.KV
 	collect func()
@@ -335,8 +335,8 @@ func (c *collectedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOp
 	return c.KV.Get(ctx, key, opts...)
 }
 
-// TestManifestsOfCollected: the subresource manifests answers the same when the revision is deleted
-// during the read.
+// TestManifestsOfCollected: the subresource manifests also answers NotFound when the revision is
+// deleted during the read.
 func TestManifestsOfCollected(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx := as(t.Context(), "abc")

@@ -47,7 +47,7 @@ func TestSameContentIsNoChange(t *testing.T) {
 			s := shared.subtest(t)
 			f := file(strings.ToLower(name)+"-1", entries)
 			s.create(f).want(t, http.StatusCreated)
-			// The first time may add a manager or an annotation.
+			// The first request may add a manager or an annotation.
 			first := tc.again(s, f).want(t, http.StatusOK)
 			s.unchanged(func() {
 				second := tc.again(s, f).want(t, http.StatusOK)

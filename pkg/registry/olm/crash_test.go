@@ -34,7 +34,7 @@ type answered struct{ err error }
 func (*answered) Object(int, runtime.Object) {}
 func (a *answered) Error(err error)          { a.err = err }
 
-// unhurried is a connection whose reads have no deadline.
+// unhurried is a connection without read deadlines.
 type unhurried struct{ *httptest.ResponseRecorder }
 
 func (unhurried) SetReadDeadline(time.Time) error { return nil }
@@ -58,10 +58,10 @@ func rollsBackFrom(from string) act {
 	}
 }
 
-// write is one that takes several records.
+// write is a write of several records.
 type write struct {
-	empty bool // of a store without the chain
-	// before it the chain stands so.
+	empty bool // the store lacks the chain
+	// before prepares the chain.
 	before act
 	act    act
 	// next is a write that must succeed afterwards.
@@ -84,9 +84,9 @@ func writes(t *testing.T) map[string]write {
 }
 
 // TestCrashes: each write of an API request fails in turn, before or after etcd executes it. The
-// process dies of it or lives on. Acknowledged writes persist, all records can be read, and a
-// repeated request has the same result as without the crash. No number is used twice, and the chain
-// takes further revisions.
+// process ends or continues. Acknowledged writes persist, all records can be read, and a repeated
+// request has the same result as without the crash. No number is used twice, and the chain accepts
+// further revisions.
 func TestCrashes(t *testing.T) {
 	points := 0
 	for name, w := range writes(t) {
@@ -118,16 +118,16 @@ func TestCrashes(t *testing.T) {
 	t.Logf("%d points", points)
 }
 
-// crashing is one write at all its points.
+// crashing runs one write with a failure at each of its points.
 type crashing struct {
 	t     *testing.T
-	ctx   context.Context //nolint:containedctx // that of the test
+	ctx   context.Context //nolint:containedctx // the context of the test
 	write write
 	start *storetest.Memory
 	want  string
 }
 
-// clean returns the state after the write when nothing fails.
+// clean returns the state after the write without failures.
 func (c *crashing) clean() string {
 	memory := c.start.Clone()
 	b := newBenchOn(c.t, memory, memory)
@@ -137,7 +137,7 @@ func (c *crashing) clean() string {
 	return stateOf(b, c.ctx)
 }
 
-// fails lets the write with that number fail, and tells whether there was one.
+// fails lets the write with that number fail, and reports whether there was such a write.
 func (c *crashing) fails(k int, how storetest.Crash) bool {
 	memory := c.start.Clone()
 	kv := storetest.NewCrashingKV(memory.Client(c.t.Context()), k, how)
@@ -154,14 +154,15 @@ func (c *crashing) fails(k int, how storetest.Crash) bool {
 	return true
 }
 
-// repairs tells what is wrong behind a request that failed, or was answered as done, and
-// when it is made again.
+// repairs checks the state after a failed or acknowledged request, and after the request is
+// repeated.
 func (c *crashing) repairs(again *bench, at string, failed error) {
 	c.t.Helper()
 	if state := stateOf(again, c.ctx); failed == nil && state != c.want {
 		c.t.Errorf("%s: it was answered as done, and there is\n%s\nwant\n%s", at, state, c.want)
 	}
-	// The client asks again. That may be refused because it is there, or gone.
+	// The client repeats the request. It may be refused because the object now exists or is
+	// deleted.
 	retried := c.write.act(again, c.ctx)
 	if retried != nil && !apierrors.IsAlreadyExists(retried) && !apierrors.IsConflict(retried) && !apierrors.IsNotFound(retried) {
 		c.t.Errorf("%s: the same again: %v", at, retried)
@@ -231,9 +232,9 @@ func stateOf(b *bench, ctx context.Context) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSilentEtcd: etcd does each write of a create or an import, and does not answer until
-// the request is over. Nothing is answered as done that is not, and the same again, when
-// etcd answers, ends as it would have ended without.
+// TestSilentEtcd: etcd executes each write of a create or an import, but answers only after the
+// request has ended. No unfinished request is acknowledged. Repeating it when etcd answers has the
+// usual result.
 func TestSilentEtcd(t *testing.T) {
 	etcd := storetest.Client(t)
 	proxy, client := storetest.NewProxy(t, etcd)
@@ -261,7 +262,7 @@ func TestSilentEtcd(t *testing.T) {
 				}
 				c.repairs(b, fmt.Sprintf("write %d was not answered, the request was with %v", k, failed), failed)
 			}
-			// The manifests, and the revision with all that the chain knows of it.
+			// The writes are the manifests, and the revision with the chain's head.
 			if k < 2 {
 				t.Errorf("%d writes were tried", k)
 			}

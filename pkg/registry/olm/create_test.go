@@ -65,8 +65,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestPrevious: spec.previous lists the revisions that are not archived, the newest first. A list
-// from the client is kept.
+// TestPrevious: spec.previous lists the revisions that are not archived, newest first. A list from
+// the client is kept.
 func TestPrevious(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"e-1", "e-2", "e-3"} {
@@ -83,7 +83,7 @@ func TestPrevious(t *testing.T) {
 	}
 }
 
-// TestNothingIsStored: requests that are refused or only tried leave etcd alone.
+// TestNothingIsStored: refused requests and dry-runs write nothing to etcd.
 func TestNothingIsStored(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-2", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -194,7 +194,7 @@ func TestNothingIsStored(t *testing.T) {
 	}
 }
 
-// TestByDigest: content that the chain holds needs no manifest.
+// TestByDigest: content of the chain needs no manifest in the request.
 func TestByDigest(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1"), secret("b", "x")))).want(t, http.StatusCreated)
@@ -224,8 +224,7 @@ func TestByDigest(t *testing.T) {
 	}
 }
 
-// TestNumberAfterFailure: a create that died behind the head does not burn its
-// number.
+// TestNumberAfterFailure: a create that fails after writing the head does not use up its number.
 func TestNumberAfterFailure(t *testing.T) {
 	s := newServer(t, settings{})
 	if err := chain.NewHeads(s.etcd, prefix).Advance(t.Context(), chain.Head{Name: "e"}, 4, "uid-of-nobody"); err != nil {
@@ -238,8 +237,8 @@ func TestNumberAfterFailure(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a revision deletes objects of earlier ones, and its requester's rights are checked
-// for that. If another revision is created meanwhile, the check starts over.
+// TestOvertaken: a revision deletes objects of earlier revisions, and its requester's rights to do
+// so are checked. If another revision is created meanwhile, the check starts again.
 func TestOvertaken(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -262,14 +261,14 @@ func TestOvertaken(t *testing.T) {
 	s.policy.pause(between("e-6"))
 	conflict(s.do(call{method: http.MethodPost, path: revisions + "/e-1/rollback", body: object{}}), "e-6 was created meanwhile")
 
-	// The same name: who is late is told that it exists.
+	// Both creates have the same name: the later client gets an AlreadyExists error.
 	s.policy.pause(between("e-7"))
 	if answer := s.create(file("e-7", nil)).want(t, http.StatusConflict); answer.body["reason"] != "AlreadyExists" {
 		t.Errorf("reason %v, want AlreadyExists", answer.body["reason"])
 	}
 }
 
-// TestOpenNumber: no client gets a number above one whose revision is being written.
+// TestOpenNumber: no client gets a number above a revision that is being written.
 func TestOpenNumber(t *testing.T) {
 	s := newServer(t, settings{})
 	heads := chain.NewHeads(s.etcd, prefix)
@@ -294,7 +293,7 @@ func TestOpenNumber(t *testing.T) {
 	s.create(file("e-2", nil)).want(t, http.StatusCreated)
 	s.create(file("e-3", nil)).want(t, http.StatusCreated)
 
-	// The revision is there, and only its confirmation is missing.
+	// The revision exists, and only its confirmation is missing.
 	before, err := s.etcd.Get(t.Context(), store.NewKeys(prefix).Head("e"))
 	if err != nil {
 		t.Fatal(err)
@@ -367,8 +366,8 @@ func TestWhoWasFirst(t *testing.T) {
 	}
 }
 
-// TestFieldBackup: revisions of a backup have digests alone. They are refused, and the answer names
-// where manifests are.
+// TestFieldBackup: revisions in a backup contain only digests. They are refused, and the error says
+// where the manifests are.
 func TestFieldBackup(t *testing.T) {
 	raw, err := os.ReadFile("../../../../shared/data/field-cases/plans/09-revision-backup/backup.yaml")
 	if err != nil {
@@ -381,7 +380,7 @@ func TestFieldBackup(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, item := range list.Items {
 		for _, given := range []string{"uid", "resourceVersion"} {
-			delete(item["metadata"].(object), given) // a restore leaves them out
+			delete(item["metadata"].(object), given) // a restore omits these fields
 		}
 		got := s.create(item).want(t, http.StatusUnprocessableEntity)
 		if message, _ := at(got.body, "message").(string); !strings.Contains(message, "penstock export and snapshots have the manifests") {

@@ -13,8 +13,7 @@ func (s *server) delete(name string, options any) response {
 	return s.do(call{method: http.MethodDelete, path: revisions + "/" + name, body: options})
 }
 
-// TestDelete: the request of a delete is in the revision in the same write that marks it as being
-// deleted.
+// TestDelete: the write that marks a revision as being deleted also records the delete request.
 func TestDelete(t *testing.T) {
 	shared := newServer(t, settings{})
 	type outcome struct {

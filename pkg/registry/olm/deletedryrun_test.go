@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestDeleteDryRun: a dry-run of a deletion lists the objects that would be deleted, within bounds,
-// and changes nothing. Users who may get the revision see names, other users only numbers.
+// TestDeleteDryRun: a dry-run of a deletion lists the objects that would be deleted, up to a limit,
+// and changes nothing. Users who may get the revision see names; other users see only numbers.
 func TestDeleteDryRun(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.deny("blind", "get clusterextensionrevisions e-1")
@@ -62,7 +62,8 @@ func TestDeleteDryRun(t *testing.T) {
 	}
 }
 
-// TestDeletedBy: a revision that is being deleted records the user, which no client can set.
+// TestDeletedBy: a revision that is being deleted records the user who deleted it. No client can
+// set this record.
 func TestDeletedBy(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)

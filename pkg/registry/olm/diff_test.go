@@ -24,7 +24,7 @@ func deployment(name, image string) object {
 	}
 }
 
-// changes are the objects of a diff: change, kind, name.
+// changes returns the objects of a diff, as change, kind and name.
 func changes(r response) []string {
 	var all []string
 	list, _ := r.body["changes"].([]any)
@@ -109,7 +109,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffContent: the diff of one object.
+// TestDiffContent checks the diff of one object.
 func TestDiffContent(t *testing.T) {
 	s := diffServer(t)
 	got := s.do(call{method: http.MethodGet, path: revisions + "/e-3/diff?objectKind=Deployment"}).want(t, http.StatusOK)

@@ -13,10 +13,10 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// cachedPhases are the phases that the watch cache has, by revision and phase.
+// cachedPhases returns the phases in the watch cache, by revision and phase.
 func cachedPhases(t *testing.T, s *server) map[string]hub.PackedObjects {
 	t.Helper()
-	// Without a resourceVersion the watch cache answers when it has all that was written.
+	// Without a resourceVersion the watch cache answers when it has all written objects.
 	listed, err := s.storage.Revision.List(t.Context(), &metainternalversion.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -51,13 +51,14 @@ func TestForget(t *testing.T) {
 }
 
 // TestForgetMeanwhile: a revision that is created during Forget keeps its number, and is checked
-// against the present state.
+// against the current state.
 func TestForgetMeanwhile(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)
 	s.remove("e-1")
 	s.policy.pause(func() { s.do(call{method: http.MethodDelete, path: histories + "/e"}).want(t, http.StatusOK) })
-	// The head is gone that the create was judged by, so it is judged anew, by none.
+	// The head is deleted against which the create was judged. So it is judged again, without a
+	// head.
 	s.create(file("e-2", nil)).want(t, http.StatusCreated)
 	head, found, err := s.heads.Get(t.Context(), "e")
 	if err != nil || !found || head.Highest != 2 || !head.Confirmed {
@@ -92,8 +93,8 @@ func TestNumbersAreBounded(t *testing.T) {
 	}
 }
 
-// TestDeleteCollectionByChain: the revisions of a chain are deleted in order, the oldest first. A
-// revision that cannot be deleted is an error.
+// TestDeleteCollectionByChain: the revisions of a chain are deleted in order, oldest first. A
+// revision that cannot be deleted causes an error.
 func TestDeleteCollectionByChain(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"e-1", "e-2", "e-3", "f-1"} {

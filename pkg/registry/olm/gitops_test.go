@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says fails the test unless an answer has one warning that contains all texts; none
-// asks for no warning.
+// says fails the test if an answer does not have exactly one warning with all texts. Without texts,
+// the answer must have no warning.
 func (r response) says(t *testing.T, texts ...string) {
 	t.Helper()
 	if (len(r.warnings) > 0) != (len(texts) > 0) {
@@ -22,8 +22,8 @@ func (r response) says(t *testing.T, texts ...string) {
 	}
 }
 
-// TestSupersededIsAppliedAgain: a file in Git still says Active after the revision was archived
-// because a newer one succeeded.
+// TestSupersededIsAppliedAgain: a file in Git still contains Active after the revision was archived
+// because a newer revision succeeded.
 func TestSupersededIsAppliedAgain(t *testing.T) {
 	s := newServer(t, settings{})
 	one := with(file("e-1", inline(configMap("a", "1"))), "Active", "spec", "lifecycleState")
@@ -88,7 +88,7 @@ func TestSupersededIsAppliedAgain(t *testing.T) {
 }
 
 // TestPausedInAFile: an applied file pauses the revision again, and a warning names the user who
-// had resumed it. Without the line the revision is resumed.
+// had resumed it. After the line is removed from the file, the revision is resumed.
 func TestPausedInAFile(t *testing.T) {
 	s := newServer(t, settings{})
 	paused := with(file("e-1", inline(configMap("a", "1"))), "Paused", "spec", "lifecycleState")
@@ -109,10 +109,10 @@ func TestPausedInAFile(t *testing.T) {
 	if got := state(); got != "Active" {
 		t.Errorf("the file does not say Paused any more, and it is %v", got)
 	}
-	// A user who pauses it by hand knows it.
+	// A user who pauses it by hand gets no warning.
 	resume()
 	patchAs("kubectl-edit", "e-1", object{"spec": object{"lifecycleState": "Paused"}}).says(t)
-	// Three-way patches have the file in an annotation.
+	// A three-way patch contains the file in an annotation.
 	byHand := applied(with(paused, "e-2", "metadata", "name"))
 	byHand = with(byHand, 2, "spec", "revision")
 	s.create(byHand).want(t, http.StatusCreated)

@@ -10,19 +10,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
-// guessing is a way to have a guessed Secret compared with the one that is stored.
+// guessing is a way to compare a guessed Secret with the stored Secret.
 type guessing struct {
 	method, path, contentType string
-	// body with the manifest of a guess.
+	// body returns a body with the guessed manifest.
 	body func(guess object) any
 	// code is the status for users who cannot know the Secret. right and wrong are the statuses of
-	// a right and a wrong guess for users who may know it; wrong is 0 if both are equal.
+	// a right and a wrong guess for users who may know it. wrong is 0 if both are equal.
 	code, right, wrong int
 }
 
-// guessings are all ways: methods, patches, a mistake that has the endpoint decode the
-// body itself, pieces that only the endpoint puts together, digests beside manifests, and
-// creates, in which admission asks too late or too little.
+// guessings returns all ways: methods, patches, an error that makes the endpoint decode the body
+// itself, and parts that only the endpoint assembles. It also has digests with manifests, and
+// creates for which admission checks too late or too little.
 func guessings(stored object) map[string]guessing {
 	const forbidden, invalid, ok, made, conflict = http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusOK, http.StatusCreated, http.StatusConflict
 	digest := at(stored, "spec", "phases", 0, "objects", 1, "digest")
@@ -39,7 +39,7 @@ func guessings(stored object) map[string]guessing {
 	text := func(of any) string {
 		raw, err := json.Marshal(of)
 		if err != nil {
-			panic(err) // maps and strings
+			panic(err) // maps and strings can be encoded
 		}
 		return string(raw)
 	}
@@ -92,7 +92,7 @@ func guessings(stored object) map[string]guessing {
 
 // TestSecretsAreNotGuessed: a user who may neither get nor patch a Secret learns nothing by sending
 // guesses. The answers to a right and a wrong guess are equal, without a digest. Users who may get
-// or patch it are not restricted.
+// or patch the Secret are not restricted.
 func TestSecretsAreNotGuessed(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.set("mallory", nil)
@@ -138,7 +138,7 @@ func TestSecretsAreNotGuessed(t *testing.T) {
 	if now := resourceVersion(s.get("e-1")); now != version {
 		t.Errorf("the revision was written: resourceVersion %v, was %v", now, version)
 	}
-	// No answer is not a yes, and says nothing either.
+	// Without an answer from the authorizer, nothing is allowed and nothing is revealed.
 	s.rules.set("", fmt.Errorf("the authorizer is away"))
 	for _, guess := range []string{"4711", "0000"} {
 		got := s.do(call{method: http.MethodPut, path: revisions + "/e-1", user: "mallory", body: guessings(stored)["PUT"].body(secret("pin", guess))})

@@ -17,7 +17,7 @@ const (
 	histories = group + "/revisionhistories"
 )
 
-// cellsOf are the cells of all rows of a table.
+// cellsOf returns the cells of all rows of a table.
 func cellsOf(r response) [][]any {
 	var all [][]any
 	rows, _ := r.body["rows"].([]any)
@@ -36,8 +36,8 @@ func columnsOf(r response) []string {
 	return all
 }
 
-// TestHistory: an existing revision is shown with its present state, a deleted one from the head's
-// history.
+// TestHistory: an existing revision is shown with its current state. A deleted revision is shown
+// from the head's history.
 func TestHistory(t *testing.T) {
 	s := newServer(t, settings{})
 	annotated := with(file("e-1", inline(configMap("a", "1"), configMap("b", "1"))), object{
@@ -75,7 +75,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 
-	// e-1 goes; what the controllers wrote of it stays.
+	// e-1 is deleted; the controllers' history of it stays.
 	if err := s.heads.Record(t.Context(), "e", chain.Row{
 		Revision: 1, UID: types.UID(at(s.get("e-1"), "metadata", "uid").(string)), Result: "Stalled", Version: "v1.0.0", Cause: "first try",
 		Counts: &chain.Counts{Objects: 2, Added: 2}, DeletedAt: time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC),
@@ -94,7 +94,7 @@ func TestHistory(t *testing.T) {
 	}
 	wantRows := [][]any{
 		{1.0, "v1.0.0", "Deleted", "Stalled", "+2 ~0 -0", "2", nil, "", "alice", "first try"},
-		// The revision before is gone; the counts were written with this one.
+		// The previous revision is deleted; the counts were written together with this revision.
 		{2.0, "", "Active", "Succeeded", "+2 ~1 -1", "3", nil, "2026-01-02T03:04:05Z", "alice", ""},
 	}
 	if diff := cmp.Diff(wantRows, rows); diff != "" {
@@ -196,7 +196,7 @@ func (s *server) remove(name string) {
 	s.do(call{method: http.MethodGet, path: revisions + "/" + name}).want(s.t, http.StatusNotFound)
 }
 
-// TestListOfExtensions: the list has a row for each extension with its present state.
+// TestListOfExtensions: the list has a row for each extension with its current state.
 func TestListOfExtensions(t *testing.T) {
 	s := newServer(t, settings{})
 	if got := s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusOK).body["items"]; toText(got) != "[]" {

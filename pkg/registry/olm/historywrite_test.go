@@ -32,7 +32,8 @@ func TestNoted(t *testing.T) {
 		name   string
 		do     func()
 		writes int64
-		// row is the number of the revision, result and gone what history says of it then.
+		// row is the number of the revision. result and gone are its result and deletion in the
+		// history after the write.
 		row    int64
 		result string
 		gone   bool
@@ -53,7 +54,7 @@ func TestNoted(t *testing.T) {
 		{name: "deleted", writes: 1, row: 2, result: "Succeeded", do: func() {
 			s.do(call{method: http.MethodDelete, path: revisions + "/e-2"}).want(t, http.StatusOK)
 		}},
-		// The record is updated without its finalizer, or deleted: that is one write.
+		// Removing the finalizer updates or deletes the record, in one write.
 		{name: "gone", writes: 1, row: 2, result: "Succeeded", gone: true, do: func() {
 			s.patch("e-2", mergePatch, object{"metadata": object{"finalizers": nil}}).want(t, http.StatusOK)
 		}},

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// hostile is the worst revision that is accepted: as many objects and phases as
-// there may be, nested deeply, with long lines and strange characters, and nearly
-// all of it another text in each revision.
+// hostile returns the most expensive accepted revision. It has the maximum of objects and phases,
+// deep nesting, long lines and unusual characters. Nearly all of its text differs between
+// revisions.
 func hostile(name, mark string) object {
 	phases := []any{}
 	for p := range v1alpha1.MaxPhases {
@@ -36,7 +36,7 @@ func hostileObject(phase, index int, mark string) object {
 	case phase == 0 && index == 0:
 		return custom(name, nest(hostileDepth, mark))
 	case phase == 1 && index == 0:
-		// One line, without a place to break it.
+		// The text is one line without a place to break it.
 		return configMap(name, strings.Repeat("x", 1<<20)+mark)
 	case phase == 2 && index == 0:
 		return configMap(name, strings.Repeat(mark+"\n\x1b[2J\u202e", 50_000))
@@ -61,7 +61,7 @@ func hostileObject(phase, index int, mark string) object {
 	}
 }
 
-// hostileDepth is the deepest nesting of a manifest within a revision: the encoders' limit without
+// hostileDepth is the deepest nesting of a manifest within a revision: the encoders' limit minus
 // the levels around the manifest.
 const hostileDepth = 9_980
 
@@ -76,8 +76,8 @@ func custom(name string, content any) object {
 	return object{"apiVersion": "example.com/v1", "kind": "Hostile", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"content": content}}
 }
 
-// TestHostileRevision: every read of a hostile revision answers, within bounds of size and memory.
-// The answers say what they omit.
+// TestHostileRevision: every read of a hostile revision is answered within limits of size and
+// memory. The answers show what they omit.
 func TestHostileRevision(t *testing.T) {
 	s := newServer(t, settings{maxBodyBytes: 64 << 20})
 	s.create(hostile("h-1", "one")).want(t, http.StatusCreated)
@@ -86,10 +86,10 @@ func TestHostileRevision(t *testing.T) {
 
 	const mib = 1 << 20
 	for path, tc := range map[string]struct {
-		// most is the size of an answer, in bytes.
+		// most is the largest allowed size of an answer, in bytes.
 		most      int
 		truncated bool
-		// once: as JSON only, as the same is read as a Table by another path.
+		// once means that the read uses only JSON, because another path reads the same as a Table.
 		once bool
 	}{
 		revisions:                             {4 * mib, false, false},
@@ -132,8 +132,8 @@ func TestHostileRevision(t *testing.T) {
 	t.Run("AtOnce", func(t *testing.T) { checkReadsAtOnce(t, s) })
 }
 
-// checkReadsAtOnce: many at a time take no more memory than a few: the rest wait,
-// or are told to come again.
+// checkReadsAtOnce: many simultaneous reads take no more memory than a few. Further reads wait, or
+// get a Retry-After.
 func checkReadsAtOnce(t *testing.T, s *server) {
 	peak := watchHeap(t)
 	var readers sync.WaitGroup
@@ -170,8 +170,8 @@ func checkReadsAtOnce(t *testing.T, s *server) {
 	}
 }
 
-// TestMain takes memory for processor time: a fifth of the latter is collecting garbage.
-// watchHeap collects as the program does.
+// TestMain reduces garbage collection, which takes a fifth of the processor time, at the cost of
+// memory. watchHeap collects as the program does.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -179,7 +179,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// watchHeap samples the live heap; the function returns the most that was found.
+// watchHeap samples the live heap. The returned function returns the maximum.
 func watchHeap(t *testing.T) func() uint64 {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

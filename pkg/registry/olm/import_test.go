@@ -23,14 +23,14 @@ import (
 
 var then = time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// archived makes archives of the chain e, as another store would.
+// archived builds archives of the chain e, as from another store.
 type archived struct {
 	t     *testing.T
 	chain archive.Chain
 	items []archive.Item
 }
 
-// elsewhere is a store with another key.
+// elsewhere returns the digester of a store with another key.
 func elsewhere() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("another key, as of another store")}
 }
@@ -39,14 +39,14 @@ func newArchived(t *testing.T) *archived {
 	return &archived{t: t, chain: archive.Chain{Name: "e"}}
 }
 
-// deleted adds a row of a revision that is gone.
+// deleted adds the row of a deleted revision.
 func (a *archived) deleted(number int64) *archived {
 	a.chain.Highest = max(a.chain.Highest, number)
 	a.chain.History = append(a.chain.History, archive.Row{Revision: number, CreatedAt: then, DeletedAt: then.Add(time.Hour), Result: "Succeeded", RequestedBy: "carol"})
 	return a
 }
 
-// revision adds a revision, which must be newer than those before.
+// revision adds a revision, which must be newer than the revisions before.
 func (a *archived) revision(number int64, state string, change func(*archive.Revision), manifests ...object) *archived {
 	a.t.Helper()
 	entries, objects := []any{}, []manifest.Object{}
@@ -108,7 +108,7 @@ func (s *server) imported(name, query string, body any) response {
 	return s.do(call{method: http.MethodPost, path: histories + "/" + name + "/import" + query, body: fmt.Sprint(body), user: "bob"})
 }
 
-// sample is a chain with a deleted, an archived and an active revision.
+// sample returns a chain with a deleted, an archived and an active revision.
 func sample(t *testing.T) *archived {
 	return newArchived(t).deleted(1).
 		revision(2, "Archived", func(r *archive.Revision) {
@@ -155,8 +155,8 @@ func TestImport(t *testing.T) {
 		}
 	}
 
-	// The digests of Secrets are those of this store: the same in both revisions,
-	// in diffs, and for the user who creates the next one.
+	// Digests of Secrets use the key of this store. They are equal in both revisions, in diffs, and
+	// for a user who creates the next revision.
 	digest := at(third, "spec", "phases", 0, "objects", 1, "digest")
 	if theirs, _ := elsewhere().New(secret("s", "x")); digest == string(theirs.Digest) || digest != at(second, "spec", "phases", 0, "objects", 1, "digest") {
 		t.Errorf("the Secret has the digests %v and %v", digest, at(second, "spec", "phases", 0, "objects", 1, "digest"))
@@ -169,7 +169,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("the Secret's manifest is not there: %s", raw)
 	}
 
-	// Numbers that were used are used.
+	// Numbers that were used cannot be used again.
 	s.create(file("e-3", inline(configMap("a", "3")))).want(t, http.StatusConflict)
 	s.create(file("e-1", inline(configMap("a", "3")))).want(t, http.StatusUnprocessableEntity)
 	s.rollback("e-2", "", "bob", nil).want(t, http.StatusCreated)
@@ -193,14 +193,15 @@ func TestImportHistory(t *testing.T) {
 	if diff := cmp.Diff(want, got["revisions"]); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	// The owner is not here, so its generation means nothing: it is held.
+	// The owner does not exist in this cluster, so its generation has no meaning: the owner is
+	// held.
 	if diff := cmp.Diff(object{"revision": "e-3"}, got["hold"]); diff != "" {
 		t.Errorf("hold (-want +got):\n%s", diff)
 	}
 }
 
-// TestImportHistoryOfOlder: an imported active revision that is not the newest keeps its result from
-// the archive.
+// TestImportHistoryOfOlder: an imported active revision that is not the newest keeps its result
+// from the archive.
 func TestImportHistoryOfOlder(t *testing.T) {
 	s := newServer(t, settings{})
 	a := newArchived(t).revision(1, "Active", nil, configMap("a", "1")).revision(2, "Paused", nil, configMap("a", "2"))
@@ -211,7 +212,7 @@ func TestImportHistoryOfOlder(t *testing.T) {
 	}
 }
 
-// Nobody but an import can give a revision a past.
+// TestImportPastIsNotForClients: only an import can give a revision a past.
 func TestImportPastIsNotForClients(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(with(file("e-1", inline(configMap("a", "1"))), object{"penstock.dev/requested-by": "root"}, "metadata", "annotations")).want(t, http.StatusCreated)
@@ -230,9 +231,9 @@ func TestImportPaused(t *testing.T) {
 	}
 }
 
-// TestImportArmsNothing: an automatic rollback writes without a requester, so the rights of the
+// TestImportArmsNothing: an automatic rollback writes without a requester. So the rights of the
 // user who enables it are checked against all revisions of the chain. An import checks its
-// revisions one by one, so it cannot enable it.
+// revisions one by one, so it cannot enable automatic rollback.
 func TestImportArmsNothing(t *testing.T) {
 	armed := func(r *archive.Revision) {
 		r.Spec = []byte(strings.Replace(string(r.Spec), `"revision"`, `"onFailure":"Rollback","progressDeadlineMinutes":5,"revision"`, 1))
@@ -243,8 +244,8 @@ func TestImportArmsNothing(t *testing.T) {
 		revision(2, "Paused", armed, configMap("a", "2")).
 		revision(3, "Active", armed, configMap("a", "3"))).want(t, http.StatusCreated)
 	for name, want := range map[string]string{
-		"e-1": "Rollback", // as it was: nothing comes of it
-		"e-2": "Rollback", // a user who lets it go on is asked
+		"e-1": "Rollback", // unchanged: an archived revision never rolls back
+		"e-2": "Rollback", // the rights of the user who resumes it are checked
 		"e-3": "None",
 	} {
 		if got := at(s.get(name), "spec", "onFailure"); got != want {
@@ -354,7 +355,7 @@ func TestImportRights(t *testing.T) {
 	s.rules.deny("eve", "create revisionhistories/import e")
 	s.do(call{method: http.MethodPost, path: histories + "/e/import", body: sample(t).String(), user: "eve"}).want(t, http.StatusForbidden)
 
-	// Every revision is admitted as a create by the caller, manifests included.
+	// Every revision is admitted like a create by the caller, manifests included.
 	s.do(call{method: http.MethodPost, path: histories + "/e/import", body: sample(t).String(), user: "alice"}).want(t, http.StatusCreated)
 	var seen []string
 	for _, a := range s.policy.seen {
@@ -373,7 +374,8 @@ func TestImportRights(t *testing.T) {
 	}
 }
 
-// TestImportBegins: an archive uses up no numbers of a name without a right.
+// TestImportBegins: without the right to begin an extension, an archive uses up no numbers of its
+// name.
 func TestImportBegins(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.deny("bob", "begin extensions e", "bypass privilegechecks e")
@@ -390,8 +392,8 @@ func TestImportBegins(t *testing.T) {
 		})
 	}
 	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
-	// With the right, or the one that stands for it, numbers alone come in, and the answer
-	// says so.
+	// With the right to begin or to bypass, an archive with numbers only is imported, and the
+	// answer reports it.
 	for _, lacks := range []string{"bypass privilegechecks e", "begin extensions e"} {
 		numbers := newArchived(t)
 		numbers.chain.Highest = 1
@@ -410,8 +412,8 @@ func TestImportDeniedByPolicy(t *testing.T) {
 	}
 }
 
-// TestImportTwice: only a chain that the store never had can be imported. The same archive again is
-// no error.
+// TestImportTwice: only a chain that the store never had can be imported. Importing the same
+// archive again is no error.
 func TestImportTwice(t *testing.T) {
 	s := newServer(t, settings{})
 	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
@@ -436,8 +438,8 @@ func TestImportTwice(t *testing.T) {
 	})
 }
 
-// An import that was interrupted behind any of its writes is finished by the same
-// archive, and by no other.
+// TestImportInterrupted: an import that was interrupted after any of its writes is finished by the
+// same archive, and by no other archive.
 func TestImportInterrupted(t *testing.T) {
 	whole := newServer(t, settings{})
 	whole.imported("e", "", sample(t)).want(t, http.StatusCreated)
@@ -479,7 +481,7 @@ func TestImportInterrupted(t *testing.T) {
 }
 
 // TestImportInterruptedPaused: an interrupted import with paused revisions cannot be continued with
-// active ones, and vice versa.
+// active revisions, and vice versa.
 func TestImportInterruptedPaused(t *testing.T) {
 	for query, other := range map[string]string{"?paused=true": "", "": "?paused=true"} {
 		s := newServer(t, settings{})
@@ -503,7 +505,7 @@ func TestImportInterruptedPaused(t *testing.T) {
 	}
 }
 
-// TestImportSlowSender: a client that stops sending does not block the imports of others.
+// TestImportSlowSender: a client that stops sending does not block other imports.
 func TestImportSlowSender(t *testing.T) {
 	s := newServer(t, settings{patience: 50 * time.Millisecond})
 	body, sender := io.Pipe()
@@ -515,7 +517,7 @@ func TestImportSlowSender(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		// TestPatience checks the answer: here the connection may end first.
+		// TestPatience checks the answer; here the connection may end first.
 		if res, err := http.DefaultClient.Do(req); err == nil {
 			_ = res.Body.Close()
 		}
@@ -529,7 +531,7 @@ func TestImportSlowSender(t *testing.T) {
 	<-answered
 }
 
-// interrupt brings the store back to where an import had written some revisions.
+// interrupt resets the store to the state in which an import had written some revisions.
 func (s *server) interrupt(head chain.Head, written []string) {
 	s.t.Helper()
 	for _, name := range []string{"e-2", "e-3"} {
@@ -565,7 +567,7 @@ func TestImportIsAStream(t *testing.T) {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return // it hung up, which is as good
+		return // a closed connection is accepted too
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusBadRequest {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestOwn: Own checks and writes status like a request of this process, and writes only status.
+// TestOwn: Own checks and writes status like a request of this process, and writes nothing else.
 func TestOwn(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -36,7 +36,7 @@ func TestOwn(t *testing.T) {
 	revision.ManagedFields = nil
 	revision.Labels["label"], revision.Spec.LifecycleState = "x", v1alpha1.LifecycleStateArchived
 	revision.Status.RequestedBy = nil
-	// Times have more than what is stored of them.
+	// Times are more precise than their stored form.
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
 	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "RolledOut", LastTransitionTime: at}}
 	stale := revision.DeepCopy()

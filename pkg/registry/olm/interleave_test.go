@@ -45,14 +45,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// A chain e with two active revisions, the newer one stuck:
+// The tests use a chain e with two active revisions. The newer revision is stuck:
 //
-//	e-1  a, c
-//	e-2  b, c
+// 	e-1  a, c
+// 	e-2  b, c
 //
-// Its users may do everything but delete these objects: which of them, their names say.
+// Each user may do everything, except delete objects that are not named in the user's name.
 
-// bench is the registry and the store in memory, with the plugin that asks for rights.
+// bench is the registry and the store in memory, with the plugin that checks rights.
 type bench struct {
 	t           *testing.T
 	etcd        *storetest.Memory
@@ -63,11 +63,11 @@ type bench struct {
 	heads       *chain.Heads
 	inventories *chain.Inventories
 	imports     *revisionimport.REST
-	// reserve has imports reserve what they store, by leases of a real etcd.
+	// reserve makes imports reserve their packs with leases of a real etcd.
 	reserve  func(leases pack.Leases)
 	plugin   *privilege.Plugin
 	digester manifest.Digester
-	// text is in every manifest of revision.
+	// text is part of every manifest.
 	text string
 }
 
@@ -77,7 +77,7 @@ func newBench(t *testing.T) *bench {
 	return newBenchOn(t, memory, memory)
 }
 
-// newBenchOn is newBench for a process that reaches a store by a KV of its own.
+// newBenchOn works like newBench, for a process that reaches a store through its own KV.
 func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -140,8 +140,8 @@ func (b *bench) Inventory(ctx context.Context, name string) (chain.Inventory, er
 	return found, err
 }
 
-// byName allows a user everything but to bypass the check, and deletions only of the
-// objects that have the user's name.
+// byName allows a user everything except two actions. The user must not bypass the check, or delete
+// objects that are not named in the user's name.
 type byName struct{}
 
 func (byName) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -172,7 +172,7 @@ func (noRoles) Role(context.Context, string, string, string) (*privilege.Role, e
 	return nil, nil
 }
 
-// act is a write of a user, as the endpoints make it.
+// act is a write of a user, as an endpoint performs it.
 type act func(b *bench, ctx context.Context) error
 
 func (b *bench) attributes(ctx context.Context, operation admission.Operation, updated, old runtime.Object, name string) admission.Attributes {
@@ -181,7 +181,7 @@ func (b *bench) attributes(ctx context.Context, operation admission.Operation, u
 		v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "", operation, nil, false, who)
 }
 
-// revision is e-<number> with objects of these names.
+// revision returns e-<number> with objects of these names.
 func (b *bench) revision(number int64, objects string) *hub.ClusterExtensionRevision {
 	b.t.Helper()
 	revision := &hub.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: hub.RevisionName("e", number)}}
@@ -199,7 +199,7 @@ func (b *bench) revision(number int64, objects string) *hub.ClusterExtensionRevi
 
 func creates(number int64, objects string) act { return createsIn("", number, objects) }
 
-// createsIn is creates for the cluster that a Secret leads to.
+// createsIn works like creates, for the cluster of a Secret.
 func createsIn(target string, number int64, objects string) act {
 	return func(b *bench, ctx context.Context) error {
 		revision := b.revision(number, objects)
@@ -261,7 +261,7 @@ func acknowledges(r *hub.ClusterExtensionRevision) {
 	metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AcknowledgeDeletionAnnotation, "2-0123456789")
 }
 
-// asked adds the condition by which the controllers ask for the annotation.
+// asked adds the condition by which the controllers request the annotation.
 func asked(r *hub.ClusterExtensionRevision) {
 	r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "BudgetExceeded",
 		Message: "kubectl annotate --overwrite cer e-1 " + v1alpha1.AcknowledgeDeletionAnnotation + "=2-0123456789", LastTransitionTime: metav1.Now()})
@@ -269,7 +269,7 @@ func asked(r *hub.ClusterExtensionRevision) {
 
 func unfinished(r *hub.ClusterExtensionRevision) { r.Finalizers = nil }
 
-// acts are the writes by which something may be deleted, or go into two clusters.
+// acts returns the writes that may delete objects, or may put revisions into two clusters.
 func acts() map[string]act {
 	all := map[string]act{
 		"create e-3": creates(3, "c"), "create e-3 elsewhere": createsIn("eu", 3, "c"), "create e-4 elsewhere": createsIn("eu", 4, "c"), "roll back to e-1": rollsBack,
@@ -315,7 +315,7 @@ func as(ctx context.Context, who string) context.Context {
 	return genericrequest.WithUser(genericrequest.WithNamespace(ctx, metav1.NamespaceNone), &user.DefaultInfo{Name: who})
 }
 
-// begin makes the chain, with everything of it in the cluster.
+// begin creates the chain, with all its objects in the cluster.
 func (b *bench) begin(ctx context.Context, stands func(*bench, context.Context)) *storetest.Memory {
 	b.t.Helper()
 	b.etcd.Reset(storetest.NewMemory())
@@ -350,10 +350,10 @@ func (b *bench) digest(name string) manifest.Digest {
 
 // goes returns the objects that the engine deletes because the chain has changed. An object is
 // deleted if it is in no layer, by garbage collection, by deletion of its revision, or by an
-// acknowledgement. Objects that stay were released.
+// acknowledgement. Released objects stay.
 func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensionRevision) string {
 	if len(before) == 0 {
-		return "" // Of nothing nothing goes.
+		return "" // the chain had no revisions
 	}
 	now := b.all(ctx)
 	var layers []*hub.ClusterExtensionRevision
@@ -364,7 +364,7 @@ func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensio
 		}
 	}
 	if len(layers) > 0 {
-		// A third one ends the others when it is complete.
+		// When a third revision is complete, the earlier revisions end.
 		if newest := layers[len(layers)-1]; newest.Spec.Revision > 2 && newest.Spec.LifecycleState == hub.LifecycleStateActive {
 			keep = objectsOf(newest)
 		}
@@ -413,7 +413,7 @@ func objectsOf(r *hub.ClusterExtensionRevision) string {
 	return names
 }
 
-// without are the letters of one word that are not in another.
+// without returns the letters of one word that are not in another word.
 func without(letters, not string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(not, r) {
@@ -443,7 +443,7 @@ type countedKey struct{}
 // admitted user could delete alone.
 //
 // It tries all pairs of writes by users with the same rights, and every seventh pair by other
-// users. FULL=1 tries all, with more pairs of users, in a minute.
+// users. FULL=1 tries all pairs, with more pairs of users, in a minute.
 func TestInterleaved(t *testing.T) {
 	for stands, prepare := range chains() {
 		t.Run(stands, func(t *testing.T) {
@@ -475,21 +475,21 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// interleaving is all histories of one chain.
+// interleaving runs all histories of one chain.
 type interleaving struct {
 	*bench
-	ctx    context.Context //nolint:containedctx // that of the test
+	ctx    context.Context //nolint:containedctx // the context of the test
 	start  *storetest.Memory
 	before map[string]*hub.ClusterExtensionRevision
 	users  [2]string
-	// every tells which pairs of writes are tried: 1 is all of them, 3 every third.
+	// every selects the pairs of writes to try: 1 means all pairs, 3 every third.
 	every int
 
 	histories, points, both int
 }
 
-// pairs goes through all pairs of writes. A write that the present chain refuses writes
-// nothing, and is refused at every point before the other has written.
+// pairs tries all pairs of writes. A write that the initial chain refuses writes nothing. It is
+// also refused at every point before the other write.
 func (i *interleaving) pairs() {
 	all := acts()
 	var alone [2]map[string]bool
@@ -517,8 +517,8 @@ func (i *interleaving) pairs() {
 	}
 }
 
-// history does the second write when the first one comes to a point, or behind it, and
-// tells whether it came to that point.
+// history runs the second write when the first write reaches a point, or after it. It reports
+// whether the first write reached the point.
 func (i *interleaving) history(first, second string, point int) bool {
 	i.t.Helper()
 	i.etcd.Reset(i.start)
@@ -557,8 +557,7 @@ func (i *interleaving) history(first, second string, point int) bool {
 	return inTime
 }
 
-// consistent says what of a chain contradicts itself: revisions in two clusters, and one
-// that is said to follow others than there were.
+// consistent reports contradictions in a chain: revisions in two clusters, and wrong predecessors.
 func (i *interleaving) consistent(first string, point int, second string) {
 	i.t.Helper()
 	now := i.all(i.ctx)
@@ -586,7 +585,7 @@ func (i *interleaving) consistent(first string, point int, second string) {
 }
 
 // TestArchivedInOwnName: Penstock archives a replaced revision without a check of rights. So the
-// newer revision must still exist when that is written.
+// newer revision must still exist at the time of the write.
 func TestArchivedInOwnName(t *testing.T) {
 	b := newBench(t)
 	start := b.begin(t.Context(), func(*bench, context.Context) {})
@@ -637,7 +636,7 @@ func (b *bench) writeStatus(ctx context.Context, name string, change func(*hub.C
 	return err
 }
 
-// internal is the context of a request that Penstock makes to itself.
+// internal returns the context of a request that Penstock sends to itself.
 func internal(t *testing.T) context.Context {
 	t.Helper()
 	ctx := t.Context()

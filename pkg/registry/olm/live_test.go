@@ -15,14 +15,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 )
 
-// liveFunc is a Live of one function.
+// liveFunc is a Live that is a function.
 type liveFunc func(manifests []manifest.Object) revisiondiff.Preview
 
 func (f liveFunc) Preview(_ context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
 	return f(question.Manifests), nil
 }
 
-// TestLive: the preview gets only manifests that the caller may see, and its result is the answer.
+// TestLive: the preview gets only manifests that the caller may see, and the answer is its result.
 func TestLive(t *testing.T) {
 	var given []string
 	s := newServer(t, settings{live: liveFunc(func(manifests []manifest.Object) revisiondiff.Preview {

@@ -16,8 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestLocal: Local returns the same as clients get, except managedFields. Lists and watches share
-// the memory of the watch cache and omit objects of phases; reads return whole revisions.
+// TestLocal: Local returns the same revisions as clients get, except managedFields. Lists and
+// watches share the memory of the watch cache and omit objects of phases; reads return whole
+// revisions.
 func TestLocal(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// inTheNameOf returns the server as the loop of ClusterExtensions reaches it: this process, in the
-// name of an author.
+// inTheNameOf returns a client that sends requests as the ClusterExtension controller: from this
+// process, impersonating an author.
 func (s *server) inTheNameOf(who string) *server {
 	s.t.Helper()
 	const token = "own"
@@ -29,7 +29,8 @@ func (s *server) inTheNameOf(who string) *server {
 	return &loop
 }
 
-// notesOf are all that Penstock notes on a revision, with values that end in a text.
+// notesOf returns all annotations that Penstock writes on a revision, with values that end in a
+// text.
 func notesOf(text string) object {
 	out := object{}
 	for _, key := range []string{"penstock.dev/made-of", "penstock.dev/author-stamp", "penstock.dev/extension-generation", "penstock.dev/channel", "penstock.dev/catalog"} {
@@ -39,7 +40,7 @@ func notesOf(text string) object {
 	return out
 }
 
-// bundleNotesOf are those that people write on revisions of their own, too.
+// bundleNotesOf returns the annotations that users also write on their own revisions.
 func bundleNotesOf(text string) object {
 	out := object{}
 	for _, key := range []string{"bundle-version", "bundle-name", "package-name", "bundle-reference", "bundle-release"} {
@@ -48,7 +49,7 @@ func bundleNotesOf(text string) object {
 	return out
 }
 
-// noted are the notes of a revision.
+// noted returns Penstock's annotations of a revision.
 func (s *server) noted(name string) object {
 	s.t.Helper()
 	all, _ := at(s.get(name), "metadata", "annotations").(object)
@@ -61,8 +62,8 @@ func (s *server) noted(name string) object {
 	return out
 }
 
-// TestNotes: only Penstock changes its notes about a ClusterExtension, even for users who may write
-// revisions. These users can still write revisions of their own.
+// TestNotes: only Penstock changes its notes about a ClusterExtension, even if users may write
+// revisions. These users can still write their own revisions.
 func TestNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	check := func(reason, name string, want object) {
@@ -79,8 +80,8 @@ func TestNotes(t *testing.T) {
 	s.inTheNameOf("alice").create(made).want(t, http.StatusCreated)
 	check("the loop notes in the name of an author", "e-1", notesOf("-1"))
 
-	// Nobody else changes or removes one: neither who the revision was made for, nor by any
-	// kind of write.
+	// No user can change or remove a note, by any kind of write. This includes the user for whom
+	// the revision was created.
 	nothing := object{}
 	for key := range notesOf("") {
 		nothing[key] = nil
@@ -109,7 +110,7 @@ func TestNotes(t *testing.T) {
 	s.asPenstock().patch("e-1", mergePatch, patch(notesOf("-2"))).want(t, http.StatusOK)
 	check("Penstock does", "e-1", notesOf("-2"))
 
-	// A revision of somebody's own says which version it is, and not that Penstock made it.
+	// A user's own revision can name its version, but not Penstock as its creator.
 	s.create(annotated(file("e-2", inline(configMap("a", "2"))), notesOf("-own"))).want(t, http.StatusCreated)
 	check("what was exported is created by somebody", "e-2", bundleNotesOf("-own"))
 	s.patch("e-2", mergePatch, patch(notesOf("-changed"))).want(t, http.StatusOK)
@@ -118,7 +119,7 @@ func TestNotes(t *testing.T) {
 		body: annotated(file("e-3", inline(configMap("a", "3"))), notesOf("-applied"))}).want(t, http.StatusCreated)
 	check("and applied", "e-3", bundleNotesOf("-applied"))
 
-	// A rollback has the notes of the content that it brings back.
+	// A rollback has the notes of the restored content.
 	s.rollback("e-1", "", "", nil).want(t, http.StatusCreated)
 	check("a rollback", "e-4", notesOf("-2"))
 	s.patch("e-4", mergePatch, patch(notesOf("-forged"))).want(t, http.StatusOK)

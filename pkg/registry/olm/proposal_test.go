@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// propose asks what a revision would change that is not stored.
+// propose returns the diff of a revision that is not stored.
 func (s *server) propose(name, user string, body any) response {
 	s.t.Helper()
 	return s.do(call{method: http.MethodPost, path: revisions + "/" + name + "/proposal", user: user, body: body})
 }
 
-// TestProposal: a revision that is not stored is compared like a stored one with that which
-// is rolled out, and leaves nothing.
+// TestProposal: a proposed revision is compared like a stored revision with the rolled-out
+// revision. Nothing is stored.
 func TestProposal(t *testing.T) {
 	s := diffServer(t)
 	paused := func(revision object) object { return with(revision, "Paused", "spec", "lifecycleState") }
@@ -50,7 +50,7 @@ func TestProposal(t *testing.T) {
 			t.Errorf("%s: a digest to acknowledge: %v", tc.reason, digest)
 		}
 	}
-	// The created revision says the same as its proposal.
+	// The created revision has the same diff as its proposal.
 	s.create(third).want(t, http.StatusCreated)
 	stored := s.do(call{method: http.MethodGet, path: diffs + "/e-4..e-5"}).want(t, http.StatusOK)
 	if diff := cmp.Diff(got.body["changes"], stored.body["changes"]); diff != "" {
@@ -83,7 +83,7 @@ func TestProposalRefused(t *testing.T) {
 			t.Errorf("%s: %s", tc.user, message)
 		}
 	}
-	// A Secret that the caller cannot get is not told of.
+	// The answer does not mention a Secret that the caller cannot get.
 	s.rules.set("frank", nil)
 	got := s.propose("e-5", "frank", file("e-5", inline(configMap("same", "1")))).want(t, http.StatusCreated)
 	if got := len(changes(got)); got != 0 {

@@ -103,7 +103,7 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("discovery (-want +got):\n%s", diff)
 	}
 	for virtual, verbs := range map[string][]any{"revisiondiffs": {"get"}, "revisionhistories": {"delete", "get", "list"}, "revisionmanifests": {"get"}, "upgradereadinesses": {"get"}} {
-		// Garbage collection and quota watch everything that can be watched.
+		// Garbage collection and quota watch every resource that can be watched.
 		if diff := cmp.Diff(verbs, at(found[virtual], "verbs")); diff != "" {
 			t.Errorf("verbs of %s (-want +got):\n%s", virtual, diff)
 		}

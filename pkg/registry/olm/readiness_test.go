@@ -79,7 +79,7 @@ func TestUpgradeReadiness(t *testing.T) {
 	}
 }
 
-// TestPackageStatements: catalogs are asked only for users who may list packages. The answer to
+// TestPackageStatements: catalogs are read only for users who may list packages. The answer to
 // other users names the missing right, and has no verdict.
 func TestPackageStatements(t *testing.T) {
 	var asked []string
@@ -151,7 +151,7 @@ func TestAcknowledgement(t *testing.T) {
 	annotate("mallory", object{said + id: "1.38 nobody uses it", by + id: "2026-11-28T10:00:00Z alice"}).want(t, http.StatusOK)
 	acknowledged("mallory", "nobody uses it")
 	annotate("alice", object{"mine": "yes", by + id: nil}).want(t, http.StatusOK)
-	acknowledged("mallory", "nobody uses it") // who writes anything else does not say it again
+	acknowledged("mallory", "nobody uses it") // a user who writes other fields does not acknowledge again
 	annotate("alice", object{said + id: "1.38 I have looked"}).want(t, http.StatusOK)
 	acknowledged("alice", "I have looked")
 	table := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", accept: asTable}).want(t, http.StatusOK)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestRemovedDigest: a user who resumes a revision may acknowledge in the same update the deletions
-// that its diff showed, and nothing else.
+// in its diff, and nothing else.
 func TestRemovedDigest(t *testing.T) {
 	const annotation = "penstock.dev/acknowledge-deletion"
 	s := newServer(t, settings{})

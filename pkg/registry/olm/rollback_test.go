@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// owners are the makers of revisions.
+// owners is a fake reader of owners.
 type owners struct {
 	generation int64
 	err        error
@@ -26,7 +26,8 @@ func (o *owners) Generation(context.Context, metav1.OwnerReference) (int64, erro
 	return o.generation, o.err
 }
 
-// storedVersions are those of definitions by name; of others they cannot be read.
+// storedVersions holds the stored versions of definitions by name. Versions of other definitions
+// cannot be read.
 type storedVersions map[string][]string
 
 func (s storedVersions) StoredVersions(_ context.Context, _, name string) ([]string, error) {
@@ -127,7 +128,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("the head has %+v, error %v; want a rollback of 1", head.Rows[2], err)
 	}
 
-	// Nobody can take the mark off, or move it.
+	// No client can remove or change the mark.
 	s.patch("e-3", mergePatch, object{"metadata": object{"annotations": object{"penstock.dev/rollback-of": nil}}}).want(t, http.StatusOK)
 	if of := at(s.get("e-3"), "metadata", "annotations", "penstock.dev/rollback-of"); of != "e-1" {
 		t.Errorf("after a patch it is a rollback of %v", of)

@@ -61,8 +61,8 @@ const (
 	revisions = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
 )
 
-// server is the API group behind the library's own handlers, with a real etcd,
-// and without TLS, aggregation and the cluster's policies.
+// server is the API group with the library's handlers and a real etcd. It has no TLS, no
+// aggregation, and no policies of a cluster.
 type server struct {
 	t       *testing.T
 	url     string
@@ -206,7 +206,7 @@ func (allApplies) Check(context.Context, string, []manifest.Object) ([]applychec
 
 func (allApplies) Foresee(context.Context, string, []manifest.Object) []applycheck.Note { return nil }
 
-// plenty are shares of a store with room for all.
+// plenty returns shares of a store with room for everything.
 func plenty() *clusterextensionrevision.Shares {
 	return &clusterextensionrevision.Shares{Room: func() (int64, bool) { return 0, false }}
 }
@@ -233,18 +233,17 @@ func authenticate(req *http.Request) (*authenticator.Response, bool, error) {
 	}}, true, nil
 }
 
-// rules lets everybody do everything, except reading the Secrets it hides, and
-// what it denies.
+// rules allows everything, except the denied actions and reading the hidden Secrets.
 type rules struct {
 	mu     sync.Mutex
 	denied map[string][]string // by user: "get clusterextensionrevisions/diff e-1"
-	hidden []string            // namespace/name, or namespace/* for reading all of one
-	blind  string              // a user who may get none
+	hidden []string            // namespace/name, or namespace/* for the right to read all Secrets of a namespace
+	blind  string              // a user who may get no Secret
 	fail   error
 	asked  int // about Secrets
 }
 
-// questions returns how often it was asked about Secrets since the last time.
+// questions returns the number of checks about Secrets since the last call.
 func (r *rules) questions() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,7 +258,7 @@ func (r *rules) set(blind string, fail error, hidden ...string) {
 	r.blind, r.fail, r.hidden = blind, fail, hidden
 }
 
-// deny takes rights from a user.
+// deny removes rights of a user.
 func (r *rules) deny(user string, what ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -301,16 +300,16 @@ func (r *rules) EvaluateConditions(context.Context, authorizer.ConditionsAwareDe
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-// policy is validating admission that remembers what it saw, and mutating
-// admission that does what it is told.
+// policy is a validating admission that records the objects it sees, and a mutating admission with
+// a configurable function.
 type policy struct {
 	mu     sync.Mutex
 	deny   bool
 	seen   []admission.Attributes
 	change func(*hub.ClusterExtensionRevision)
-	// meanwhile is done once, while the next revision is judged.
+	// meanwhile is called once, while the next revision is judged.
 	meanwhile func()
-	// undeletable is the name of a revision that nobody may delete.
+	// undeletable is the name of a revision whose deletion is refused.
 	undeletable string
 }
 
@@ -361,7 +360,7 @@ func (p *policy) set(deny bool) {
 	p.deny = deny
 }
 
-// pause has something done while the next revision is judged.
+// pause makes the policy call a function while the next revision is judged.
 func (p *policy) pause(meanwhile func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -451,7 +450,7 @@ func (s *server) do(c call) response {
 	return out
 }
 
-// want fails the test unless the answer has the code.
+// want fails the test if the answer has another code.
 func (r response) want(t *testing.T, code int) response {
 	t.Helper()
 	if r.code != code {

@@ -17,8 +17,8 @@ import (
 // bodyLimit is the program's limit of a body, in bytes.
 const bodyLimit = 64 << 20
 
-// TestSlowBodies: a client that announces large bodies and sends nothing does not block others. It
-// gets an error after some time, and its connection is closed.
+// TestSlowBodies: a client that announces large bodies and sends nothing does not block other
+// clients. It gets an error after some time, and its connection is closed.
 func TestSlowBodies(t *testing.T) {
 	const connections = 100
 	s := newServer(t, settings{maxBodyBytes: bodyLimit, budget: requestbody.NewBudget(256 << 20), patience: 5 * time.Second})
@@ -45,15 +45,15 @@ func TestSlowBodies(t *testing.T) {
 			}
 			start = time.Now()
 			s.create(large(fmt.Sprintf("e%d-1", i))).want(t, http.StatusCreated)
-			// A client that had to wait until the others are told would take the 5 s of
-			// patience besides.
+			// A client that waits for the errors of the slow clients would also wait for the
+			// patience of 5 s.
 			if took := time.Since(start); took > max(4*time.Second, calm+3*time.Second) {
 				t.Errorf("another user's create took %s, and %s when nobody was silent", took, calm)
 			}
 			allowed := map[int]bool{http.StatusRequestTimeout: true, http.StatusTooManyRequests: true}
 			if name == "HTTP1" {
-				// The server takes a read that fails for the end of the client, and the
-				// library ends the request, perhaps before its answer.
+				// The server treats a failed read as a disconnected client. The library then ends
+				// the request, perhaps before its answer.
 				allowed[0], allowed[http.StatusGatewayTimeout] = true, true
 			}
 			for _, c := range answers {
@@ -73,7 +73,7 @@ func TestSlowBodies(t *testing.T) {
 // outcome is the result of a request whose body does not arrive.
 type outcome struct {
 	code int
-	// ended tells that nothing holds the connection or stream any more.
+	// ended reports that nothing holds the connection or stream any more.
 	ended bool
 }
 

@@ -72,8 +72,8 @@ func TestStockAnswers(t *testing.T) {
 		})
 	}
 
-	// By default duplicates are a warning. The manifest came past the filter,
-	// and is replaced nevertheless.
+	// By default duplicate fields cause a warning. The manifest passed the filter, and is still
+	// replaced.
 	created := s.do(call{method: http.MethodPost, path: revisions, body: strings.ReplaceAll(duplicated, "NAME", "d-1")}).want(t, http.StatusCreated)
 	if at(entry(created.body, 0), "digest") == nil || at(entry(created.body, 0), "object") != nil {
 		t.Errorf("the manifest was not replaced: %s", created.raw)

@@ -37,7 +37,8 @@ func TestUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// As it was stored before there was a limit: readable, and to be made smaller.
+	// The record was stored before the limit existed: it is readable, and updates must make it
+	// smaller.
 	large := fmt.Sprintf(`{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"large-1","uid":"u","labels":{"penstock.dev/chain":"large"},"annotations":{"a":%q}},"spec":{"revision":1,"lifecycleState":"Active","teardownPolicy":"Delete","onFailure":"None","collisionProtection":"Prevent"}}`,
 		strings.Repeat("x", 2*store.MaxObjectBytes))
 	frame, err := store.Compress([]byte(large))
@@ -88,8 +89,8 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-// TestMisplaced: a record under the key of another object, or of another kind, is no record of that
-// object: a copy of a revision would have its content rolled out twice.
+// TestMisplaced: a record under the key of another object, or of another kind, is not a record of
+// that object. Otherwise the content of a copied revision would be rolled out twice.
 func TestMisplaced(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"good-1", "bad-1", "kind-1"} {
@@ -217,8 +218,8 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// managedAt is a patch with an entry of managedFields, and something else that changes:
-// a time alone is no change.
+// managedAt returns a patch with an entry of managedFields and another change: a changed time alone
+// is no change.
 func managedAt(time string) map[string]any {
 	entry := map[string]any{
 		"manager": "x", "operation": "Update", "apiVersion": "olm.operatorframework.io/v1alpha1", "time": time,

@@ -95,7 +95,7 @@ func TestStatus(t *testing.T) {
 	s.do(call{method: http.MethodPut, path: revisions + "/e-9/status", body: with(after, "e-9", "metadata", "name")}).want(t, http.StatusNotFound)
 }
 
-// TestConcurrentUpdates: label patches of many at a time all land.
+// TestConcurrentUpdates: all concurrent label patches succeed.
 func TestConcurrentUpdates(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -114,7 +114,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// TestConcurrentCreates: of two that want one name, one gets it.
+// TestConcurrentCreates: of two creates with the same name, one succeeds.
 func TestConcurrentCreates(t *testing.T) {
 	s := newServer(t, settings{})
 	var all sync.WaitGroup
@@ -139,7 +139,7 @@ func TestConcurrentCreates(t *testing.T) {
 	s.do(call{method: http.MethodGet, path: revisions + "/e-1/manifests"}).want(t, http.StatusOK)
 }
 
-// TestUnknownFieldInPatch: the field is named, and not the whole object before it.
+// TestUnknownFieldInPatch: the error names the field, and does not contain the whole object.
 func TestUnknownFieldInPatch(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", strings.Repeat("long ", 2000))))).want(t, http.StatusCreated)

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// compareTimeout bounds the time one comparison takes. An object that was not compared
-	// by then is listed without details.
+	// compareTimeout bounds the time of one comparison. An object that was not compared by then is
+	// listed without details.
 	compareTimeout = 20 * time.Second
 	// queueTimeout is the time that a comparison waits for running comparisons.
 	queueTimeout = 10 * time.Second
-	// maxComparedBytes bounds the manifests that are compared at a time, in
-	// bytes of JSON: decoded they take about ten times as much. The largest two
-	// revisions that can be stored fit in, alone.
+	// maxComparedBytes bounds the manifests that are compared at the same time, in bytes of JSON.
+	// Decoded, they take about ten times as much. The two largest possible revisions fit, if they
+	// are compared alone.
 	maxComparedBytes = 2 * v1alpha1.MaxManifestBytes
-	// entryBytes counts for an object in addition to its size, which a revision does not show for
+	// entryBytes is added to the size of each object, because a revision does not show the size of
 	// Secrets.
 	entryBytes = 4 << 10
 )
@@ -37,7 +37,7 @@ const (
 type Revisions interface {
 	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
-	// Chain returns the revisions of a chain, in no order.
+	// Chain returns the revisions of a chain, unsorted.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 	// Contents returns the manifests of a revision, in rollout order.
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
@@ -48,36 +48,37 @@ type Deps struct {
 	Revisions Revisions
 	// Authorizer checks the rights of callers.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Schema has further types of fields; with nil only the types that revisions define are known.
+	// Schema returns further types of fields; with nil, only the types that revisions define are
+	// known.
 	Schema diffschema.Schema
-	// Redactor hides further fields besides the content of Secrets; nil hides only that.
+	// Redactor hides further fields besides the content of Secrets; nil hides only Secrets.
 	Redactor *redact.Redactor
-	// Live compares with the cluster.
+	// Live compares revisions with the cluster.
 	Live Live
 }
 
 // Comparer compares revisions for callers.
 type Comparer struct {
 	deps Deps
-	// inFlight bounds the memory that comparisons take, in bytes of manifests.
+	// inFlight bounds the memory of comparisons, in bytes of manifests.
 	inFlight *semaphore.Weighted
 }
 
-// New returns a Comparer. All requests should share one.
+// New returns a Comparer. All requests should share one Comparer.
 func New(deps Deps) *Comparer {
 	return &Comparer{deps: deps, inFlight: semaphore.NewWeighted(maxComparedBytes)}
 }
 
-// Between returns the changes from one revision to another that the caller may see; a nil from is
-// an empty revision. It does not check the right to the diffs.
+// Between returns the changes from one revision to another that the caller may see. If from is nil,
+// the changes are from an empty revision. Between does not check the right to the diffs.
 func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error) {
 	return c.compare(ctx, from, to, options, func(ctx context.Context) (older, newer []manifest.Object, err error) {
 		return c.contents(ctx, from, to)
 	})
 }
 
-// Proposed is Between for a revision that is not stored, with its manifests in rollout
-// order.
+// Proposed works like Between, for a revision that is not stored. manifests has its manifests in
+// rollout order.
 func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error) {
 	return c.compare(ctx, from, to, nil, func(ctx context.Context) (older, newer []manifest.Object, err error) {
 		if from != nil {
@@ -87,7 +88,7 @@ func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionR
 	})
 }
 
-// compare is Between, with the manifests of both sides from a function.
+// compare works like Between. A function returns the manifests of both sides.
 func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions,
 	contents func(context.Context) (older, newer []manifest.Object, err error),
 ) (*v1alpha1.RevisionDiff, error) {
@@ -107,8 +108,7 @@ func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRe
 	if err != nil {
 		return nil, err
 	}
-	// The types that the revisions define are known also when the definitions
-	// are not selected.
+	// Types from the revisions' definitions are used even if the definitions are not selected.
 	report := diff.Revisions(ctx, scope.selected(older), scope.selected(newer), c.options(options, newer, older))
 	out := newDiff(from, to)
 	scope.fill(out, report)
@@ -123,8 +123,8 @@ func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRe
 	return out, nil
 }
 
-// contents returns the manifests of two revisions. Those of the same content are
-// not read at all: nobody will look at them.
+// contents returns the manifests of two revisions. It does not read the manifests of revisions with
+// the same content, because they are not compared.
 func (c *Comparer) contents(ctx context.Context, from, to *olm.ClusterExtensionRevision) (older, newer []manifest.Object, err error) {
 	if from != nil && sameContent(from, to) {
 		return unread(from), unread(to), nil
@@ -151,8 +151,7 @@ func unread(revision *olm.ClusterExtensionRevision) []manifest.Object {
 	return objects
 }
 
-// admit waits until there is memory for a comparison, and returns how to give it
-// back.
+// admit waits until memory for a comparison is free, and returns a function to release it.
 func (c *Comparer) admit(ctx context.Context, revisions ...*olm.ClusterExtensionRevision) (func(), error) {
 	var weight int64
 	for _, revision := range revisions {
@@ -181,7 +180,7 @@ func weightOf(revision *olm.ClusterExtensionRevision) int64 {
 	return bytes
 }
 
-// options are for a comparison between sides, the one whose types count first.
+// options returns the options for a comparison of sides. The types of the first side have priority.
 func (c *Comparer) options(query *v1alpha1.RevisionDiffOptions, sides ...[]manifest.Object) diff.Options {
 	var schemas []diffschema.Schema
 	for _, side := range sides {
@@ -192,7 +191,7 @@ func (c *Comparer) options(query *v1alpha1.RevisionDiffOptions, sides ...[]manif
 		options.Limits = diff.ForOne()
 	}
 	if !unified(query) {
-		// The lines are counted all the same.
+		// Lines are still counted.
 		options.Limits.UnifiedBytes, options.Limits.TotalUnifiedBytes = 1, 1
 	}
 	return options

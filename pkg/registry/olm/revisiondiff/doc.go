@@ -1,4 +1,4 @@
-// Package revisiondiff serves comparisons of revisions: as the subresource diff of a revision, with
-// the previous one, and as the virtual resource revisiondiffs, between any two. It stores nothing.
-// Package diff compares.
+// Package revisiondiff serves comparisons of revisions. The subresource diff compares a revision
+// with the previous one. The virtual resource revisiondiffs compares any two revisions. The package
+// stores nothing; package diff compares.
 package revisiondiff

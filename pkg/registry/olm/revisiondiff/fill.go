@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// Reasons of the notes that are about no object.
+// These are the reasons of notes that belong to no object.
 const (
 	reasonNoEarlierRevision = "NoEarlierRevision"
 	reasonKept              = "Kept"
@@ -36,8 +36,8 @@ func newDiff(from, to *olm.ClusterExtensionRevision) *v1alpha1.RevisionDiff {
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// noEarlierRevision says why everything is new: somebody may have deleted what
-// was before, and that is not the same as nothing.
+// noEarlierRevision returns the note that explains why every object is new. An earlier revision may
+// have existed and been deleted.
 func noEarlierRevision(revision *olm.ClusterExtensionRevision) v1alpha1.DiffNote {
 	chain, _, _ := olm.ChainOf(revision.Name)
 	return v1alpha1.DiffNote{
@@ -46,7 +46,7 @@ func noEarlierRevision(revision *olm.ClusterExtensionRevision) v1alpha1.DiffNote
 	}
 }
 
-// lostSigner says that another one signed the image, before all other notes.
+// lostSigner inserts a note at the front if another identity signed the image.
 func lostSigner(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if from == nil {
 		return
@@ -57,7 +57,7 @@ func lostSigner(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevisi
 	}
 }
 
-// asItWas says that the cluster was not asked again, since when what is shown is known.
+// asItWas returns the note that the cluster was not asked again, with the age of the answer.
 func asItWas(age time.Duration) v1alpha1.DiffNote {
 	return v1alpha1.DiffNote{
 		Severity: v1alpha1.NoteInfo, Reason: reasonKept,
@@ -65,7 +65,7 @@ func asItWas(age time.Duration) v1alpha1.DiffNote {
 	}
 }
 
-// fill writes what the caller sees of a report.
+// fill writes the parts of a report that the caller may see.
 func (s *scope) fill(out *v1alpha1.RevisionDiff, report diff.Report) {
 	var left diff.Truncation
 	for i := range report.Changes {
@@ -102,7 +102,7 @@ func (s *scope) fill(out *v1alpha1.RevisionDiff, report diff.Report) {
 	out.Truncated = s.truncation(left)
 }
 
-// count adds what is not among the changes.
+// count adds the numbers that are not in the changes.
 func (s *scope) count(summary *v1alpha1.DiffSummary, from, to *olm.ClusterExtensionRevision) {
 	for id := range s.hidden {
 		if s.matches(id) {
@@ -117,8 +117,8 @@ func (s *scope) count(summary *v1alpha1.DiffSummary, from, to *olm.ClusterExtens
 	}
 }
 
-// countObjects collects the objects of a revision that the caller sees, and
-// returns the size of their manifests. A revision tells no sizes of Secrets.
+// countObjects collects the objects of a revision that the caller may see, and returns the total
+// size of their manifests. A revision does not show the sizes of Secrets.
 func (s *scope) countObjects(revision *olm.ClusterExtensionRevision, into map[manifest.ID]bool) int64 {
 	if revision == nil {
 		return 0
@@ -186,7 +186,7 @@ func anyValue(value json.RawMessage) *v1alpha1.AnyValue {
 
 func (s *scope) truncation(left diff.Truncation) *v1alpha1.DiffTruncation {
 	if !s.unified {
-		left.Lines = 0 // nobody asked for them
+		left.Lines = 0 // they were not requested
 	}
 	if left.IsZero() {
 		return nil

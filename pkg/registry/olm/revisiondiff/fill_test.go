@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// TestLostSigner: the first note is about an image of another signer. Revisions without a record of
-// signers, from an older Penstock, are not compared.
+// TestLostSigner: the first note is about an image with another signer. Revisions without a record
+// of signers, from an older Penstock, are not compared.
 func TestLostSigner(t *testing.T) {
 	revision := func(record *signer.Record) *olm.ClusterExtensionRevision {
 		return &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.VerifiedAnnotation: record.String()}}}
@@ -45,7 +45,7 @@ func TestLostSigner(t *testing.T) {
 	}
 }
 
-// TestAsItWas: a cached answer says its age, and to ask again.
+// TestAsItWas: a cached answer contains its age, and the advice to ask again.
 func TestAsItWas(t *testing.T) {
 	want := "this is how the cluster was 1.5 s ago, when somebody asked the same; ask again in a few seconds to see it as it is now"
 	if got := asItWas(1500 * time.Millisecond).Message; got != want {

@@ -10,13 +10,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Live computes the changes of a rollout in the cluster now.
+// Live computes the current effect of a rollout on the cluster.
 type Live interface {
-	// Preview compares the present cluster with a revision, for the user of the context. Objects
+	// Preview compares the current cluster with a revision, for the user of the context. Objects
 	// that the user cannot both get and patch are not shown, and are counted in Withheld. For
 	// deletions the right to get suffices.
 	//
-	// The error is the answer to the user. It is valid when the context ends, too.
+	// The error is the answer to the user. It is valid even if the context ends.
 	Preview(ctx context.Context, question LiveQuestion) (Preview, error)
 }
 
@@ -29,22 +29,22 @@ type LiveQuestion struct {
 	// Shows reports whether the answer may mention an object that is not in the revision. It does
 	// not check the user's rights.
 	Shows func(manifest.ID) bool
-	// Options of the comparison.
+	// Options are the options of the comparison.
 	Options diff.Options
 }
 
-// Preview has the effects of a rollout.
+// Preview holds the effects of a rollout.
 type Preview struct {
-	// Report has the objects that would change. Its notes name the owners of fields that
-	// the rollout would take.
+	// Report contains the objects that would change. Its notes name the owners of fields that the
+	// rollout would take.
 	Report diff.Report
 	// Withheld counts the objects that the user cannot see.
 	Withheld int
-	// Age is the age of the answer; 0 means that the cluster was asked now.
+	// Age is the age of the answer; 0 means a current answer of the cluster.
 	Age time.Duration
 }
 
-// live returns what a rollout of a revision would change in the cluster.
+// live returns the changes that a rollout of a revision would make in the cluster.
 func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error) {
 	scope, err := c.scope(ctx, options, revision)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return nil, err
 	}
 	defer release()
-	// A preview waits for other previews too.
+	// A preview also waits for other previews.
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout+compareTimeout)
 	defer cancel()
 

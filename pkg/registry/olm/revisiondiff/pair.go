@@ -13,13 +13,13 @@ import (
 
 const separator = ".."
 
-// request names the sides to compare. An empty side is the neighbour of the other one.
+// request names the sides to compare. An empty side means the neighbour of the other side.
 type request struct {
 	from, to string
 }
 
-// parse reads the name of a RevisionDiff. Extensions can have dots in their
-// names, but never two in a row.
+// parse parses the name of a RevisionDiff. Names of extensions may contain dots, but never two in a
+// row.
 func parse(name string) (request, error) {
 	from, to, ok := strings.Cut(name, separator)
 	asked := request{from: from, to: to}
@@ -44,16 +44,15 @@ func badName(name, detail string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the name of a revisiondiff says what is compared, and %q does not: %s", name, detail))
 }
 
-// before returns the revision of the highest number below that of another one in
-// its chain, or nil when none is stored.
+// before returns the next lower revision of the chain, or nil if none is stored.
 func (c *Comparer) before(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 	return c.neighbour(ctx, name, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
 		return candidate.Spec.Revision < self && (found == nil || candidate.Spec.Revision > found.Spec.Revision)
 	})
 }
 
-// Before returns the revision that a proposed one of its chain is compared with: the newest
-// below it that is rolled out, otherwise the newest below it, otherwise nil.
+// Before returns the revision to which a proposed revision is compared: the newest lower revision
+// that is rolled out, otherwise the newest lower revision, otherwise nil.
 func (c *Comparer) Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error) {
 	found, err := c.neighbour(ctx, proposed, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
 		return candidate.Spec.Revision < self && candidate.Spec.LifecycleState == olm.LifecycleStateActive && candidate.DeletionTimestamp == nil &&
@@ -65,7 +64,7 @@ func (c *Comparer) Before(ctx context.Context, proposed string) (*olm.ClusterExt
 	return c.before(ctx, proposed)
 }
 
-// after returns the one of the lowest number above it, or nil.
+// after returns the next higher revision of the chain, or nil.
 func (c *Comparer) after(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 	return c.neighbour(ctx, name, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
 		return candidate.Spec.Revision > self && (found == nil || candidate.Spec.Revision < found.Spec.Revision)

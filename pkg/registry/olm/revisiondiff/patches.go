@@ -17,12 +17,12 @@ import (
 const (
 	// maxPatchNotes bounds the notes about patches in a diff.
 	maxPatchNotes = 50
-	// longestPatchNote bounds the message of each, in bytes.
+	// longestPatchNote bounds the message of each note, in bytes.
 	longestPatchNote = 500
 )
 
-// namePatches notes for each object that changes which of its fields a patch of the ClusterExtension has
-// written: no bundle and no chart has that value.
+// namePatches adds a note for each changed object about fields that a patch of the ClusterExtension
+// has written. No bundle or chart has these values.
 func namePatches(out *v1alpha1.RevisionDiff, to *olm.ClusterExtensionRevision) {
 	value, patched := to.Annotations[extension.PatchedAnnotation]
 	var applied []patch.Applied
@@ -33,7 +33,7 @@ func namePatches(out *v1alpha1.RevisionDiff, to *olm.ClusterExtensionRevision) {
 	changed := map[object]bool{}
 	for i := range out.Changes {
 		one := &out.Changes[i]
-		group, _ := schema.ParseGroupVersion(one.APIVersion) // it is that of a manifest
+		group, _ := schema.ParseGroupVersion(one.APIVersion) // it is from a manifest
 		changed[object{group.Group, one.Kind, one.Namespace, one.Name}] = true
 	}
 	notes := 0

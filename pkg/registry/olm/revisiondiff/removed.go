@@ -10,12 +10,13 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// reasonDeletionAsks is of the note that somebody will have to acknowledge deletions.
+// reasonDeletionAsks is the reason of the note about deletions that need an acknowledgement.
 const reasonDeletionAsks = "DeletionAsks"
 
-// nameRemoved adds the digest of what a paused revision removes of an earlier one, and says
-// whether somebody will be asked to acknowledge it. A user who does not see all of it cannot
-// acknowledge it. The digest is for one revision, so there is none before that is stored.
+// nameRemoved adds the digest of the objects that a paused revision removes from an earlier
+// revision, and reports whether the rollout needs an acknowledgement. A user who does not see all
+// objects cannot acknowledge. The digest belongs to one stored revision, so a proposal that is not
+// stored has none.
 func (s *scope) nameRemoved(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {
 		return

@@ -14,11 +14,11 @@ import (
 type scope struct {
 	selection olm.ObjectSelection
 	unified   bool
-	// hidden are the Secrets that the caller cannot get, whether they are selected or not.
+	// hidden holds the Secrets that the caller cannot get, selected or not.
 	hidden map[manifest.ID]bool
 }
 
-// scope asks for the caller's rights to the Secrets of revisions.
+// scope checks the caller's rights to the Secrets of revisions.
 func (c *Comparer) scope(ctx context.Context, options *v1alpha1.RevisionDiffOptions, revisions ...*olm.ClusterExtensionRevision) (*scope, error) {
 	s := &scope{unified: unified(options), hidden: map[manifest.ID]bool{}}
 	if options != nil {

@@ -27,15 +27,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// pair is two versions of one object, whose leaves have words that occur nowhere else.
+// pair is two versions of one object. Each leaf has a unique word.
 type pair struct {
 	old, new map[string]any
-	// words are those of leaves that one of the two has. Of a Secret none may be shown.
+	// words are the words of leaves that only one version has. Words of a Secret must never be
+	// shown.
 	words  []string
 	secret bool
 }
 
-// writer makes pairs. Each word is used once.
+// writer makes pairs. It uses each word once.
 type writer struct {
 	t     *rapid.T
 	words int
@@ -46,12 +47,13 @@ func (w *writer) word() string {
 	return fmt.Sprintf("word%06dx", w.words)
 }
 
-// filler is text that occurs often, of a length below, at or far above what one line may have.
+// filler returns text that occurs often. Its length is below, at or far above the limit of a line.
 func (w *writer) filler() string {
 	return strings.Repeat("so on ", rapid.SampledFrom([]int{0, 1, 650, 1500}).Draw(w.t, "filler"))
 }
 
-// text has a word somewhere: in a line, in a long line, or in one of many lines.
+// text returns text with a word in a random place: in a line, in a long line, or in one of many
+// lines.
 func (w *writer) text() func(word string) string {
 	before, after := w.filler(), w.filler()
 	lines := rapid.SampledFrom([]int{0, 0, 3, 200}).Draw(w.t, "lines")
@@ -59,7 +61,7 @@ func (w *writer) text() func(word string) string {
 	return func(word string) string { return above + before + word + after + below }
 }
 
-// leaf puts a leaf into both versions, or into one of them.
+// leaf adds a leaf to one or both versions.
 func (w *writer) leaf(p *pair, old, new map[string]any, key string) {
 	make := w.text()
 	was, is := w.word(), w.word()
@@ -110,7 +112,7 @@ func (w *writer) pair(i int) pair {
 	p.new = map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata("same")}
 	old, new := map[string]any{}, map[string]any{}
 	switch kind {
-	case "Labels": // folded with the others of its kind
+	case "Labels": // folded with changes of the same kind
 		for _, side := range []struct {
 			object  map[string]any
 			version string
@@ -128,7 +130,7 @@ func (w *writer) pair(i int) pair {
 	for i := range rapid.IntRange(1, 3).Draw(w.t, "leaves") {
 		w.leaf(&p, old, new, fmt.Sprint("key", i))
 	}
-	// Only one of the revisions may have the object: all of its words count then.
+	// If only one revision has the object, all of its words count.
 	switch rapid.SampledFrom([]string{"both", "both", "both", "old", "new"}).Draw(w.t, "revisions") {
 	case "old":
 		p.new = nil
@@ -142,7 +144,7 @@ func (w *writer) pair(i int) pair {
 	return p
 }
 
-// object is the one of the two that there is.
+// object returns a version that exists.
 func (p *pair) object() map[string]any {
 	if p.new != nil {
 		return p.new
@@ -150,7 +152,7 @@ func (p *pair) object() map[string]any {
 	return p.old
 }
 
-// both are the two revisions of pairs, and where they are stored.
+// both holds the two revisions of pairs, and their stored form.
 type both struct {
 	from, to   *olm.ClusterExtensionRevision
 	older, now []manifest.Object
@@ -239,7 +241,7 @@ func TestAllIsShown(t *testing.T) {
 					whole := compare(&v1alpha1.RevisionDiffOptions{ObjectKind: kindOf(one.object()), ObjectNamespace: "space", ObjectName: name})
 					for format, output := range outputs(t, whole) {
 						if format == "markdown" {
-							continue // it is for a comment, whose size others decide
+							continue // it is for a comment with a limited size
 						}
 						if lacks := missing(one, output); lacks != "" {
 							t.Fatalf("%s: %s is not shown by %s either:\n%s", format, lacks, command, shortened(output))
@@ -252,7 +254,7 @@ func TestAllIsShown(t *testing.T) {
 	})
 }
 
-// missing is a word of an object that an output does not have, empty for none.
+// missing returns a word of an object that an output lacks, or "".
 func missing(p *pair, output string) string {
 	if p.secret {
 		return ""
@@ -265,7 +267,7 @@ func missing(p *pair, output string) string {
 	return ""
 }
 
-// checkSecret: no word of a Secret is shown, and a Secret that changes is among the objects.
+// checkSecret: no word of a Secret is shown, and a changed Secret is among the objects.
 func checkSecret(t *rapid.T, format string, p *pair, diff *v1alpha1.RevisionDiff, name, output string) {
 	if !p.secret || len(p.words) == 0 {
 		return
@@ -284,8 +286,8 @@ func checkSecret(t *rapid.T, format string, p *pair, diff *v1alpha1.RevisionDiff
 	}
 }
 
-// cutIn reports whether JSON output marks an object as cut. A program gets no command there: it
-// requests the object.
+// cutIn reports whether JSON output marks an object as cut. JSON has no command to show it: a
+// program requests the object.
 func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
 	if format != "json" {
 		return false
@@ -295,8 +297,8 @@ func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
 	})
 }
 
-// commentFull reports whether a comment says that the lines of objects do not fit, lists the
-// changed object, and names the command that shows them.
+// commentFull reports whether a comment is full: it says that the lines of objects do not fit,
+// lists the changed object, and names the command that shows them.
 func commentFull(output, name string) bool {
 	return strings.Contains(output, "more left out: this comment would be too long. All of it: kubectl penstock diff argocd-1..argocd-2**") &&
 		strings.Contains(output, " space/"+name+" |")
@@ -311,7 +313,7 @@ func outputs(t *rapid.T, diff *v1alpha1.RevisionDiff) map[string]string {
 	out := map[string]string{"json": string(encoded)}
 	for name, view := range map[string]changes.View{"text": {Lines: true}, "unfolded": {Lines: true, Unfold: true}} {
 		var text bytes.Buffer
-		// Wide: no command is broken into two lines.
+		// The screen is wide, so no command is broken into two lines.
 		changes.Print(screen.New(&text, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" }), diff, view)
 		out[name] = text.String()
 	}

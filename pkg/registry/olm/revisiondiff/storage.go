@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
-// subresource is the subresource that a caller must be allowed to get of each revision.
+// subresource is the subresource to which the caller needs the right, for each revision.
 const subresource = "diff"
 
 // endpoint is the shared part of the resource and the subresource.
@@ -25,16 +25,16 @@ type endpoint struct {
 // New returns an empty diff.
 func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionDiff{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*endpoint) Destroy() {}
 
-// NewGetOptions returns the query parameters; there is no path below.
+// NewGetOptions returns the query parameters. The subresource has no subpath.
 func (*endpoint) NewGetOptions() (runtime.Object, bool, string) {
 	return &v1alpha1.RevisionDiffOptions{}, false, ""
 }
 
-// REST serves the virtual resource revisiondiffs: diffs by name. They cannot be
-// listed or watched, so garbage collection and quota leave them alone.
+// REST serves the virtual resource revisiondiffs: diffs by name. They cannot be listed or watched,
+// so garbage collection and quota ignore them.
 type REST struct{ endpoint }
 
 // SubresourceREST serves the subresource diff of a revision.
@@ -60,7 +60,7 @@ func NewSubresourceREST(comparer *Comparer) *SubresourceREST {
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "revisiondiff" }
 
 // Get returns the diff with a name. The caller needs the right to the diffs of both revisions,
@@ -131,8 +131,8 @@ func (r *REST) live(ctx context.Context, name string, query *v1alpha1.RevisionDi
 	return r.comparer.live(ctx, revision, query)
 }
 
-// Get returns the changes of a revision against the previous one in its chain. The right to the
-// subresource includes them.
+// Get returns the changes of a revision compared with the previous revision of its chain. The right
+// to the subresource includes them.
 func (r *SubresourceREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	query, err := queryOf(options)
 	if err != nil {

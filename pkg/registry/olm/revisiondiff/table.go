@@ -18,21 +18,19 @@ import (
 )
 
 const (
-	// maxWarnings and maxWarningRunes keep what the notes of a table take in the
-	// headers of its answer below the 4096 characters beyond which the server
-	// cuts warnings short. Notes that stay below them together are not cut: what
-	// matters may be in the last words of the only one.
+	// maxWarnings and maxWarningRunes keep the notes of a table in the headers below 4096
+	// characters. Above this limit the server cuts warnings. Notes that fit together are not cut:
+	// the end of a note may be important.
 	maxWarnings     = 18
 	maxWarningRunes = 200
 )
 
-// table prints diffs for people: one row for each object that changes.
+// table prints tables of diffs: one row for each changed object.
 //
-// Notes are sent as warnings. kubectl prints them before the
-// table, as soon as the headers are there, in colour on a terminal, and on
-// stderr, so that a user who cuts columns out of the rows is not disturbed. Rows
-// would do neither: kubectl sorts and aligns them, so one sentence in a column
-// pushes all others off the screen. With -o yaml they are notes.
+// Notes are sent as warnings. kubectl prints warnings on stderr before the table, as soon as it has
+// the headers, and in colour on a terminal. So scripts that parse the rows are not affected. Rows
+// could not hold notes: kubectl sorts and aligns rows, so one sentence in a column would push the
+// other columns off the screen. With -o yaml they are notes.
 type table struct{}
 
 func columns() []metav1.TableColumnDefinition {
@@ -88,7 +86,7 @@ func warnings(changes *v1alpha1.RevisionDiff) []string {
 	for i := range changes.Notes {
 		texts = append(texts, noteText(&changes.Notes[i]))
 	}
-	// Of what is all left out nobody says that there is no difference.
+	// If everything is omitted, no warning claims that there is no difference.
 	if len(changes.Changes) == 0 && (changes.Summary.Unchanged > 0 || changes.Summary.Withheld == 0) {
 		texts = append(texts, nothing(changes))
 	}
@@ -109,7 +107,7 @@ func warnings(changes *v1alpha1.RevisionDiff) []string {
 	return fitting(texts)
 }
 
-// fitting returns texts as they fit into the headers of an answer.
+// fitting returns the texts that fit into the headers of an answer.
 func fitting(texts []string) []string {
 	runes := 0
 	for i, text := range texts {
@@ -125,8 +123,8 @@ func fitting(texts []string) []string {
 	return texts
 }
 
-// nothing tells an empty diff from an answer that went missing: kubectl prints
-// "No resources found" for both.
+// nothing returns a warning for an empty diff. Without it, kubectl would print "No resources
+// found", as for a missing answer.
 func nothing(changes *v1alpha1.RevisionDiff) string {
 	return fmt.Sprintf("no difference between %s and %s, in %d objects", orNothing(changes.From), changes.To, changes.Summary.Unchanged)
 }
@@ -153,8 +151,7 @@ func noteText(note *v1alpha1.DiffNote) string {
 	return text
 }
 
-// inHeader returns text that can be in a header: one with control characters
-// would be dropped.
+// inHeader returns text without control characters, which the server would drop from a header.
 func inHeader(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -164,7 +161,7 @@ func inHeader(text string) string {
 	}, text)
 }
 
-// clip returns the beginning of text that is too long.
+// clip cuts text that is too long.
 func clip(text string) string {
 	if runes := []rune(text); len(runes) > maxWarningRunes {
 		return string(runes[:maxWarningRunes-3]) + "..."

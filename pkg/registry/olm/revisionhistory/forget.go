@@ -20,7 +20,7 @@ import (
 // Forgetting deletes the heads of chains. *chain.Heads implements it.
 type Forgetting interface {
 	Heads
-	// SeenHead returns etcd's revision of the last write of a head, 0 for none.
+	// SeenHead returns etcd's revision of the last write of a head, or 0 if there is no head.
 	SeenHead(ctx context.Context, name string) (int64, error)
 	// Forget deletes the head of a chain if it is unchanged since it was seen, and reports whether
 	// it did.
@@ -39,7 +39,7 @@ var _ rest.GracefulDeleter = &REST{}
 // administrators and for extensions without remaining revisions and objects:
 //
 //  1. Read all records of the extension, with their versions.
-//  2. Check that nothing is left.
+//  2. Check that no revisions or objects are left.
 //  3. Admit the request.
 //  4. Delete the head if no record has changed.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
@@ -69,11 +69,9 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	}}, true, nil
 }
 
-// see reads what there is of an extension, and says why it cannot be forgotten, "" for no
-// reason.
+// see reads the records of an extension. left is the reason why it cannot be forgotten, or "".
 func (r *REST) see(ctx context.Context, name string) (seen chain.Seen, left string, err error) {
-	// When it was written last comes before what was written: so nothing that comes
-	// between them goes unseen.
+	// The versions are read before the content, so that no write in between is missed.
 	if seen.Version, err = r.chainVersions.Get(ctx, name); err != nil {
 		return chain.Seen{}, "", apierrors.NewInternalError(err)
 	}

@@ -29,7 +29,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(chains)), func(name string) bool { return !selected(name, options) })
 	list := &v1alpha1.RevisionHistoryList{Items: make([]v1alpha1.RevisionHistory, len(names))}
-	// Unpacked revisions are several times as large as others: one extension has them at a time.
+	// Unpacked revisions are several times larger. So only one extension is unpacked at a time.
 	join := func(name string, head chain.Head) *v1alpha1.RevisionHistory {
 		revisions := chains[name]
 		delete(chains, name)
@@ -59,8 +59,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	return list, nil
 }
 
-// selected is true for an extension that the selectors of a list match. A history has no
-// labels.
+// selected reports whether the selectors of a list match an extension. A history has no labels.
 func selected(name string, options *metainternalversion.ListOptions) bool {
 	if options == nil {
 		return true
@@ -83,7 +82,7 @@ func extensionColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-// extensions prints one row for each extension, as it is now.
+// extensions prints one row for each extension with its current state.
 func extensions(list *v1alpha1.RevisionHistoryList, options runtime.Object) *metav1.Table {
 	out := &metav1.Table{}
 	for i := range list.Items {

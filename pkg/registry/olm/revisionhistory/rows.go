@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// history joins the head of a chain with its stored revisions. Stored revisions are more
-// current. Only the head has revisions that are gone, and how far a rollout came before
-// the next revision replaced it.
+// history combines the head of a chain with its stored revisions. Stored revisions are more
+// current. Only the head has deleted revisions, and the progress of a rollout before the next
+// revision replaced it.
 func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *v1alpha1.RevisionHistory {
 	out := &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: head.Name}, Revisions: []v1alpha1.RevisionRecord{}}
 	if head.Hold != nil {
@@ -51,8 +51,8 @@ func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *v1alpha
 	return out
 }
 
-// existing is the record of a revision that exists. The row is empty when the
-// head does not know it yet, or no more.
+// existing returns the record of an existing revision. row is empty if the head does not have the
+// revision.
 func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) v1alpha1.RevisionRecord {
 	record := v1alpha1.RevisionRecord{
 		Name: revision.Name, Revision: revision.Spec.Revision,
@@ -61,7 +61,7 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 		Result:    result(revision, row, newest),
 		CreatedAt: timeOf(revision.CreationTimestamp.Time),
 		Cause:     revision.Annotations[v1alpha1.ChangeCauseAnnotation],
-		// Only the server sets it.
+		// Only the server sets the annotation.
 		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation],
 	}
 	if record.Result == v1alpha1.ResultSucceeded {
@@ -79,7 +79,7 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	if first := revision.Annotations[v1alpha1.RequestedByAnnotation]; first != "" {
 		record.RequestedBy = first
 	}
-	// A proposal was made in nobody's name.
+	// A proposal has no requester; its approver counts as the requester.
 	if approver := revision.Annotations[v1alpha1.ApprovedByAnnotation]; approver != "" {
 		record.RequestedBy = approver
 		if at, err := time.Parse(time.RFC3339, revision.Annotations[v1alpha1.ApprovedAtAnnotation]); err == nil {
@@ -104,7 +104,7 @@ func completedAt(revision *olm.ClusterExtensionRevision, row chain.Row) *metav1.
 	return nil
 }
 
-// gone is the record of a revision that was deleted.
+// gone returns the record of a deleted revision.
 func gone(name string, row chain.Row) v1alpha1.RevisionRecord {
 	record := v1alpha1.RevisionRecord{
 		Name: olm.RevisionName(name, row.Revision), Revision: row.Revision, Version: row.Version,
@@ -128,7 +128,7 @@ func result(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) 
 	case is(v1alpha1.ConditionSucceeded):
 		return v1alpha1.ResultSucceeded
 	case revision.DeletionTimestamp != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived || !newest:
-		// It goes nowhere any more, and its conditions do not say how far it came.
+		// Its rollout has ended, and its conditions do not show the progress.
 		return lastResult(row)
 	case is(v1alpha1.ConditionFailing):
 		return v1alpha1.ResultFailing
@@ -163,8 +163,8 @@ func repairs(name string, inventory chain.Inventory) []v1alpha1.RepairRecord {
 	return records
 }
 
-// isBefore reports whether a revision, nil for none, is the one before another, and not one that is
-// left of those before it.
+// isBefore reports whether before is the direct predecessor of a revision, and not an older
+// revision because the predecessor was deleted. before may be nil.
 func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) bool {
 	lowest := int64(0)
 	if before != nil {
@@ -175,8 +175,8 @@ func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) b
 	})
 }
 
-// changes is for revisions that the head does not know the counts of: the
-// controllers have not come to it yet.
+// changes computes the counts of a revision if the head does not have them, because the controllers
+// have not written them yet.
 func changes(before, revision *olm.ClusterExtensionRevision) *v1alpha1.ChangeCounts {
 	var others []manifest.Ref
 	if before != nil {

@@ -17,9 +17,9 @@ import (
 type Revisions interface {
 	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
-	// Chain returns the revisions of a chain, in no order.
+	// Chain returns the revisions of a chain, unsorted.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
-	// All returns the revisions of all chains that can be read, by chain.
+	// All returns the readable revisions of all chains, by chain.
 	All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 }
 
@@ -31,7 +31,7 @@ type Heads interface {
 	Each(ctx context.Context, do func(chain.Head, chain.Inventory) error) error
 }
 
-// Inventories reads the inventories of chains, as a *chain.Inventories has it.
+// Inventories reads the inventories of chains. *chain.Inventories implements it.
 type Inventories interface {
 	// Load returns the inventory of a chain and etcd's revision of its last write.
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
@@ -48,13 +48,12 @@ type endpoint struct {
 // New returns an empty history.
 func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*endpoint) Destroy() {}
 
-// read returns the history of an extension. One that never had a revision is not
-// found.
+// read returns the history of an extension. An extension that never had a revision is not found.
 func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error) {
-	// The revisions first: one that is deleted in between is in the head then.
+	// The revisions are read first: if a revision is deleted in between, the head has it.
 	revisions, err := e.revisions.Chain(ctx, name)
 	if err != nil {
 		return nil, err
@@ -76,9 +75,8 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 	return out, nil
 }
 
-// REST serves the virtual resource revisionhistories: histories by the name of
-// the extension. They cannot be watched, so that no collector of garbage and no quota
-// asks for them.
+// REST serves the virtual resource revisionhistories: histories by the name of the extension. They
+// cannot be watched, so garbage collection and quota ignore them.
 type REST struct {
 	endpoint
 	forgetting    Forgetting
@@ -113,10 +111,10 @@ func NewSubresourceREST(revisions Revisions, heads Heads, inventories Inventorie
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "revisionhistory" }
 
-// Get returns the history of the extension of that name.
+// Get returns the history of the extension with a name.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	return r.read(ctx, name)
 }

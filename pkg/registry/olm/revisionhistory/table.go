@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints histories for people: one row for each revision, the newest last,
-// where the eye is after a command.
+// table prints tables of histories: one row for each revision, newest last, at the end of a
+// command's output.
 type table struct{}
 
 const unknown = "<unknown>"
@@ -79,8 +79,8 @@ func objectsOf(record *v1alpha1.RevisionRecord) string {
 	return fmt.Sprint(*record.Objects)
 }
 
-// newestOf returns the newest revision of a history that exists, and which one succeeded
-// last, by its version or number.
+// newestOf returns the newest existing revision of a history, and the version or number of the last
+// revision that succeeded.
 func newestOf(found *v1alpha1.RevisionHistory) (newest v1alpha1.RevisionRecord, succeeded string) {
 	for i := range found.Revisions {
 		record := found.Revisions[i]
@@ -95,7 +95,7 @@ func newestOf(found *v1alpha1.RevisionHistory) (newest v1alpha1.RevisionRecord, 
 	return newest, succeeded
 }
 
-// clock prints the time and not an age: history is read beside logs and chats.
+// clock prints a time instead of an age, so that users can compare the history with logs and chats.
 func clock(at *metav1.Time) string {
 	if at == nil {
 		return ""

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// mayBegin returns nil when the caller may use up the numbers that the archive says were
-// used. With revisions that leave out few numbers, the rights to these are enough, as for
-// creates; otherwise nobody would be asked for anything.
+// mayBegin returns nil if the caller may use up the numbers in the archive. If the archive has
+// revisions and only small gaps, the rights to create the revisions suffice. Otherwise the caller
+// needs the right to begin an extension: no other right would be checked.
 func (in *incoming) mayBegin(ctx context.Context) error {
 	if in.chain.Highest > chain.MaxNumber {
 		return apierrors.NewBadRequest(fmt.Sprintf("extension %s of the archive: highest is %d, %d is allowed", in.name, in.chain.Highest, chain.MaxNumber))

@@ -19,8 +19,8 @@ func (in *incoming) head() chain.Head {
 	if hold := in.chain.Hold; hold != nil {
 		head.Hold = &chain.Hold{Revision: hold.Revision, UID: in.uid(hold.Revision)}
 		if in.owned {
-			// Without that owner the number means nothing, and 0 binds the user who
-			// comes until they are released.
+			// If the owner does not exist here, its generation has no meaning. 0 holds a later
+			// owner until it is released.
 			head.Hold.OwnerGeneration = hold.OwnerGeneration
 		}
 	}

@@ -16,37 +16,38 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// maxRecordBytes bounds the records of all revisions of a chain, which are in
-// memory until the archive ends.
+// maxRecordBytes bounds the records of all revisions of a chain. They stay in memory until the end
+// of the archive.
 const maxRecordBytes = 64 << 20
 
-// incoming is one chain on its way into the store.
+// incoming is one chain that is being imported.
 type incoming struct {
 	*REST
 	mode
 	name string
-	// present is the head that an import left, finished or not; nil for none.
+	// present is the head that an import wrote, finished or not; nil for none.
 	present *chain.Head
-	// digest names the archive.
+	// digest identifies the archive.
 	digest string
 	chain  archive.Chain
-	// admitted are the revisions that are not in the store yet, the newest first.
+	// admitted are the revisions that are not stored yet, newest first.
 	admitted []*olm.ClusterExtensionRevision
-	// bytes of their records.
+	// bytes is the size of the records.
 	bytes int
-	// owned is true if the chain has an owner who exists here.
+	// owned is true if the chain has an owner that exists in this cluster.
 	owned  bool
 	owners owners
 }
 
-// findPresent looks what the store has of the chain.
+// findPresent reads the head of the chain. It returns an error if the store has the chain, except
+// from an import.
 func (in *incoming) findPresent(ctx context.Context) error {
 	head, found, err := in.deps.Heads.Get(ctx, in.name)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if found && (head.Importing != "" || head.ImportedFrom != "") {
-		// Perhaps from this very archive: its end tells.
+		// The head may be from this archive. The digest, known at the end of the archive, decides.
 		in.present = &head
 		return nil
 	}
@@ -102,7 +103,7 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 	return nil
 }
 
-// admit admits a revision that is not in the store yet.
+// admit admits a revision that is not stored yet.
 func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 	if in.bytes += len(item.Revision.Spec); in.bytes > maxRecordBytes {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the revisions of %s take more than %d bytes without their manifests", in.name, maxRecordBytes))
@@ -117,7 +118,7 @@ func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 	if in.present != nil {
 		switch _, err := in.deps.Revisions.Stored(ctx, revision.Name); {
 		case err == nil:
-			return nil // That it is the right one is seen when the digest is known.
+			return nil // whether it is from this archive is checked when the digest is known
 		case !apierrors.IsNotFound(err):
 			return err
 		}
@@ -130,14 +131,14 @@ func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 	return nil
 }
 
-// write makes the chain known and writes its revisions.
+// write writes the head of the chain and its revisions.
 func (in *incoming) write(ctx context.Context) error {
 	head, err := in.deps.Heads.Import(ctx, in.head())
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if head.Importing != in.importing(in.mode) {
-		// Another one was faster, or has finished this very import.
+		// Another import was faster, or has finished this import.
 		return in.unfinished(head)
 	}
 	gone := map[int64]bool{}
@@ -146,7 +147,7 @@ func (in *incoming) write(ctx context.Context) error {
 	}
 	for _, revision := range in.admitted {
 		if gone[revision.Spec.Revision] {
-			continue // deleted here, since an interruption
+			continue // deleted in this cluster since an interruption
 		}
 		in.relate(revision)
 		if err := in.deps.Importer.Write(ctx, revision, in.uid(revision.Spec.Revision)); err != nil {
@@ -159,8 +160,7 @@ func (in *incoming) write(ctx context.Context) error {
 	return nil
 }
 
-// relate gives a revision the uids of those that it followed, as far as they are
-// here.
+// relate sets the uids of a revision's predecessors that are in the archive.
 func (in *incoming) relate(revision *olm.ClusterExtensionRevision) {
 	here := map[string]types.UID{}
 	for _, number := range in.chain.Revisions {
@@ -172,12 +172,12 @@ func (in *incoming) relate(revision *olm.ClusterExtensionRevision) {
 	}
 }
 
-// uid is that of a revision of this archive, in whichever store: so it needs not
-// be remembered between two tries.
+// uid returns the uid of a revision of this archive. It is the same in every store, so a repeated
+// import need not remember it.
 func (in *incoming) uid(number int64) types.UID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "penstock import\n%s\n%s", in.digest, olm.RevisionName(in.name, number)))
 	id := sum[:16]
-	id[6] = id[6]&0x0f | 0x80 // RFC 9562: version 8, made of something,
+	id[6] = id[6]&0x0f | 0x80 // RFC 9562: version 8, a custom UUID,
 	id[8] = id[8]&0x3f | 0x80 // and its variant
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
 }
@@ -192,7 +192,7 @@ func conflict(name, detail string) error {
 
 func badArchive(err error) error {
 	if slow := (*apierrors.StatusError)(nil); errors.As(err, &slow) {
-		return slow // it is not the archive that is bad
+		return slow // the archive is not at fault
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return apierrors.NewTimeoutError("the import ended before all of its archive was read", 0)

@@ -6,15 +6,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// An import that was interrupted is finished by the same request again.
+// The same request continues an interrupted import.
 
-// finished reports whether all of the archive has been imported before.
+// finished reports whether the whole archive was imported before.
 func (in *incoming) finished() bool {
 	return in.present != nil && in.present.Importing == "" && in.present.ImportedFrom == in.digest
 }
 
-// importing names the import of the archive. An import that began in one mode is not finished
-// in another one: some revisions would be paused, and some rolled out.
+// importing identifies the import of the archive in a mode. An import cannot continue in another
+// mode: some revisions would be paused, and some rolled out.
 func (in *incoming) importing(m mode) string {
 	if m.paused {
 		return in.digest + " paused"
@@ -22,7 +22,7 @@ func (in *incoming) importing(m mode) string {
 	return in.digest
 }
 
-// unfinished is the answer when the chain turns out to be another one's.
+// unfinished returns the error for a chain that another import has written.
 func (in *incoming) unfinished(head chain.Head) error {
 	switch head.Importing {
 	case "":

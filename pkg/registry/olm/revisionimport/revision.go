@@ -21,21 +21,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// maxOwners bounds the questions that an archive may cost the cluster. A chain has
-// one owner, or none.
+// maxOwners bounds the owners that an archive can make Penstock look up in the cluster. A chain has
+// at most one owner.
 const maxOwners = 8
 
-// maxRequesterBytes is the longest name of a requester that is kept.
+// maxRequesterBytes bounds the stored name of a requester.
 const maxRequesterBytes = 1024
 
-// revision makes of a revision of the archive what a client would send to create
-// it, with its manifests inline, and what it brings along besides.
+// revision converts a revision of the archive to the object that a client would send to create it,
+// with inline manifests. It also returns the revision's past.
 func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.ClusterExtensionRevision, *clusterextensionrevision.Past, error) {
 	name := olm.RevisionName(in.name, item.Revision.Number)
 	versioned := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: item.Revision.Labels, Annotations: maps.Clone(item.Revision.Annotations),
 	}}
-	// They were given for the past; and what has only been imported deletes nothing.
+	// These annotations applied to the original cluster. A revision that is only imported deletes
+	// nothing.
 	for _, key := range []string{v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.TakeOverFromAnnotation, v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ApproveNotBeforeAnnotation, v1alpha1.ReleaseHoldAnnotation} {
 		delete(versioned.Annotations, key)
 	}
@@ -67,10 +68,10 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	return revision, in.past(item.Revision, revision), nil
 }
 
-// disarm keeps an import from asking for an automatic rollback, which writes and
-// deletes in nobody's name. A user who asks for one needs the rights to all that it
-// would do, which follows from the other revisions of the chain: here they are not
-// in the store yet. Of a paused revision it is asked when it goes on.
+// disarm removes the automatic rollback of an imported revision. An automatic rollback writes and
+// deletes without a requester. So a user who enables it needs the rights to all its effects. These
+// depend on the other revisions of the chain, which are not stored yet. For a paused revision, the
+// rights are checked when it is resumed.
 func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRevisionSpec) {
 	if spec.OnFailure != v1alpha1.OnFailureRollback || spec.LifecycleState == v1alpha1.LifecycleStateArchived ||
 		spec.LifecycleState == v1alpha1.LifecycleStatePaused {
@@ -80,8 +81,8 @@ func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRev
 	warning.AddWarning(ctx, "", fmt.Sprintf("%s will not roll back by itself: if it should, set spec.onFailure to %s again", name, v1alpha1.OnFailureRollback))
 }
 
-// past returns the past of the revision. Whether it is complete here has to be seen here; of one
-// that was given up nobody will see it any more.
+// past returns the past of the revision. This cluster determines itself whether an active revision
+// is complete. For an archived revision, the archive's result counts.
 func (in *incoming) past(from *archive.Revision, revision *olm.ClusterExtensionRevision) *clusterextensionrevision.Past {
 	past := &clusterextensionrevision.Past{CreatedAt: from.CreatedAt, RequestedBy: from.RequestedBy}
 	past.RequestedBy = past.RequestedBy[:min(len(past.RequestedBy), maxRequesterBytes)]
@@ -98,8 +99,8 @@ func (in *incoming) past(from *archive.Revision, revision *olm.ClusterExtensionR
 	return past
 }
 
-// inline puts the manifests in the place of the digests that name them. Those of
-// Secrets are keyed by the store that they come from; this one makes its own.
+// inline replaces digests by their manifests. Digests of Secrets use the key of the original store;
+// this store computes its own.
 func inline(spec *v1alpha1.ClusterExtensionRevisionSpec, objects []manifest.Object) error {
 	byDigest := make(map[string]manifest.Object, len(objects))
 	for _, object := range objects {
@@ -126,12 +127,12 @@ func inline(spec *v1alpha1.ClusterExtensionRevisionSpec, objects []manifest.Obje
 	return nil
 }
 
-// owners remembers who exists.
+// owners caches which owners exist.
 type owners map[types.UID]error
 
-// keepOwners returns references to those owners that exist in this cluster, under
-// the uid that they have in the archive: garbage collection would take the
-// revision away with any other. It warns of the rest, each once.
+// keepOwners returns references to owners that exist in this cluster with the uid in the archive.
+// For other owners, garbage collection would delete the revision. keepOwners warns once about each
+// missing owner.
 func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []metav1.OwnerReference {
 	var kept []metav1.OwnerReference
 	for _, owner := range from {

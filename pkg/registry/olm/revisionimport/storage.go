@@ -29,8 +29,8 @@ const (
 	retrySeconds = 5
 )
 
-// limits are those of one chain. Memory holds the manifests of one revision at a time, and
-// the records of all.
+// limits returns the limits of one chain. Memory holds the manifests of one revision at a time, and
+// the records of all revisions.
 func limits() archive.Limits {
 	l := archive.DefaultLimits()
 	l.Chains, l.Bytes = 1, 8<<30
@@ -41,7 +41,7 @@ func limits() archive.Limits {
 type Revisions interface {
 	// Stored returns a stored revision.
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
-	// Chain returns the revisions of a chain, in no order.
+	// Chain returns the revisions of a chain, unsorted.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 }
 
@@ -49,18 +49,18 @@ type Revisions interface {
 type Heads interface {
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
-	// Import creates the head of a chain unless it exists, and returns it.
+	// Import creates the head of a chain if there is none, and returns the stored head.
 	Import(ctx context.Context, head chain.Head) (chain.Head, error)
 	// Imported records that all revisions of an archive have been written.
 	Imported(ctx context.Context, name, importing, archive string) error
 }
 
-// Importer takes single revisions in, as a *clusterextensionrevision.Importer.
+// Importer admits and writes single revisions. *clusterextensionrevision.Importer implements it.
 type Importer interface {
-	// Admit returns the revision to write, if the caller may create it beside the other admitted
-	// revisions.
+	// Admit returns the revision to write, if the caller may create it together with the other
+	// admitted revisions.
 	Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *clusterextensionrevision.Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error)
-	// Write writes it.
+	// Write stores an admitted revision.
 	Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error
 }
 
@@ -78,7 +78,8 @@ type Deps struct {
 	Histories Histories
 	// Authorizer checks whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Reserve returns a context in which stored manifests are kept until release is called.
+	// Reserve returns a context in which stored manifests are not collected until release is
+	// called.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
 	// Owners checks whether the owner of a revision exists in this cluster.
 	Owners clusterextensionrevision.Owners
@@ -87,7 +88,7 @@ type Deps struct {
 // REST serves the subresource import: a POST of an archive with one chain.
 type REST struct {
 	deps Deps
-	// turns lets one import in at a time: it takes memory.
+	// turns admits one import at a time, because an import takes memory.
 	turns *semaphore.Weighted
 }
 
@@ -101,10 +102,10 @@ func NewREST(deps Deps) *REST {
 // New returns the type of the answer: the history of the chain.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*REST) Destroy() {}
 
-// ConnectMethods returns the only method.
+// ConnectMethods returns POST.
 func (*REST) ConnectMethods() []string { return []string{http.MethodPost} }
 
 // NewConnectOptions returns no options: the body is a stream, and parseMode reads the query.
@@ -112,10 +113,9 @@ func (*REST) NewConnectOptions() (runtime.Object, bool, string) { return nil, fa
 
 // mode holds the options of an import.
 type mode struct {
-	// check does everything but write.
+	// check runs all checks and writes nothing.
 	check bool
-	// paused makes active revisions paused ones: nothing is rolled out until a
-	// person says so.
+	// paused imports active revisions as paused: nothing is rolled out until a user resumes them.
 	paused bool
 }
 
@@ -149,15 +149,15 @@ func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, respo
 	}), nil
 }
 
-// run imports:
+// run imports a chain:
 //
-//  1. the caller may create revisions, and it is their turn,
-//  2. the chain is not there yet, or was left unfinished,
-//  3. the whole archive is read, and each revision of it admitted,
-//  4. the head and the revisions are written.
+//  1. Check that the caller may create revisions, and wait for other imports.
+//  2. Check that the chain does not exist, or that its import is unfinished.
+//  3. Read the whole archive, and admit each revision.
+//  4. Write the head and the revisions.
 //
-// It answers 201 when it imported, and 200 when it only checked, or when all of it
-// was there from this archive.
+// The status is 201 after an import. It is 200 after a check, or if this archive was already
+// imported.
 func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (int, runtime.Object, error) {
 	if err := access.New(r.deps.Authorizer).NeedCreate(ctx); err != nil {
 		return 0, nil, err
@@ -172,7 +172,7 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 		return 0, nil, err
 	}
 	if !m.check {
-		// The manifests of all revisions are stored before the first revision is.
+		// The manifests of all revisions are stored before the first revision.
 		reserved, release, err := r.deps.Reserve(ctx)
 		if err != nil {
 			return 0, nil, apierrors.NewInternalError(err)
@@ -196,7 +196,7 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 	}
 	history, err := r.deps.Histories.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		// Of an archive that has a highest number only.
+		// The archive has a highest number and no revisions.
 		return status, nothing, nil
 	}
 	return status, history, err

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// separator is between the parts of a name. Names of objects may have it (those
-// of RBAC do), so they come last.
+// separator separates the parts of a name. Names of objects may contain it (RBAC allows it), so
+// they come last.
 const separator = ":"
 
 // Revisions reads revisions. *clusterextensionrevision.REST implements it.
@@ -32,7 +32,7 @@ type Revisions interface {
 }
 
 // REST serves the virtual resource revisionmanifests: single manifests by name. They cannot be
-// listed or watched; the subresource manifests of a revision returns all of them.
+// listed or watched. The subresource manifests of a revision returns all of them.
 type REST struct {
 	revisions  Revisions
 	authorizer authorizer.UnconditionalAuthorizer
@@ -53,17 +53,17 @@ func NewREST(revisions Revisions, authorizer authorizer.UnconditionalAuthorizer)
 // New returns an empty manifest.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionManifest{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for revisions; the namespace of the object is in
 // the name.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "revisionmanifest" }
 
-// address is the object of a name.
+// address identifies the object in a name.
 type address struct {
 	revision        string
 	kind            schema.GroupKind
@@ -79,8 +79,8 @@ func parse(name string) (address, error) {
 	return address{revision: parts[0], kind: schema.ParseGroupKind(parts[1]), namespace: parts[2], name: parts[3]}, nil
 }
 
-// Get returns a manifest. The caller needs the right to the manifests of the revision and, for a
-// Secret, the right to get the object itself.
+// Get returns a manifest. The caller needs the right to the manifests of the revision. For a
+// Secret, the caller also needs the right to get the object itself.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	asked, err := parse(name)
 	if err != nil {
@@ -108,8 +108,8 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	return manifestOf(revision, index, objects[index]), nil
 }
 
-// mayGet asks before anything is read, so that the answer does not tell whether
-// the Secret is there. A kind without a group may be a Secret too.
+// mayGet checks the rights before anything is read, so that the answer does not reveal whether the
+// Secret exists. A kind without a group may be a Secret too.
 func mayGet(ctx context.Context, caller *access.Caller, asked address) error {
 	if asked.kind.Group != "" || !strings.EqualFold(asked.kind.Kind, "Secret") {
 		return nil
@@ -121,7 +121,7 @@ func mayGet(ctx context.Context, caller *access.Caller, asked address) error {
 	return err
 }
 
-// find returns which object of a revision is meant, counted over all phases.
+// find returns the index of the object in a revision, counted over all phases.
 func (a address) find(revision *olm.ClusterExtensionRevision, name string) (int, error) {
 	selection := olm.SelectObjects(a.kind.String(), a.namespace, a.name)
 	found, next := []int{}, 0
@@ -130,7 +130,7 @@ func (a address) find(revision *olm.ClusterExtensionRevision, name string) (int,
 		for i := range phase.Objects {
 			entry := &phase.Objects[i]
 			kind := kindOf(entry)
-			// An empty namespace means objects without one.
+			// An empty namespace means cluster-scoped objects.
 			if entry.Namespace == a.namespace && selection.Matches(kind, entry.Namespace, entry.Name) {
 				found, kinds = append(found, next), append(kinds, kind.String())
 			}
@@ -143,7 +143,7 @@ func (a address) find(revision *olm.ClusterExtensionRevision, name string) (int,
 	case len(found) == 1:
 		return found[0], nil
 	}
-	// The core group has no name to add.
+	// The core group adds no name.
 	for i, kind := range kinds {
 		if !strings.Contains(kind, ".") {
 			return found[i], nil

@@ -17,10 +17,10 @@ type Revisions interface {
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 }
 
-// Live reads the present state of a revision's objects.
+// Live reads the current state of a revision's objects.
 type Live interface {
-	// Objects returns only objects that the user of the context may get, and counts the others in
-	// Withheld. The error is the answer to the user.
+	// Objects returns only objects that the user of the context may get. It counts the other
+	// objects in Withheld. The error is the answer to the user.
 	Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error)
 }
 
@@ -44,10 +44,10 @@ func NewSubresourceREST(revisions Revisions, live Live) *SubresourceREST {
 // New returns an empty answer.
 func (*SubresourceREST) New() runtime.Object { return &v1alpha1.RevisionObjects{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*SubresourceREST) Destroy() {}
 
-// Get returns the present state of a revision's objects.
+// Get returns the current state of a revision's objects.
 func (r *SubresourceREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	revision, err := r.revisions.Stored(ctx, name)
 	if err != nil {

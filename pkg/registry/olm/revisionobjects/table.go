@@ -14,10 +14,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxCell keeps a row on a screen; -o yaml has all of it.
+// maxCell bounds a cell so that a row fits on a screen; -o yaml shows everything.
 const maxCell = 160
 
-// table prints one row for each object, in the order of rollout.
+// table prints one row for each object, in rollout order.
 type table struct{}
 
 func columns() []metav1.TableColumnDefinition {

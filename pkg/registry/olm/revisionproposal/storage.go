@@ -18,9 +18,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// Differ compares a revision that is not stored, as a *revisiondiff.Comparer does.
+// Differ compares a revision that is not stored. *revisiondiff.Comparer implements it.
 type Differ interface {
-	// Before returns the revision that a proposed one is compared with, or nil for none.
+	// Before returns the revision to which a proposed revision is compared, or nil.
 	Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error)
 	// Proposed returns the changes that the caller may see.
 	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error)
@@ -30,13 +30,13 @@ type Differ interface {
 type Deps struct {
 	// Revisions is the main resource.
 	Revisions *clusterextensionrevision.REST
-	// Scheme has the types of the group.
+	// Scheme contains the types of the group.
 	Scheme *runtime.Scheme
-	// Admission is the server's, for creates of revisions.
+	// Admission is the server's admission for creates of revisions.
 	Admission admission.Interface
 	// Authorizer checks the rights of callers.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Differ makes the diff, and Table prints it.
+	// Differ computes the diff, and Table prints it.
 	Differ Differ
 	Table  rest.TableConvertor
 }
@@ -68,7 +68,7 @@ func (*REST) Destroy() {}
 // ProducesMIMETypes returns no further types.
 func (*REST) ProducesMIMETypes(string) []string { return nil }
 
-// ProducesObject is the answer, for the descriptions of the API.
+// ProducesObject returns the type of the answer, for the API descriptions.
 func (*REST) ProducesObject(string) any { return v1alpha1.RevisionDiff{} }
 
 // ConvertToTable prints the diff.
@@ -82,7 +82,7 @@ func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Objec
 //  2. Run a create as a dry-run for the caller.
 //  3. Return the changes.
 //
-// A mistake gets the same error as in a create.
+// A mistake causes the same error as in a create.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	proposed := obj.(*olm.ClusterExtensionRevision)
 	if proposed.Name != name {

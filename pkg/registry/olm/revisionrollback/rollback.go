@@ -14,16 +14,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// rollback is from which revision to which one it goes.
+// rollback describes a rollback from the newest revision to a target.
 type rollback struct {
 	chain          string
 	target, newest *olm.ClusterExtensionRevision
-	// number of the revision that the rollback makes.
+	// number is the number of the revision that the rollback creates.
 	number int64
 }
 
-// find says what a rollback to a revision is. The newest one must be from, if that is
-// given: a user who asks twice for the same gets it once.
+// find returns the rollback to a revision. If from is given, it must be the newest revision, so
+// that a repeated request does not roll back twice.
 func (r *REST) find(ctx context.Context, name, from string) (rollback, error) {
 	target, err := r.deps.Revisions.Stored(ctx, name)
 	if err != nil {
@@ -62,12 +62,12 @@ func (r *REST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionR
 	return newest, nil
 }
 
-// revision returns the revision to create: the content is the target's; its owner, and the fields
-// that may change over time, are those of the newest revision. (The target's wish to
-// leave its objects behind may come from its own deletion.)
+// revision returns the revision to create. Its content is the target's. Its owner, and the fields
+// that may change over time, are those of the newest revision. For example, the target's policy to
+// orphan its objects may be the result of its own deletion.
 //
-// Acknowledgements, such as that of losing custom resources, were given for the
-// target's own time and are not repeated.
+// Acknowledgements, such as for the loss of custom resources, applied to the target's own rollout
+// and are not copied.
 func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 	newest, target := w.newest.DeepCopy(), w.target.DeepCopy()
 	revision := &olm.ClusterExtensionRevision{
@@ -89,7 +89,7 @@ func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 	}
 	revision.Spec.LifecycleState = olm.LifecycleStateActive
 	revision.Spec.Revision = w.number
-	revision.Spec.Previous = nil // the server knows
+	revision.Spec.Previous = nil // the server sets it
 	revision.Spec.ProgressDeadlineMinutes = newest.Spec.ProgressDeadlineMinutes
 	revision.Spec.SuccessDelaySeconds = newest.Spec.SuccessDelaySeconds
 	revision.Spec.MetricChecks = newest.Spec.MetricChecks

@@ -25,10 +25,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// maxCauseBytes is the longest cause that history keeps.
+// maxCauseBytes is the longest cause that the history stores.
 const maxCauseBytes = 1024
 
-// Heads keeps the numbers of chains, as a *chain.Heads does.
+// Heads reads the numbers of chains. *chain.Heads implements it.
 type Heads interface {
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
@@ -42,8 +42,8 @@ type Differ interface {
 
 // StoredVersions reads the stored versions of definitions in a cluster.
 type StoredVersions interface {
-	// StoredVersions returns status.storedVersions of a CustomResourceDefinition; none if it does
-	// not exist. target is the Secret of its cluster, or empty.
+	// StoredVersions returns status.storedVersions of a CustomResourceDefinition, or none if it
+	// does not exist. target is the Secret of its cluster, or empty.
 	StoredVersions(ctx context.Context, target, name string) ([]string, error)
 }
 
@@ -53,13 +53,13 @@ type Deps struct {
 	Revisions *clusterextensionrevision.REST
 	// Heads reads the used numbers.
 	Heads Heads
-	// Scheme has the types of the group.
+	// Scheme contains the types of the group.
 	Scheme *runtime.Scheme
-	// Admission is the server's, for creates of revisions.
+	// Admission is the server's admission for creates of revisions.
 	Admission admission.Interface
 	// Authorizer checks whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Differ makes the diff that a dry-run returns.
+	// Differ computes the diff that a dry-run returns.
 	Differ Differ
 	// Owners reads the generation of the owner that a rollback holds.
 	Owners clusterextensionrevision.Owners
@@ -68,9 +68,8 @@ type Deps struct {
 	StoredVersions StoredVersions
 }
 
-// REST serves the subresource rollback: a POST creates the next revision
-// of the chain with the content of this one. No manifest travels; both revisions
-// name the same pack.
+// REST serves the subresource rollback: a POST creates the next revision of the chain with the
+// content of this revision. Both revisions refer to the same pack, and no manifest is sent.
 type REST struct {
 	deps      Deps
 	revisions *clusterextensionrevision.Rollbacks
@@ -149,8 +148,8 @@ func validateRollback(body *v1alpha1.RevisionRollback) field.ErrorList {
 	return nil
 }
 
-// create stores the new revision as the endpoint of the main resource would: it
-// is mutated and validated as one, and not as the rollback that it comes from.
+// create stores the new revision as the endpoint of the main resource would. Admission mutates and
+// validates it as a new revision, not as a rollback.
 func (r *REST) create(ctx context.Context, wanted rollback, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
 	out, err := r.revisions.Create(ctx, wanted.revision(cause), r.rollbackOf(ctx, wanted), options)
 	if err != nil {
@@ -160,8 +159,8 @@ func (r *REST) create(ctx context.Context, wanted rollback, cause string, option
 	return out, nil
 }
 
-// overtaken tells a caller who lost against another create that they may try again: what
-// they wanted to roll back is not the newest any more.
+// overtaken returns a conflict if another create was faster: the revision to roll back from is no
+// longer the newest. The caller may try again.
 func (r *REST) overtaken(ctx context.Context, wanted rollback, err error) error {
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsInvalid(err) {
 		return err
@@ -173,7 +172,7 @@ func (r *REST) overtaken(ctx context.Context, wanted rollback, err error) error 
 	return conflict(wanted.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
 }
 
-// rollbackOf says what becomes of the owner of the extension, if it has one.
+// rollbackOf returns the hold on the owner of the extension, if it has an owner.
 func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextensionrevision.Rollback {
 	back := clusterextensionrevision.Rollback{Of: wanted.target.Name}
 	owner := metav1.GetControllerOf(wanted.newest)
@@ -183,8 +182,8 @@ func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextension
 	back.Holds = true
 	generation, err := r.deps.Owners.Generation(ctx, *owner)
 	if err != nil {
-		// A rollback is for when things are bad: it is not refused because of
-		// this, and the owner is bound harder, not looser.
+		// A rollback is urgent, so this error does not refuse it. The owner is held more strictly
+		// instead: until it is released.
 		warning.AddWarning(ctx, "", fmt.Sprintf("%s %s is held until it is released, as its generation could not be read: %v", owner.Kind, owner.Name, err))
 		return back
 	}
@@ -192,8 +191,7 @@ func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextension
 	return back
 }
 
-// diff returns what the rollback would change, when the caller may get diffs of
-// both revisions.
+// diff returns the changes of the rollback, if the caller may get diffs of both revisions.
 func (r *REST) diff(ctx context.Context, caller *access.Caller, wanted rollback, name string) (*v1alpha1.RevisionDiff, error) {
 	for _, revision := range []string{wanted.newest.Name, wanted.target.Name} {
 		err := caller.NeedSubresource(ctx, revision, "diff")
@@ -205,7 +203,7 @@ func (r *REST) diff(ctx context.Context, caller *access.Caller, wanted rollback,
 			return nil, err
 		}
 	}
-	// The content is the target's; its name would not say what is meant.
+	// The content is the target's. The target's name would be misleading.
 	renamed := *wanted.target
 	renamed.Name = name
 	return r.deps.Differ.Between(ctx, wanted.newest, &renamed, nil)

@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// keepsStoredVersions refuses a rollback to a definition of custom resources that
-// lacks a version in which some are stored: nobody could read those any more. The
-// API server of the cluster would refuse it too, when half of the rollout is done.
+// keepsStoredVersions refuses a rollback to a CustomResourceDefinition that lacks a version in
+// which custom resources are stored. Such resources would become unreadable. The cluster's API
+// server would refuse it too, but in the middle of the rollout.
 //
-// Which one it is tells what is in the target, so that takes the right to read its
-// manifests.
+// The name of the definition reveals content of the target. So it is shown only to callers who may
+// get the target's manifests.
 func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, wanted rollback) error {
 	definitions := changedDefinitions(wanted.newest, wanted.target)
 	if len(definitions) == 0 {
@@ -61,8 +61,8 @@ func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, w
 	return nil
 }
 
-// changedDefinitions are the CustomResourceDefinitions of a revision that another
-// one has otherwise, or not at all.
+// changedDefinitions returns the CustomResourceDefinitions of to that are missing or different in
+// from.
 func changedDefinitions(from, to *olm.ClusterExtensionRevision) map[manifest.Digest]bool {
 	same := map[manifest.Digest]bool{}
 	for _, ref := range clusterextensionrevision.Refs(from) {

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// manyRevisions are in memory; reading their manifests parses those that are judged.
+// manyRevisions holds revisions in memory. Reading their manifests parses those that are judged.
 type manyRevisions struct {
 	list *olm.ClusterExtensionRevisionList
 	b    *testing.B
@@ -41,7 +41,7 @@ func (m manyRevisions) Contents(_ context.Context, revision *olm.ClusterExtensio
 	return out, nil
 }
 
-// BenchmarkGet is an answer about 1,000 extensions of 32 objects, with two findings each.
+// BenchmarkGet computes an answer about 1,000 extensions of 32 objects, with two findings each.
 func BenchmarkGet(b *testing.B) {
 	table, err := lifecycle.New()
 	if err != nil {
@@ -77,7 +77,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// processor is the processor time of this process.
+// processor returns the processor time of this process.
 func processor(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// maxAsked is of how many revisions one is asked whether the caller may get their manifests, when
-// they cannot get all.
+// maxAsked bounds the revisions for which Penstock checks the right of a caller to their manifests,
+// if the caller has no right to all of them.
 const maxAsked = 100
 
 // reading is one answer, for one caller.
@@ -31,11 +31,11 @@ type reading struct {
 	// manifests, lists and packages are true if the caller may get the manifests of all revisions,
 	// list revisions, and list the packages of catalogs.
 	manifests, lists, packages bool
-	// may are the answers for single revisions.
+	// may holds the answers for single revisions.
 	may map[string]bool
 }
 
-// rights asks what the caller may read of everything.
+// rights checks the caller's rights to all revisions and packages.
 func (r *reading) rights(ctx context.Context) error {
 	revisions := v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
 	for _, one := range []struct {
@@ -77,8 +77,8 @@ func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
 	return may, nil
 }
 
-// extension reads what is judged. It is not shown when the caller cannot know of it, and when it is
-// rolled out into another cluster.
+// extension reads the revisions of an extension to judge. shown is false if the caller must not
+// know the extension, or if it is rolled out into another cluster.
 func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.ClusterExtensionRevision) (one *readiness.Extension, shown bool, err error) {
 	roles := sorted(revisions)
 	if revisions[0].Target() != "" {
@@ -107,7 +107,7 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 	}
 	if hidden > 0 {
 		one.NotLooked = "you cannot get the manifests of all revisions"
-		if r.lists { // others do not learn how many there are
+		if r.lists { // other callers do not learn the number of revisions
 			one.NotLooked = fmt.Sprintf("you cannot get the manifests of %d of %d revisions", hidden, len(revisions))
 		}
 		if len(r.may) >= maxAsked {
@@ -120,14 +120,14 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 	return one, shown, nil
 }
 
-// sorted puts the newest revision first, and returns what the revisions are.
+// sorted sorts revisions, newest first, and returns their roles.
 func sorted(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
 	slices.SortFunc(revisions, func(a, b *olm.ClusterExtensionRevision) int { return cmp.Compare(b.Spec.Revision, a.Spec.Revision) })
 	return rolesOf(revisions)
 }
 
-// rolesOf says what revisions are, the newest first. The newest one that is approved is rolled out; the
-// newest that succeeded is kept until the newest has succeeded.
+// rolesOf returns the roles of revisions that are sorted newest first. The newest approved revision
+// is rolled out. The newest succeeded revision is kept until the newest revision has succeeded.
 func rolesOf(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
 	roles := make([]readiness.Role, len(revisions))
 	newest, succeeded := true, false
@@ -151,7 +151,8 @@ func hasSucceeded(revision *olm.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// objects returns the objects that a revision lists, with the manifests when one of them is needed.
+// objects returns the objects of a revision. It reads the manifests if an object needs its
+// manifest.
 func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRevision, role readiness.Role) ([]manifest.Object, error) {
 	var out []manifest.Object
 	needed := false
@@ -169,8 +170,8 @@ func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRev
 	return read, nil
 }
 
-// statement sets the catalogs' statement on the revision that is rolled out last, as far as the
-// caller may know of it.
+// statement sets the catalogs' statement about the revision that is currently rolled out, as far as
+// the caller may know it.
 func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision, roles []readiness.Role) {
 	at := slices.Index(roles, readiness.RolledOut)
 	if at < 0 || !r.lists && !r.manifests && !r.may[revisions[at].Name] {

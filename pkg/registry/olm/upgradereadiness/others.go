@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// whoseStateMatters are the objects of revisions that the cluster is asked about.
+// whoseStateMatters returns the objects of revisions whose state in the cluster is needed.
 func whoseStateMatters(chains map[string][]*olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	wanted := map[manifest.ID]bool{}
 	for _, revisions := range chains {
@@ -33,7 +33,7 @@ func whoseStateMatters(chains map[string][]*olm.ClusterExtensionRevision) map[ma
 	return wanted
 }
 
-// others has plans and ChartKinds judged. It returns what Penstock could not look at.
+// others judges plans and ChartKinds. It returns the parts that Penstock could not read.
 func (r *reading) others(ctx context.Context, judge *readiness.Judge) (notLooked []string, err error) {
 	for _, one := range []struct {
 		right authz.Right

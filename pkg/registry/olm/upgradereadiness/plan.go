@@ -24,25 +24,26 @@ import (
 )
 
 const (
-	// mostWaited is the time that a plan waits for bundles that are pulled and rendered, after
+	// mostWaited is the time that a plan waits for bundles to be pulled and rendered, after
 	// everything else is read.
 	mostWaited = 20 * time.Second
-	// answering is the time of a request that is left for the answer.
+	// answering is the part of a request's time that is reserved for the answer.
 	answering = 5 * time.Second
-	// mostRendering bounds one bundle.
+	// mostRendering bounds the time for one bundle.
 	mostRendering = 5 * time.Minute
-	// mostKept bounds the bundles that are kept, and those that wait, and mostPlanned those of one plan.
+	// mostKept bounds the number of cached and waiting bundles. mostPlanned bounds the bundles of
+	// one plan.
 	mostKept, mostPlanned = 4000, 2000
-	// mostCandidates bounds the versions of one extension, the lowest first.
+	// mostCandidates bounds the candidate versions of one extension, lowest first.
 	mostCandidates = 8
-	// kept is the time for which the contents of a bundle are kept. Failures, and contents of an
-	// image without a digest, are kept for unusedKept after the last request. A repeated request
-	// for a plan therefore completes.
+	// kept is the time for which the contents of a bundle are cached. Failures, and contents of an
+	// image without a digest, are cached for unusedKept after the last request. So a repeated
+	// request for a plan completes.
 	kept, unusedKept = time.Hour, time.Minute
 )
 
 // Render pulls and renders the bundle of a version. user waits for a place in the pool of images;
-// ErrBusy means that there was none.
+// ErrBusy means that no place was free.
 type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Contents, error)
 
 var (
@@ -53,9 +54,9 @@ var (
 	ErrNotPulled = errors.New("the bundle cannot be pulled")
 )
 
-// Wanted is one bundle, as an extension would have it.
+// Wanted is one bundle with the settings of an extension.
 type Wanted struct {
-	// Catalog offers the bundle: its rules verify the image, too.
+	// Catalog is the catalog that offers the bundle. Its rules verify the image too.
 	Catalog, Image string
 	Settings
 }
@@ -66,8 +67,9 @@ type Settings struct {
 	Namespace, Config string
 }
 
-// PlanREST serves the subresource plan: the same answer, computed with the rendered bundles of the
-// next versions. Rendering continues after the request, so the next request has the bundle.
+// PlanREST serves the subresource plan: the same answer as the main resource, computed with the
+// rendered bundles of the next versions. Rendering continues after the request, so a later request
+// has the bundle.
 type PlanREST struct {
 	*REST
 	rendered *rendered
@@ -78,7 +80,7 @@ func NewPlanREST(main *REST) *PlanREST {
 	return &PlanREST{REST: main, rendered: newRendered(main.deps.Render, clock.RealClock{})}
 }
 
-// Get answers for the version in the name.
+// Get returns the plan for the version in the name.
 func (r *PlanREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	return r.answer(ctx, name, options, func(ctx context.Context, judge *readiness.Judge, caller user.Info, extensions []*readiness.Extension) (int, error) {
 		plan := plan{Judge: judge, user: caller.GetName()}
@@ -102,18 +104,18 @@ func (r *PlanREST) Get(ctx context.Context, name string, options runtime.Object)
 	})
 }
 
-// plan is one plan that is made.
+// plan is one plan that is being computed.
 type plan struct {
 	*readiness.Judge
 	user     string
 	settings map[string]Settings
-	// mayRead reports whether the user may get a ClusterExtension: errors can have text of its
+	// mayRead reports whether the user may get a ClusterExtension: errors may contain text of its
 	// configuration.
 	mayRead func(extension string) bool
 	started atomic.Int32
 }
 
-// rendered keeps what bundles have, by image: those of catalogs are named by digest.
+// rendered caches the contents of bundles by image. Catalogs name images by digest.
 type rendered struct {
 	render Render
 	clock  clock.WithDelayedExecution
@@ -127,7 +129,7 @@ func newRendered(render Render, clock clock.WithDelayedExecution) *rendered {
 	return &rendered{render: render, known: map[key]*result{}, clock: clock, most: mostKept}
 }
 
-// key is all that the contents of a bundle depend on: neither the target nor the cluster.
+// key holds all inputs of a bundle's contents. The target and the cluster are not inputs.
 type key struct {
 	catalog, image, namespace string
 	config                    [sha256.Size]byte
@@ -137,13 +139,13 @@ func keyOf(wanted *Wanted) key {
 	return key{catalog: wanted.Catalog, image: wanted.Image, namespace: wanted.Namespace, config: sha256.Sum256([]byte(wanted.Config))}
 }
 
-// result is one bundle. It must not be read before ended is closed.
+// result is the result for one bundle. It must not be read before ended is closed.
 type result struct {
 	ended    chan struct{}
 	contents readiness.Contents
 	err      error
-	// used is the time of the last request. The result is kept for idle after that; 0 keeps it
-	// until it is removed.
+	// used is the time of the last request. The result is cached for idle after that. If idle is 0,
+	// it is cached until it is removed.
 	used time.Time
 	idle time.Duration
 }
@@ -157,14 +159,14 @@ func (r *result) hasEnded() bool {
 	}
 }
 
-// fill gives the versions that follow what their bundles have: of each extension one after the other, until
-// one is a way out. It returns how many bundles are not rendered yet.
+// fill adds the contents of bundles to the next versions of each extension, in order, until a
+// version solves the problem. It returns the number of bundles that are not rendered yet.
 func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness.Extension) int {
 	var pending atomic.Int32
 	var all sync.WaitGroup
 	for _, one := range extensions {
 		if len(one.Revisions) == 0 {
-			continue // its content is not for this caller
+			continue // the caller must not see its content
 		}
 		all.Go(func() {
 			if !r.fillOne(ctx, plan, one) {
@@ -176,7 +178,7 @@ func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness
 	return int(pending.Load())
 }
 
-// fillOne is false when a bundle is not rendered yet.
+// fillOne returns false if a bundle is not rendered yet.
 func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Extension) bool {
 	has := plan.settings[one.Name]
 	has.Namespace = cmp.Or(has.Namespace, "default")
@@ -212,7 +214,7 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 		default:
 			candidate.Contents.NotLooked = "it cannot be rendered; users who may get the ClusterExtension see why"
 		}
-		// A registry that is away answers late, for each version again.
+		// An unreachable registry would cause a timeout for each further version.
 		if errors.Is(found.err, ErrNotPulled) || plan.Settles(candidate) {
 			break
 		}
@@ -220,7 +222,7 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 	return true
 }
 
-// start renders a bundle, unless it is known or on its way.
+// start renders a bundle, unless its result is cached or being computed.
 func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +239,7 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 		return made
 	}
 	r.known[key] = made
-	// The bundle is for later requests, too.
+	// The bundle is also for later requests.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostRendering)
 	go func() {
 		defer cancel()
@@ -267,8 +269,7 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 	return made
 }
 
-// forget makes room, when there is none: of bundles that are rendered, for those that nobody asked for the
-// longest.
+// forget removes the least recently used results if the cache is full.
 func (r *rendered) forget() {
 	if len(r.known) < r.most {
 		return
@@ -285,7 +286,7 @@ func (r *rendered) forget() {
 	}
 }
 
-// stillRendering says that a plan is not whole.
+// stillRendering adds a message to an answer that is incomplete.
 func stillRendering(answer *v1alpha1.UpgradeReadiness, pending int) {
 	answer.Pending = int32(pending)
 	if pending > 0 {

@@ -20,7 +20,7 @@ import (
 // gone are kinds that 1.38 does not serve.
 var gone = []schema.GroupVersionKind{{Group: "resource.k8s.io", Version: "v1beta1", Kind: "DeviceClass"}}
 
-// rendering renders for a test.
+// rendering is a test setup for rendering.
 type rendering struct {
 	t *testing.T
 	*rendered
@@ -118,8 +118,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestCatalog: an image is pulled by the rules of the catalog that offers it, and once for each. One that
-// they refuse does not hide the next.
+// TestCatalog: an image is pulled once for each catalog that offers it, by the rules of that
+// catalog. A refused image does not hide the next.
 func TestCatalog(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		if wanted.Catalog == "strict" {
@@ -138,9 +138,9 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestKept: contents are kept for an hour. Failures and images without a digest are kept for at
-// most an hour, and no longer than a minute after the last request. A request that had no place
-// tries again.
+// TestKept: contents are cached for an hour. Failures and images without a digest are cached for at
+// most an hour, and at most a minute after the last request. A request that got no place tries
+// again.
 func TestKept(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		switch wanted.Image {
@@ -188,7 +188,7 @@ func TestKept(t *testing.T) {
 }
 
 // TestNotPulled: an unreachable registry is asked once per extension, and the answer completes. A
-// version that cannot be rendered does not hide later ones.
+// version that cannot be rendered does not hide later versions.
 func TestNotPulled(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		if strings.HasPrefix(wanted.Image, "away") {
@@ -220,7 +220,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestLowest: of an extension, versions are rendered until one is a way out, and at most some.
+// TestLowest: versions of an extension are rendered until one solves the problem, up to a limit.
 func TestLowest(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		if wanted.Image == "good@1" {
@@ -245,7 +245,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestForget: the number of kept packages is bounded. The least recently used are dropped first.
+// TestForget: the number of cached packages is bounded. The least recently used packages are
+// removed first.
 func TestForget(t *testing.T) {
 	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) { return readiness.Contents{}, nil })
 	r.most = 8

@@ -32,13 +32,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// places bounds the answers that are computed at the same time. A user never has more than half of
-// them; each user gets one.
+// places bounds the answers that are computed at the same time. A user has at most half of the
+// places, and at least one.
 const places = 4
 
 // Revisions reads revisions. *clusterextensionrevision.REST implements it.
 type Revisions interface {
-	// List returns all revisions; records that cannot be read have a placeholder.
+	// List returns all revisions. An unreadable record is represented by a placeholder.
 	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
 	// Contents returns the manifests of a revision, in rollout order.
 	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
@@ -53,24 +53,24 @@ type Deps struct {
 	Revisions  Revisions
 	Authorizer authorizer.UnconditionalAuthorizer
 	Table      *lifecycle.Table
-	// Current returns the version of the cluster, nil if it is unknown.
+	// Current returns the version of the cluster, or nil if it is unknown.
 	Current func(ctx context.Context) *clusterversion.Kubernetes
-	// Statements asks the catalogs; nil when there are none.
+	// Statements reads the catalogs' statements; nil means that there are no catalogs.
 	Statements Statements
-	// Render is for subresource plan; nil serves none.
+	// Render renders bundles for the subresource plan; nil disables the subresource.
 	Render Render
 	Sources
 }
 
 // Sources are the sources besides revisions and catalogs.
 type Sources struct {
-	// Live looks at the cluster for a caller; nil does not look.
+	// Live reads the cluster for a caller; nil reads nothing.
 	Live Live
-	// Plans and ChartKinds list all plans and ChartKinds; they may be nil. With an error they
-	// return the readable ones.
+	// Plans and ChartKinds list all plans and ChartKinds; they may be nil. With an error they also
+	// return the readable objects.
 	Plans      func(ctx context.Context) ([]readiness.Plan, error)
 	ChartKinds func(ctx context.Context) ([]readiness.ChartKind, error)
-	// Extensions are the settings of ClusterExtensions, by name; nil when there are none.
+	// Extensions returns the settings of ClusterExtensions, by name; nil means none.
 	Extensions func(ctx context.Context) (map[string]Settings, error)
 }
 
@@ -97,30 +97,31 @@ func NewREST(deps Deps) *REST { return &REST{deps: deps, places: fairshare.NewPo
 // New returns an empty answer.
 func (*REST) New() runtime.Object { return &v1alpha1.UpgradeReadiness{} }
 
-// Destroy does nothing: nothing is held.
+// Destroy does nothing: the endpoint holds no resources.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for revisions.
 func (*REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name that people type.
+// GetSingularName returns the singular name for kubectl.
 func (*REST) GetSingularName() string { return "upgradereadiness" }
 
-// NewGetOptions returns the query parameters; there is no path below.
+// NewGetOptions returns the query parameters. The resource has no subpath.
 func (*REST) NewGetOptions() (runtime.Object, bool, string) {
 	return &v1alpha1.UpgradeReadinessOptions{}, false, ""
 }
 
-// Get answers for the version in the name. "next" is the minor after the cluster's version.
+// Get returns the readiness for the version in the name. "next" is the minor version after the
+// cluster's version.
 func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
 	return r.answer(ctx, name, options, nil)
 }
 
-// renderNext gives the versions that follow what their bundles have, as far as there is time. It returns
-// how many bundles are not rendered yet.
+// renderNext adds the contents of bundles to the next versions, as far as time allows. It returns
+// the number of bundles that are not rendered yet.
 type renderNext func(ctx context.Context, judge *readiness.Judge, caller user.Info, extensions []*readiness.Extension) (pending int, err error)
 
-// answer computes one answer, with the steps of the upgrade when there is a function that renders.
+// answer computes one answer. With a function render, the answer has the steps of the upgrade.
 func (r *REST) answer(ctx context.Context, name string, options runtime.Object, render renderNext) (runtime.Object, error) {
 	query, ok := options.(*v1alpha1.UpgradeReadinessOptions)
 	if !ok {
@@ -190,14 +191,14 @@ func (r *REST) answer(ctx context.Context, name string, options runtime.Object, 
 	}
 	answer := judge.Answer(notLooked...)
 	if query.Extension != "" && len(answer.Extensions) == 0 && (!reading.lists || len(notLooked) == 0) {
-		// The answer does not tell whether the extension exists.
+		// The answer does not reveal whether the extension exists.
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("clusterextensionrevisions"), query.Extension)
 	}
 	stillRendering(answer, pending)
 	return answer, nil
 }
 
-// Next is the name for the minor after the cluster's version.
+// Next is the name for the minor version after the cluster's version.
 const Next = "next"
 
 func targetOf(name string, current *clusterversion.Kubernetes) (readiness.Target, error) {
@@ -214,7 +215,7 @@ func targetOf(name string, current *clusterversion.Kubernetes) (readiness.Target
 	return target, err
 }
 
-// chains are the revisions by extension, and how many cannot be read.
+// chains returns the revisions by extension, and the number of unreadable revisions.
 func (r *REST) chains(ctx context.Context, only string) (chains map[string][]*olm.ClusterExtensionRevision, unreadable int, err error) {
 	found, err := r.deps.Revisions.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {

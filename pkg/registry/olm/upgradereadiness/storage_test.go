@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// slowRevisions are none, and listing them takes until it is released.
+// slowRevisions is an empty list that blocks until it is released.
 type slowRevisions struct {
 	free chan struct{}
 
@@ -41,7 +41,7 @@ func (*slowRevisions) Contents(context.Context, *olm.ClusterExtensionRevision) (
 	return nil, errors.New("there are no revisions")
 }
 
-// everything is allowed.
+// everything allows everything.
 type everything struct{}
 
 func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -15,10 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestWarning keeps the verdict in a header.
+// longestWarning bounds the verdict so that it fits into a header.
 const longestWarning = 1000
 
-// table prints one row for each finding. The verdict goes out as a warning, as the notes of a diff do.
+// table prints one row for each finding. The verdict is sent as a warning, like the notes of a
+// diff.
 type table struct{}
 
 func columns() []metav1.TableColumnDefinition {

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// reviewsAtOnce bounds the access reviews in flight.
+	// reviewsAtOnce bounds the concurrent access reviews.
 	reviewsAtOnce = 16
-	// worthAll is from how many objects of one kind and namespace on it is asked
-	// whether the caller may do it to all of them, before one by one.
+	// worthAll is the number of objects of one kind and namespace from which Penstock first checks
+	// the right to all of them.
 	worthAll = 3
 )
 
-// accessReviews ask what one caller may see. They are for one preview.
+// accessReviews checks what one caller may see. It is for one preview.
 type accessReviews struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	kinds      Kinds
 	caller     user.Info
 	question   revisiondiff.LiveQuestion
-	// withheld counts what the caller cannot see.
+	// withheld counts the objects that the caller cannot see.
 	withheld int
 }
 
@@ -43,8 +43,8 @@ type scope struct {
 	namespace string
 }
 
-// permit implements preview.Permit. An object that the question leaves out is not looked at
-// and not counted.
+// permit implements preview.Permit. It ignores objects that the question leaves out, and does not
+// count them.
 func (a *accessReviews) permit(ctx context.Context, subjects []preview.Subject) ([]preview.Grant, error) {
 	asked := a.asked(subjects)
 	scopes, err := a.scopes(ctx, subjects, asked)
@@ -81,7 +81,7 @@ func (a *accessReviews) permit(ctx context.Context, subjects []preview.Subject) 
 	return grants, nil
 }
 
-// asked returns the indices of the subjects that the answer may speak of.
+// asked returns the indices of the subjects that the answer may mention.
 func (a *accessReviews) asked(subjects []preview.Subject) []int {
 	listed := make(map[manifest.ID]bool, len(a.question.Manifests))
 	for _, object := range a.question.Manifests {
@@ -96,7 +96,7 @@ func (a *accessReviews) asked(subjects []preview.Subject) []int {
 	return asked
 }
 
-// may returns those of some subjects to which the caller may do something.
+// may returns the subjects, out of some, for which the caller has a verb.
 func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview.Subject, scopes map[int]scope, some []int) ([]int, error) {
 	allowed, err := a.mayAll(ctx, verb, len(subjects), scopes, some)
 	if err != nil {
@@ -120,9 +120,8 @@ func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview
 	return slices.DeleteFunc(slices.Clone(some), func(i int) bool { return !allowed[i] }), nil
 }
 
-// mayAll tells, by index, what the caller may do to all objects of a scope: an empty
-// name is all names, says the API of reviews. Scopes of few subjects are not asked
-// about.
+// mayAll reports, by index, for which objects the caller has a verb on the whole scope. In the API
+// of access reviews, an empty name means all names. Scopes with few subjects are not checked.
 func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, scopes map[int]scope, some []int) ([]bool, error) {
 	members := map[scope][]int{}
 	for _, i := range some {
@@ -142,12 +141,12 @@ func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, s
 	return allowed, err
 }
 
-// review asks one question. Nothing is allowed because nobody answered.
+// review runs one access review. An error allows nothing.
 func (a *accessReviews) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
 	return allows(ctx, a.authorizer, a.caller, authz.On(s.resource, verb, s.namespace, name))
 }
 
-// allows is an access review.
+// allows runs an access review.
 func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info, asked authz.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -159,14 +158,14 @@ func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user
 	return allowed, nil
 }
 
-// reviewError is an access review without an answer.
+// reviewError reports an access review without an answer.
 type reviewError struct{ err error }
 
 func (e *reviewError) Error() string { return "asking what you may do: " + e.err.Error() }
 
 func (e *reviewError) Unwrap() error { return e.err }
 
-// scopes finds the resources of subjects.
+// scopes returns the scopes of subjects.
 func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, some []int) (map[int]scope, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, i := range some {
@@ -197,15 +196,15 @@ func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, 
 	return scopes, nil
 }
 
-// reach says how a kind is addressed. Access reviews of a cluster-scoped object have no namespace,
-// even if its manifest has one: rights in a namespace do not cover the object.
+// reach describes how to address a kind. Access reviews of a cluster-scoped object have no
+// namespace, even if its manifest has one: rights in a namespace do not cover the object.
 type reach struct {
 	resource      schema.GroupVersionResource
 	clusterScoped bool
 }
 
-// reach says how a kind is reached; where it is not served, as a definition among
-// the manifests says, or as it would be by custom.
+// reach returns the address of a kind. For a kind that is not served, it uses a definition among
+// the manifests, or the usual plural.
 func (a *accessReviews) reach(ctx context.Context, kind schema.GroupVersionKind, brought map[schema.GroupKind]defined) (reach, error) {
 	mapping, err := a.kinds.Served(ctx, kind)
 	switch {
@@ -221,8 +220,8 @@ func (a *accessReviews) reach(ctx context.Context, kind schema.GroupVersionKind,
 	return reach{resource: guess}, nil
 }
 
-// kindsError is that it could not be found out which kinds are served. It does not
-// say which: nobody knows yet what the caller may know.
+// kindsError reports that the served kinds could not be determined. It does not name the kind,
+// because the caller's rights are not known yet.
 type kindsError struct{ err error }
 
 func (e *kindsError) Error() string {
@@ -231,13 +230,13 @@ func (e *kindsError) Error() string {
 
 func (e *kindsError) Unwrap() error { return e.err }
 
-// defined has the fields of a CustomResourceDefinition about its kind.
+// defined holds the fields of a CustomResourceDefinition about its kind.
 type defined struct {
 	plural        string
 	clusterScoped bool
 }
 
-// definitions are the kinds of the CustomResourceDefinitions among manifests.
+// definitions returns the kinds of the CustomResourceDefinitions among manifests.
 func definitions(objects []manifest.Object) map[schema.GroupKind]defined {
 	kinds := map[schema.GroupKind]defined{}
 	for _, object := range objects {
@@ -259,7 +258,7 @@ func definitions(objects []manifest.Object) map[schema.GroupKind]defined {
 	return kinds
 }
 
-// each does something for the keys of a map, some at a time.
+// each calls a function for the keys of a map, with a limit on concurrent calls.
 func each[K comparable, V any](ctx context.Context, items map[K]V, do func(context.Context, K) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(reviewsAtOnce)

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// TestPermit: the engine may read and try exactly what the caller may read and try.
+// TestPermit: the engine may read and try exactly the objects that the caller may read and try.
 func TestPermit(t *testing.T) {
 	const look, create = 1, 2
 	cases := map[string]struct {
@@ -150,8 +150,7 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// TestReviews: a question about the right to all objects of a kind in a namespace costs one review,
-// however many there are.
+// TestReviews: the right to many objects of a kind in a namespace takes one access review.
 func TestReviews(t *testing.T) {
 	var names []string
 	for n := range 100 {

@@ -13,11 +13,11 @@ const (
 	// freshFor is the time for which an answer is reused. It covers a request for the table and a
 	// following request for YAML.
 	freshFor = 3 * time.Second
-	// maxAnswers bounds what is kept, each of which may have some megabytes.
+	// maxAnswers bounds the cached answers. An answer may have some megabytes.
 	maxAnswers = 8
 )
 
-// cache keeps answers for a moment.
+// cache caches answers for a short time.
 type cache struct {
 	clock clock.PassiveClock
 
@@ -34,7 +34,7 @@ func newCache(clock clock.PassiveClock) *cache {
 	return &cache{clock: clock, answers: map[string]answer{}}
 }
 
-// get returns a fresh answer, with its age. Nobody may change it.
+// get returns a fresh answer with its age. Callers must not change it.
 func (c *cache) get(key string) (revisiondiff.Preview, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +47,7 @@ func (c *cache) get(key string) (revisiondiff.Preview, bool) {
 	return preview, true
 }
 
-// put keeps an answer, and drops what is stale; the oldest one where there are too
-// many.
+// put caches an answer. It removes stale answers, and the oldest answer if there are too many.
 func (c *cache) put(key string, preview revisiondiff.Preview) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

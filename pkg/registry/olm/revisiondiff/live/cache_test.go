@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestAnswersAreKept for a moment, for the same question of the same user.
+// TestAnswersAreKept: an answer is cached for a short time, for the same question of the same user.
 func TestAnswersAreKept(t *testing.T) {
 	s := newSetting("a")
 	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}

@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// answer returns the error for the caller: 504 when time ran out, 503 when the cluster did not
-// answer or we lack the rights to ask it.
+// answer returns the error for the caller: 504 after a timeout; 503 if the cluster did not answer,
+// or if Penstock lacks the rights to ask it.
 func (l *Live) answer(ctx context.Context, err error) error {
 	return l.answerAbout(ctx, "what a rollout would change", err)
 }
 
-// answerAbout is answer for another question.
+// answerAbout works like answer, for another question.
 func (l *Live) answerAbout(ctx context.Context, what string, err error) error {
 	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now is not known: " + why) }
 	var ours *apierrors.StatusError
@@ -54,18 +54,18 @@ func timedOut(why string) error {
 	}}
 }
 
-// rightsError says that the reader lacks a right.
+// rightsError reports that the reader lacks a right.
 type rightsError struct{ message string }
 
 func (e *rightsError) Error() string { return e.message }
 
-// lacks says what to do about a right that the reader lacks.
+// lacks explains how to grant a right that the reader lacks.
 func (l *Live) lacks(verb string) string {
 	return fmt.Sprintf("the reader identity %s cannot %s the objects to compare: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
 }
 
-// ownRights tells refusals of the cluster, which belong into the answer, from
-// rights that the reader lacks, for which there is no answer.
+// ownRights returns an error if the reader lacks rights: then there is no answer. Other refusals of
+// the cluster are part of the answer.
 func (l *Live) ownRights(ctx context.Context, found preview.Preview) error {
 	for i := range found.Items {
 		item := &found.Items[i]

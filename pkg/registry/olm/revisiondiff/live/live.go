@@ -1,5 +1,5 @@
-// Package live computes the changes that a rollout of a revision would make in the cluster now. The
-// engine's preview runs under a separate identity, penstock-reader. This package ensures that
+// Package live computes the current changes that a rollout of a revision would make in the cluster.
+// The engine's preview runs under a separate identity, penstock-reader. This package ensures that
 // callers learn only what their own rights to get and to patch would show them.
 package live
 
@@ -28,10 +28,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// timeout bounds a preview. It leaves some of what a read may take for comparing.
+// timeout bounds a preview. It leaves part of a request's time for the comparison.
 const timeout = 15 * time.Second
 
-// Previewer makes previews, as a *preview.Previewer.
+// Previewer runs previews. *preview.Previewer implements it.
 type Previewer interface {
 	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
@@ -42,8 +42,8 @@ type Kinds interface {
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
-// Work returns the engine's work of a rollout of a revision alone, and a version that changes with
-// the chain's inventory. Bodies may be nil.
+// Work returns the engine's work for a rollout of a single revision, and a version that changes
+// with the chain's inventory. Bodies may be nil.
 type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error)
 
 // Deps are the dependencies of New. All are required except Objects, Redactor and Timeout.
@@ -57,12 +57,12 @@ type Deps struct {
 	// rights, for messages.
 	Reader user.Info
 	Role   string
-	// Objects reads objects as Reader; with nil their state is unknown.
+	// Objects reads objects as Reader. With nil, the state of objects is unknown.
 	Objects ObjectReader
 	// Redactor hides confidential values in messages; the default hides the content of Secrets.
 	Redactor *redact.Redactor
 	Clock    clock.PassiveClock
-	// Timeout of a preview; by default 15 seconds.
+	// Timeout bounds a preview; the default is 15 seconds.
 	Timeout time.Duration
 }
 
@@ -75,7 +75,7 @@ type Live struct {
 
 var _ revisiondiff.Live = &Live{}
 
-// New returns a Live. All requests should share one.
+// New returns a Live. All requests should share one Live.
 func New(deps Deps) *Live {
 	if deps.Timeout <= 0 {
 		deps.Timeout = timeout
@@ -110,7 +110,7 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 		return revisiondiff.Preview{}, err
 	}
 	defer leave()
-	// An earlier caller can have asked the same.
+	// An earlier caller may have asked the same question.
 	if known, ok := l.cache.get(key); ok {
 		return known, nil
 	}
@@ -122,8 +122,8 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 	return preview, err
 }
 
-// objectsOf is about how many objects the cluster is asked: most of those that were
-// rolled out are in the revision.
+// objectsOf estimates the number of objects to read from the cluster. Most objects that were rolled
+// out are in the revision.
 func objectsOf(question revisiondiff.LiveQuestion, work rollout.Work) int {
 	rolledOut := 0
 	for id := range work.Inventory.Entries {
@@ -134,7 +134,7 @@ func objectsOf(question revisiondiff.LiveQuestion, work rollout.Work) int {
 	return max(len(question.Manifests), rolledOut)
 }
 
-// work returns the engine's work of a rollout.
+// work returns the engine's work for a rollout.
 func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
@@ -145,7 +145,7 @@ func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision)
 	return work, version, nil
 }
 
-// preview asks the cluster, and tells whether all is known.
+// preview asks the cluster, and reports whether the answer is complete.
 func (l *Live) preview(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
@@ -164,14 +164,14 @@ func (l *Live) preview(ctx context.Context, caller user.Info, question revisiond
 	return preview, known(found), nil
 }
 
-// known reports whether no object changed each time while it was read. If one did, a user who asks
-// again may learn more.
+// known reports whether every object was read without concurrent changes. Otherwise, a repeated
+// request may learn more.
 func known(found preview.Preview) bool {
 	return !slices.ContainsFunc(found.Items, func(item preview.Item) bool { return item.Overtaken })
 }
 
-// keyOf names a question: a revision, a user, what of it may be spoken of, and how
-// much of it is wanted.
+// keyOf returns the cache key of a question: the revision, the user, the objects that the answer
+// may mention, and the requested details.
 func keyOf(caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work, version int64) string {
 	var shown []string
 	for _, object := range question.Manifests {
@@ -197,13 +197,13 @@ func keyOf(caller user.Info, question revisiondiff.LiveQuestion, work rollout.Wo
 		shown, manifests, version, question.Options.Limits,
 	})
 	if err != nil {
-		return "" // strings and numbers
+		return "" // strings and numbers can be encoded
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// bodies are the manifests of one revision.
+// bodies holds the manifests of one revision.
 type bodies map[manifest.Digest][]byte
 
 func newBodies(objects []manifest.Object) bodies {

@@ -29,8 +29,8 @@ import (
 
 const reader = "system:serviceaccount:penstock-system:penstock-reader"
 
-// rights are "user verb resource namespace/name"; a name may be *. An object named "broken"
-// has no answer.
+// rights holds rights as "user verb resource namespace/name"; a name may be *. Checks for an object
+// named "broken" get no answer.
 type rights struct {
 	mu     sync.Mutex
 	rules  []string
@@ -57,10 +57,10 @@ func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// served are the kinds that the cluster serves, with their resources.
+// served holds the kinds that the cluster serves, with their resources.
 type served struct {
 	resources map[string]string
-	// clusterScoped kinds among them.
+	// clusterScoped holds the cluster-scoped kinds.
 	clusterScoped map[string]bool
 	err           error
 }
@@ -80,8 +80,7 @@ func (s served) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 	return &meta.RESTMapping{Resource: kind.GroupVersion().WithResource(resource), GroupVersionKind: kind, Scope: scope}, nil
 }
 
-// previews is an engine that asks for permission, as the true one does, and finds
-// what it was told.
+// previews is an engine that checks permissions like the real engine, and returns a fixed result.
 type previews struct {
 	subjects []preview.Subject
 	items    []preview.Item
@@ -106,7 +105,7 @@ func (p *previews) Preview(ctx context.Context, _ rollout.Work, permit preview.P
 	return preview.Preview{Items: p.items}, p.err
 }
 
-// setting is everything around a Live.
+// setting holds the dependencies of a Live.
 type setting struct {
 	rights  *rights
 	served  served
@@ -114,7 +113,8 @@ type setting struct {
 	clock   *testclock.FakePassiveClock
 	version int64
 	timeout time.Duration
-	// manifests of the revision, and what else may be spoken of.
+	// manifests are the manifests of the revision. shows reports which other objects the answer may
+	// mention.
 	manifests []manifest.Object
 	shows     func(manifest.ID) bool
 }
@@ -135,7 +135,7 @@ func newSetting(names ...string) *setting {
 	return s
 }
 
-// add an object to the revision.
+// add adds an object to the revision.
 func (s *setting) add(raw string) {
 	object, err := manifest.Digester{}.FromJSON([]byte(raw))
 	if err != nil {
@@ -163,12 +163,12 @@ func (s *setting) ask(t *testing.T, l *Live, name string) (revisiondiff.Preview,
 	return l.Preview(ctx, revisiondiff.LiveQuestion{Revision: revision, Manifests: s.manifests, Shows: s.shows})
 }
 
-// leaving is an object of the inventory that is in no layer.
+// leaving returns an object of the inventory that is in no layer.
 func leaving(name string) preview.Subject {
 	return preview.Subject{Leaving: true, Ref: manifest.Ref{Version: "v1", ID: manifest.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}}}
 }
 
-// TestNoAnswer: a preview without all answers is an error that says what failed.
+// TestNoAnswer: a preview without all answers is an error that names the failure.
 func TestNoAnswer(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("secret reasons"))
 	cases := map[string]struct {
@@ -257,8 +257,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusedByThePolicy: where the reader has the rights, a refusal is part of the
-// answer.
+// TestRefusedByThePolicy: if the reader has the rights, a refusal is part of the answer.
 func TestRefusedByThePolicy(t *testing.T) {
 	s := newSetting("a")
 	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*", reader + " patch configmaps ns/a"}

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// Reasons of notes that only a comparison with the cluster has.
+// These are the reasons of notes that only a comparison with the cluster has.
 const (
 	reasonCollision = "Collision"
 	reasonRefused   = "Refused"
@@ -35,8 +35,8 @@ const (
 // maxPaths bounds the fields that a note names.
 const maxPaths = 5
 
-// noteOf says of one object what its change does not show. Change is nil where
-// there is none.
+// noteOf returns a note about facts of an object that its change does not show. change is nil if
+// the object does not change.
 func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	told := func(severity diffreview.Severity, reason, format string, args ...any) (diffreview.Note, bool) {
 		return diffreview.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
@@ -71,7 +71,7 @@ func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	}
 }
 
-// drift says who changed what was rolled out.
+// drift returns a note that names the manager who changed rolled-out content.
 func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	found := diffreview.Note{Severity: note.Warning, Reason: reasonDrift}
 	switch {
@@ -85,7 +85,7 @@ func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	return found, true
 }
 
-// owners names the fields that change, and who has them now.
+// owners names the fields that change, with their current managers.
 func owners(item *preview.Item, change *diff.Change) string {
 	var parts []string
 	for i := range change.Fields {
@@ -99,8 +99,8 @@ func owners(item *preview.Item, change *diff.Change) string {
 		case owner != "":
 			part += " by " + owner
 		case item.IsSecret():
-			// Claims on stringData are not claims on data: that nobody has it
-			// cannot be told.
+			// A claim on stringData is not a claim on data: whether the field has no owner is
+			// unknown.
 		case field.Op == diff.Add:
 			part += " was removed"
 		default:
@@ -111,8 +111,8 @@ func owners(item *preview.Item, change *diff.Change) string {
 	return strings.Join(parts, "; ")
 }
 
-// takes names the fields that others have. Paths are those of the comparison: it
-// knows what is to be hidden.
+// takes names the fields of other managers. It uses the paths of the comparison, which knows the
+// hidden fields.
 func takes(item *preview.Item, change *diff.Change) string {
 	var parts []string
 	if change != nil {
@@ -129,7 +129,7 @@ func takes(item *preview.Item, change *diff.Change) string {
 		}
 	}
 	if len(parts) == 0 {
-		// None of what changes: it is only the claim that moves.
+		// No taken field changes: only the ownership moves.
 		for i := range item.Taken {
 			parts = append(parts, fmt.Sprintf("%d of %s", len(item.Taken[i].Paths)+item.Taken[i].More, manager(&item.Taken[i])))
 		}
@@ -140,11 +140,11 @@ func takes(item *preview.Item, change *diff.Change) string {
 	return ", and takes " + strings.Join(parts, "; ")
 }
 
-// ownerOf is the manager who has a field, or one in it, or one that it is in.
+// ownerOf returns the manager of a field, of a field within it, or of a field around it.
 func ownerOf(path string, taken []managedfields.Taken) string {
 	for i := range taken {
 		for _, theirs := range taken[i].Paths {
-			// A Secret's stringData is owned as stringData, and kept as data.
+			// A Secret's stringData is owned as stringData, and stored as data.
 			if key, ok := strings.CutPrefix(theirs, ".stringData"); ok {
 				theirs = ".data" + key
 			}
@@ -156,7 +156,7 @@ func ownerOf(path string, taken []managedfields.Taken) string {
 	return ""
 }
 
-// within reports whether a path is another one, or below it.
+// within reports whether a path equals another path or is below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -170,7 +170,7 @@ func manager(t *managedfields.Taken) string {
 	return name
 }
 
-// printed is a name that somebody chose, as it may be shown on a terminal.
+// printed returns a name from a user in a form that is safe on a terminal.
 func printed(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || name == "" {
 		return strconv.QuoteToASCII(name)
@@ -179,7 +179,7 @@ func printed(name string) string {
 }
 
 // refusal returns the note on the server's refusal of a rollout's write. Package targetclient has
-// removed the parts that the message must not quote.
+// already removed the parts that the message must not quote.
 func refusal(item *preview.Item) diffreview.Note {
 	message := item.Failure.Message
 	switch {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// maxExplained bounds the objects of one answer whose cause is looked for, each of
-	// which costs up to gather.MaxRequests, and looksAtOnce those under way.
+	// maxExplained bounds the objects of one answer whose cause is searched. Each object costs up
+	// to gather.MaxRequests. looksAtOnce bounds the concurrent searches.
 	maxExplained = 20
 	looksAtOnce  = 4
 )
 
-// explain finds out why objects are not ready: under the caller's rights where they may
-// list the Pods and the Events of the namespace, and else from status.
+// explain finds the causes of objects that are not ready. It uses the caller's rights if they may
+// list the Pods and Events of the namespace, and status otherwise.
 func (i *inquiry) explain(ctx context.Context, objects []v1alpha1.RevisionObjectStatus) {
 	rights := map[string]bool{}
 	group := errgroup.Group{}
@@ -34,7 +34,7 @@ func (i *inquiry) explain(ctx context.Context, objects []v1alpha1.RevisionObject
 		object, step, seen := &objects[n], i.steps[n], &i.seen[n]
 		if seen.failing != nil && seen.failing.Cause != nil {
 			object.Cause = &v1alpha1.FailureCause{}
-			// The conversion, which is generated, cannot fail.
+			// The generated conversion cannot fail.
 			_ = v1alpha1.Convert_olm_FailureCause_To_v1alpha1_FailureCause(seen.failing.Cause, object.Cause, nil)
 		}
 		if seen.live == nil || !cause.Explained(step.ID) {
@@ -54,10 +54,10 @@ func (i *inquiry) explain(ctx context.Context, objects []v1alpha1.RevisionObject
 			i.endpoints(ctx, i.steps[n].ID, seen, &objects[n])
 		}
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // no function returns an error
 }
 
-// explainOne looks for the cause of one object. The live object has all that a manifest has.
+// explainOne finds the cause of one object. The live object contains everything in its manifest.
 func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView, object *v1alpha1.RevisionObjectStatus) {
 	subject := cause.Subject{ID: step.ID, UID: seen.uid, Live: seen.live, Manifest: seen.live.Object}
 	found, known, err := gather.New(i.deps.Objects).Explain(ctx, subject)
@@ -75,7 +75,7 @@ func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView,
 	}
 }
 
-// addCause puts a cause into what is told of an object.
+// addCause adds a cause to the description of an object.
 func addCause(object *v1alpha1.RevisionObjectStatus, found cause.Cause) {
 	name := func(id manifest.ID) v1alpha1.ObjectName {
 		return v1alpha1.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
@@ -89,8 +89,8 @@ func addCause(object *v1alpha1.RevisionObjectStatus, found cause.Cause) {
 	object.Message = strings.TrimPrefix(object.Message+"; "+found.String(), "; ")
 }
 
-// endpoints tells of a webhook configuration that nobody is behind a Service of it. The
-// object itself is as it should be.
+// endpoints reports a webhook configuration with a Service without endpoints. The object itself is
+// correct.
 func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectView, object *v1alpha1.RevisionObjectStatus) {
 	for _, service := range cause.WebhookServices(seen.live.Object) {
 		if !i.mayList(ctx, service.Namespace, discoveryv1.GroupName, "endpointslices") {
@@ -99,7 +99,7 @@ func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectVie
 		slices, err := gather.List[discoveryv1.EndpointSlice](ctx, i.deps.Objects, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), service.Namespace,
 			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}).String()})
 		if err != nil {
-			continue // nothing is known to be wrong
+			continue // no fault is known
 		}
 		if missing, known := cause.OfEndpoints(id, service, slices); known {
 			object.Reason = missing.Reason
@@ -109,14 +109,15 @@ func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectVie
 	}
 }
 
-// mayList reports whether the caller may list all of a resource in a namespace. No answer is no.
+// mayList reports whether the caller may list all objects of a resource in a namespace. Without an
+// answer it returns false.
 func (i *inquiry) mayList(ctx context.Context, namespace, group, resource string) bool {
 	at := scope{schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, namespace}
 	allowed, err := i.reviews.review(ctx, "list", at, "")
 	return err == nil && allowed
 }
 
-// repairs says when objects were repaired last, as the inventory has it.
+// repairs adds the time of the last repair of each object, from the inventory.
 func (i *inquiry) repairs(objects []v1alpha1.RevisionObjectStatus) {
 	last := map[manifest.ID]*v1alpha1.ObjectRepair{}
 	for _, r := range i.work.Inventory.Repairs {

@@ -23,41 +23,41 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// readsAtOnce bounds the reads of one answer that are in flight.
+// readsAtOnce bounds the concurrent reads for one answer.
 const readsAtOnce = 16
 
-// ObjectReader reads objects, as a *targetclient.Client.
+// ObjectReader reads objects. *targetclient.Client implements it.
 type ObjectReader interface {
 	gather.Lister
-	// Read and ReadMetadata fail with NotFound, or NoMatch where the kind is not served.
+	// Read and ReadMetadata return NotFound, or NoMatch for a kind that is not served.
 	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
 }
 
-// inquiry is one question how the objects of a revision are.
+// inquiry is one request for the state of a revision's objects.
 type inquiry struct {
 	*Live
 	caller   user.Info
 	reviews  *accessReviews
 	revision *olm.ClusterExtensionRevision
 	work     rollout.Work
-	// steps are the objects in the order of rollout, seen what was found of each.
+	// steps are the objects in rollout order. seen holds the findings for each object.
 	steps []phased
 	seen  []objectView
 	gates map[manifest.ID][]probe.Probe
-	// budget limits the cost of probes that users wrote; mu guards it.
+	// budget limits the cost of probes from users. mu guards it.
 	mu     sync.Mutex
 	budget *probe.CostBudget
 }
 
-// phased is an object of a phase.
+// phased is an object with its phase.
 type phased struct {
 	manifest.Ref
 	phase      string
 	createOnly bool
 }
 
-// Objects returns the present state of a revision's objects:
+// Objects returns the current state of a revision's objects:
 //
 //  1. Find the objects of the revision.
 //  2. Wait for a place in the queue.
@@ -98,7 +98,7 @@ func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevisi
 	return answer, nil
 }
 
-// steps of the revision's layer, each object once.
+// steps returns the objects of the revision's layer, each once.
 func steps(work rollout.Work) []phased {
 	var out []phased
 	for _, stg := range work.Layers[0].Stages {
@@ -109,7 +109,7 @@ func steps(work rollout.Work) []phased {
 	return out
 }
 
-// gates are the probes of objects.
+// gates returns the probes of each object.
 func gates(work rollout.Work) map[manifest.ID][]probe.Probe {
 	all := map[manifest.ID][]probe.Probe{}
 	for _, stg := range work.Layers[0].Stages {
@@ -163,7 +163,7 @@ func (i *inquiry) visible(ctx context.Context, all []phased) ([]int, error) {
 	return i.reviews.may(ctx, "get", subjects, scopes, indices)
 }
 
-// read reads the objects, some at a time.
+// read reads the objects, with a limit on concurrent reads.
 func (i *inquiry) read(ctx context.Context) error {
 	failing := map[manifest.ID]*olm.ObjectFailure{}
 	for p := range i.revision.Status.Phases {
@@ -186,8 +186,8 @@ func (i *inquiry) read(ctx context.Context) error {
 	return group.Wait()
 }
 
-// readOne reads an object as far as its probes need it: of Secrets, and of what no probe
-// reads, the metadata. An error is one for which there is no answer at all.
+// readOne reads the parts of an object that its probes need. It reads only the metadata of Secrets,
+// and of objects that no probe reads. It returns an error only if no answer is possible.
 func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) error {
 	probes := i.gates[step.ID]
 	if webhooks := cause.IsWebhookConfiguration(step.ID); step.IsSecret() || len(probes) == 0 && !webhooks {
@@ -211,17 +211,18 @@ func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) er
 		}
 	}
 	if seen.verdict.Status != probe.True || cause.IsWebhookConfiguration(step.ID) {
-		seen.live = live // for its cause
+		seen.live = live // to find its cause
 	}
 	return nil
 }
 
-// found notes what is known of each object that is there.
+// found records the facts about an existing object.
 func (s *objectView) found(object metav1.Object) {
 	s.exists, s.uid, s.created, s.deleting = true, object.GetUID(), object.GetCreationTimestamp(), object.GetDeletionTimestamp() != nil
 }
 
-// failed notes why an object was not read. Not found is a finding; no right to read is none.
+// failed records why an object could not be read. Not Found is a finding. A missing right or an
+// overloaded server is returned as an error.
 func (s *objectView) failed(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
@@ -233,7 +234,7 @@ func (s *objectView) failed(err error) error {
 	return nil
 }
 
-// judge lets a probe judge an object, and hides in its words what is to be hidden.
+// judge runs a probe on an object, and redacts its message.
 func (i *inquiry) judge(ctx context.Context, id manifest.ID, live *unstructured.Unstructured, p probe.Probe) probe.Verdict {
 	ask := p.Probe
 	if metered, ok := p.(probe.Metered); ok {
@@ -252,7 +253,7 @@ func (i *inquiry) judge(ctx context.Context, id manifest.ID, live *unstructured.
 	return verdict
 }
 
-// unready are the indices of the objects that are not ready, in order, at most so many.
+// unready returns the indices of the first objects that are not ready, up to most.
 func unready(objects []v1alpha1.RevisionObjectStatus, most int) []int {
 	var indices []int
 	for n := range objects {

@@ -13,33 +13,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// objectView has the findings about one object of a revision.
+// objectView holds the findings about one object of a revision.
 type objectView struct {
-	// number of the revision, and whether it is Active or Paused.
+	// number is the number of the revision. layer is true if it is Active or Paused.
 	number int64
 	layer  bool
-	// entry of the chain's inventory; nil for none. Create-only objects have none.
+	// entry is the inventory entry of the object, or nil. Create-only objects have none.
 	entry      *rollout.Entry
 	createOnly bool
-	// exists is true when the object is in the cluster, and deleting when it is about to
-	// go. Unread is why that is not known.
+	// exists is true if the object is in the cluster. deleting is true if it is being deleted.
+	// unread is the reason if this is unknown.
 	exists, deleting bool
 	unread           error
 	uid              types.UID
 	created          metav1.Time
 	verdict          probe.Verdict
-	// failing is the failure of the object in status; nil for none.
+	// failing is the failure of the object in status, or nil.
 	failing *olm.ObjectFailure
-	// live is the object, of those whose cause may be looked for.
+	// live is the object, if its cause may be searched.
 	live *unstructured.Unstructured
 }
 
-// refused is true when status says that the object could not be written.
+// refused reports whether, according to status, the object could not be written.
 func (s *objectView) refused() bool {
 	return s.failing != nil && s.failing.Reason != rollout.ReasonProbe && s.failing.Reason != rollout.ReasonWaiting
 }
 
-// state says how the object is, and why.
+// state returns the state of the object and its reason.
 func (s *objectView) state() (state v1alpha1.ObjectState, reason, message string) {
 	ours := s.entry != nil && s.entry.Revision == s.number
 	switch {

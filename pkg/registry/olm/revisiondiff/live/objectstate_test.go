@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// TestObjectState compares the reported state of one object of revision 2.
+// TestObjectState checks the reported state of one object of revision 2.
 func TestObjectState(t *testing.T) {
 	ours, older, newer, intent := &rollout.Entry{Revision: 2, UID: "u"}, &rollout.Entry{Revision: 1, UID: "u"}, &rollout.Entry{Revision: 3, UID: "u"}, &rollout.Entry{Revision: 2}
 	unready := probe.Verdict{Status: probe.False, Message: "0 of 1 replica available"}
@@ -52,7 +52,7 @@ func TestObjectState(t *testing.T) {
 	}
 }
 
-// TestRepairs: an object has its last repair.
+// TestRepairs: an object shows its last repair.
 func TestRepairs(t *testing.T) {
 	id := func(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: name} }
 	i := &inquiry{steps: []phased{{Ref: manifest.Ref{ID: id("x")}}, {Ref: manifest.Ref{ID: id("y")}}}}

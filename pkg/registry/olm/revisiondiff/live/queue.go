@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// objectsAtOnce bounds the objects of all previews that go on: those of one
-	// revision of the largest size, or of three hundred of the usual one. Several
-	// of the largest at once would all run out of time.
+	// objectsAtOnce bounds the objects of all running previews. It allows one revision of the
+	// largest size, or 300 of the usual size. Several of the largest size at once would all time
+	// out.
 	objectsAtOnce = 4000
 	// maxWait is the time that a preview waits for running previews.
 	maxWait = 10 * time.Second
@@ -20,12 +20,12 @@ const (
 	retrySeconds = 5
 )
 
-// queue lets previews in as long as there is room for their objects. A small one
-// does not wait behind a large one for which there is none.
+// queue admits previews while there is room for their objects. A small preview does not wait behind
+// a large preview that has no room.
 type queue struct {
 	mu   sync.Mutex
 	free int
-	// left is closed when somebody leaves.
+	// left is closed when a preview leaves.
 	left chan struct{}
 }
 
@@ -33,7 +33,7 @@ func newQueue() *queue {
 	return &queue{free: objectsAtOnce, left: make(chan struct{})}
 }
 
-// enter waits until there is room for a number of objects; leave gives it back.
+// enter waits until there is room for a number of objects. leave releases it.
 func (q *queue) enter(ctx context.Context, objects int) (leave func(), err error) {
 	objects = min(max(objects, 1), objectsAtOnce)
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
@@ -53,8 +53,8 @@ func (q *queue) enter(ctx context.Context, objects int) (leave func(), err error
 	}
 }
 
-// take takes room if there is some, and else returns what tells that it is worth
-// while to look again.
+// take takes room if it is free. Otherwise it returns a channel that is closed when the caller
+// should try again.
 func (q *queue) take(objects int) (left <-chan struct{}, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

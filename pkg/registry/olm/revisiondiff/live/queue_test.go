@@ -9,13 +9,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestQueue: previews run while there is room. A preview that waits in vain gets a Retry-After.
+// TestQueue: previews run while there is room. A preview that gets no room in time gets a
+// Retry-After.
 func TestQueue(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		inside  []int
 		objects int
-		// leaves is the time at which all admitted previews leave; 0 is never.
+		// leaves is the time at which all admitted previews leave; 0 means never.
 		leaves  time.Duration
 		refused bool
 		after   time.Duration
@@ -63,7 +64,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestSmallOnesPassBy: a waiting large preview does not block small ones that have room.
+// TestSmallOnesPassBy: a waiting large preview does not block small previews that have room.
 func TestSmallOnesPassBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
@@ -85,7 +86,7 @@ func TestSmallOnesPassBy(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsWhoIsGone: a client that hung up takes no place in the queue.
+// TestNobodyWaitsWhoIsGone: a disconnected client takes no place in the queue.
 func TestNobodyWaitsWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()

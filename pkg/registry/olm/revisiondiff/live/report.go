@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
-// report compares what is with what would be, and adds what there is to say.
+// report compares the current objects with the previewed objects, and adds notes.
 func report(ctx context.Context, found preview.Preview, question revisiondiff.LiveQuestion) diff.Report {
 	manifests := make(map[manifest.ID]manifest.Object, len(question.Manifests))
 	for _, object := range question.Manifests {
@@ -23,7 +23,7 @@ func report(ctx context.Context, found preview.Preview, question revisiondiff.Li
 		item := &found.Items[i]
 		switch {
 		case item.Unread:
-			// Not absent: nobody knows.
+			// An unread object is unknown, not absent.
 			refused = append(refused, notCompared(item, "it could not be read"))
 		case item.Overtaken:
 			refused = append(refused, notCompared(item, "somebody wrote it while it was looked at; ask again"))
@@ -49,7 +49,7 @@ func report(ctx context.Context, found preview.Preview, question revisiondiff.Li
 	return out
 }
 
-// notCompared is an object of which no change can be shown.
+// notCompared returns the change of an object that could not be compared.
 func notCompared(item *preview.Item, why string) diff.Change {
 	return diff.Change{ID: item.ID, OldVersion: item.Version, NewVersion: item.Version, Kind: diff.Changed, NotCompared: why}
 }
@@ -61,12 +61,12 @@ func listed(manifests map[manifest.ID]manifest.Object, id manifest.ID) bool {
 
 // side is one side of a comparison of an object with itself.
 func side(ref manifest.Ref, raw []byte) manifest.Object {
-	// The digest is that of the manifest; both sides would have the same.
+	// The digest belongs to the manifest, and would be equal on both sides.
 	ref.Digest = ""
 	return manifest.Object{Ref: ref, JSON: raw}
 }
 
-// sizes adds up the manifests of what was looked at, without those of Secrets.
+// sizes returns the total size of the compared manifests, without Secrets.
 func sizes(found preview.Preview, manifests map[manifest.ID]manifest.Object) int64 {
 	var sum int64
 	for i := range found.Items {
@@ -77,7 +77,7 @@ func sizes(found preview.Preview, manifests map[manifest.ID]manifest.Object) int
 	return sum
 }
 
-// annotate adds what the changes themselves do not show.
+// annotate adds notes about facts that the changes do not show.
 func annotate(out *diff.Report, found preview.Preview, options diff.Options) {
 	changes := make(map[manifest.ID]*diff.Change, len(out.Changes))
 	for i := range out.Changes {
