@@ -10,10 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Names of the phases, in the order in which they are rolled out. Teardown goes
-// backwards, and that is half of the reasoning: custom resources go before the
-// operator that has to run their finalizers, and webhook configurations before
-// the workloads that answer them.
+// Names of the phases, in rollout order. Teardown runs in reverse order. So custom resources are
+// deleted before the operator that runs their finalizers, and webhook configurations before the
+// workloads that serve them.
 const (
 	Namespaces     = "namespaces"
 	Policies       = "policies"
@@ -36,13 +35,12 @@ type phaseKinds struct {
 	kinds []schema.GroupKind
 }
 
-// phaseTable says which phase a kind belongs to. Two rules stand beside it, see
-// Sort: what the set itself defines is published, and what nobody knows is
-// infrastructure.
+// phaseTable lists the kinds of each phase. Sort has two more rules: kinds that the set itself
+// defines belong to publish, and unknown kinds to infrastructure.
 func phaseTable() []phaseKinds {
 	return []phaseKinds{
 		{Namespaces, kinds("", "Namespace")},
-		// Limits hold for what comes after them.
+		// Limits apply to objects that are created later.
 		{Policies, slices.Concat(
 			kinds("", "LimitRange", "ResourceQuota"),
 			kinds("flowcontrol.apiserver.k8s.io", "FlowSchema", "PriorityLevelConfiguration"),
@@ -65,10 +63,9 @@ func phaseTable() []phaseKinds {
 		)},
 		{CRDs, kinds("apiextensions.k8s.io", "CustomResourceDefinition")},
 		{Roles, kinds("rbac.authorization.k8s.io", "ClusterRole", "Role")},
-		// Behind the roles: the API server checks what a binding refers to.
+		// After the roles, because the API server checks the role of a binding.
 		{Bindings, kinds("rbac.authorization.k8s.io", "ClusterRoleBinding", "RoleBinding")},
-		// Objects that workloads need to become ready: an address, and
-		// certificates that are mounted.
+		// Objects that workloads need to become ready: addresses, and mounted certificates.
 		{Infrastructure, slices.Concat(
 			kinds("", "Endpoints", "Service"),
 			kinds("cert-manager.io", "Certificate", "ClusterIssuer", "Issuer"),
@@ -97,25 +94,24 @@ func phaseTable() []phaseKinds {
 			kinds("networking.k8s.io", "Ingress"),
 			kinds("route.openshift.io", "Route"),
 		)},
-		// Last: a webhook that is registered before it is served refuses what
-		// it should admit.
+		// Last, because a webhook that is registered before it is served refuses requests.
 		{Admission, kinds("admissionregistration.k8s.io",
 			"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
 			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration")},
 	}
 }
 
-// Sort puts objects into phases, in the order of the phase table, and omits empty phases. Within a
+// Sort sorts objects into phases, in the order of the phase table, and omits empty phases. Within a
 // phase it sorts them by group, kind, namespace and name, so the order of the input does not
 // matter.
 //
-// Custom resources whose CustomResourceDefinition is in the same set always go to publish. A
+// Custom resources whose CustomResourceDefinition is in the same set always belong to publish. A
 // Deployment of the set may serve their conversion and admission, and run their finalizers on
 // teardown.
 //
-// Other kinds that the table does not list go to infrastructure, before the workloads, which may
-// wait for them. For example an ExternalSecret creates a Secret that a workload mounts. After the
-// workloads it would never be reached, because a phase waits for its workloads.
+// Other kinds that the table does not list belong to infrastructure, before the workloads, which
+// may wait for them. For example, an ExternalSecret creates a Secret that a workload mounts. In a
+// later phase it would never be applied, because a phase waits for its workloads.
 func Sort(objects []manifest.Object) ([]Phase, error) {
 	defined, err := definedKinds(objects)
 	if err != nil {
@@ -172,7 +168,7 @@ func byIdentity(a, b manifest.Object) int {
 		cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace),
 		cmp.Compare(a.Name, b.Name),
-		// Only duplicates get here, which renderers refuse.
+		// Only duplicates are equal so far, and renderers refuse them.
 		cmp.Compare(a.Version, b.Version),
 	)
 }

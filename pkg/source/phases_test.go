@@ -14,7 +14,7 @@ import (
 )
 
 // TestPhaseTable compares the table with testdata/phases.txt. A change moves objects of all users,
-// so a review must see it.
+// so a reviewer must see it.
 func TestPhaseTable(t *testing.T) {
 	var b strings.Builder
 	seen := map[schema.GroupKind]string{}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Renderer makes phased objects of files. The same files give the same bytes.
+// Renderer renders files into phased objects. Equal files give equal bytes.
 type Renderer interface {
 	// Render reads a file system with the input at its root: a folder, a chart, or the content of
 	// an image. Errors in files are a *directory.Errors.
@@ -18,26 +18,25 @@ type Renderer interface {
 // Rendered is the result of a renderer.
 type Rendered struct {
 	Phases []Phase
-	// Package and Version are the name and version of the input; empty if the input has none.
+	// Package and Version are the name and version of the input; empty if it has none.
 	Package, Version string
-	// KubeVersion is the range of versions of Kubernetes that a chart states; empty when the input
-	// states none.
+	// KubeVersion is the range of Kubernetes versions that a chart states; empty if it states none.
 	KubeVersion string
-	// Notes are for people, as the input words them; empty when it has none.
+	// Notes is a text for users from the input; empty if it has none.
 	Notes string
-	// Requires lists the requirements that the input does not bring.
+	// Requires are the requirements that the input does not provide itself.
 	Requires []Requirement
-	// Properties that the input declares of itself, in its order.
+	// Properties are declared by the input, in its order.
 	Properties []Property
 	// Warnings list changes, omissions, and content that a cluster may refuse.
 	Warnings []Warning
 }
 
-// Warning is one thing to know about the input, with the place to go to.
+// Warning is a warning about the input, with its place.
 type Warning struct {
-	// File is the slash-separated path below the root; empty is the input as a whole.
+	// File is the slash-separated path below the root; empty for the input as a whole.
 	File string
-	// Line counts from 1; 0 is the file as a whole.
+	// Line counts from 1; 0 means the whole file.
 	Line    int
 	Message string
 }
@@ -53,7 +52,7 @@ func (w Warning) String() string {
 	}
 }
 
-// Property is one thing that a package declares of itself, as catalogs have it.
+// Property is a property that a package declares, in the format of catalogs.
 type Property struct {
 	// Type is the type of the value, such as olm.gvk.
 	Type string `json:"type"`
@@ -61,11 +60,11 @@ type Property struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// maxOpenShift is the property with the last version of OpenShift that a bundle supports.
+// maxOpenShift is the property with the last OpenShift version that a bundle supports.
 const maxOpenShift = "olm.maxOpenShiftVersion"
 
-// MaxOpenShift is the last version of OpenShift that the input states, as JSON such as "4.20"; empty
-// when it states none. Several values have commas between them.
+// MaxOpenShift returns the last OpenShift version that the input states, as JSON such as "4.20";
+// empty if it states none. Several values are separated by commas.
 func (r *Rendered) MaxOpenShift() string {
 	var values []string
 	for _, one := range r.Properties {

@@ -9,23 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Requirement is something that a bundle needs and does not bring. Exactly one of Package,
-// Kind and Constraint is set.
+// Requirement is a package, kind or constraint that a bundle requires and does not provide. Exactly
+// one of Package, Kind and Constraint is set.
 type Requirement struct {
-	// Package is the name of another package, and VersionRange its required version; empty is any.
+	// Package is the name of another package. VersionRange is its required range; empty for any
+	// version.
 	Package, VersionRange string
-	// Kind is served by another package.
+	// Kind is a kind that another package provides.
 	Kind schema.GroupVersionKind
 	// Constraint is a compound constraint, as JSON.
 	Constraint string
 
-	// File, Line and Field say where it stands.
+	// File, Line and Field are the place of the requirement.
 	File  string
 	Line  int
 	Field string
 }
 
-// String is for people: "package cert-manager >=1.0.0".
+// String returns text for messages: "package cert-manager >=1.0.0".
 func (r Requirement) String() string {
 	switch {
 	case r.Package != "":
@@ -37,8 +38,8 @@ func (r Requirement) String() string {
 	}
 }
 
-// MetBy reports whether a package, by the properties of one of its bundles, provides the
-// requirement. It does not compare versions.
+// MetBy reports whether a package with these bundle properties provides the requirement. It does
+// not compare versions.
 func (r Requirement) MetBy(name string, properties []Property) bool {
 	if r.Package != "" {
 		return r.Package == name

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsClusterScoped reports whether a kind of Kubernetes, or of a widespread API, is cluster-scoped.
-// Other kinds need their definition.
+// IsClusterScoped reports whether a kind is cluster-scoped. It knows the kinds of Kubernetes and of
+// some widespread APIs. Other kinds need their definition.
 func IsClusterScoped(kind schema.GroupKind) bool {
 	names := map[string]string{
 		"":                             "Namespace Node PersistentVolume",

@@ -1,17 +1,17 @@
-// Package source has the sources of revisions. Each folder below it reads one kind of input (a
-// directory of manifests, a bundle, a chart …) and returns phased objects. This package has the
-// order of phases, which all of them share. It has no client and no scheme.
+// Package source converts the sources of revisions. Each folder below it reads one kind of input (a
+// directory of manifests, a bundle, a chart, …) and returns phased objects. This package defines
+// the order of phases, which all sources share. It uses no client and no scheme.
 package source
 
 import "github.com/penstock-project/penstock/pkg/manifest"
 
-// Phase is a named step of a rollout with the manifests of its objects.
+// Phase is a named step of a rollout, with manifests.
 type Phase struct {
 	Name    string
 	Objects []manifest.Object
 }
 
-// Count returns the number of objects of all phases.
+// Count returns the number of objects in all phases.
 func Count(phases []Phase) int {
 	n := 0
 	for _, phase := range phases {

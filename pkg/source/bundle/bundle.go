@@ -1,14 +1,14 @@
-// Package bundle makes phased objects from a registry+v1 bundle: a ClusterServiceVersion with its
+// Package bundle renders phased objects from a registry+v1 bundle: a ClusterServiceVersion with its
 // CustomResourceDefinitions and further objects.
 //
 // It reads the layout of a bundle's image: manifests/ with all manifests in one folder, and
 // metadata/ with annotations.yaml and, optionally, properties.yaml and dependencies.yaml.
-// Deployments, permissions and webhooks of the ClusterServiceVersion become objects with the names
-// of OLM v1, so that an installation can be taken over. docs/reference/bundles.md lists refused
-// content and differences.
+// Deployments, permissions and webhooks of the ClusterServiceVersion become objects with the same
+// names as in OLM v1, so that Penstock can adopt an installation. docs/reference/bundles.md lists
+// refused content and differences.
 //
-// It is pure: equal bundles and options give equal bytes, and no object depends on the number of
-// its revision.
+// It is pure: equal bundles and options give equal bytes, and no object depends on the revision
+// number.
 package bundle
 
 import (
@@ -31,27 +31,27 @@ type Renderer struct {
 
 var _ source.Renderer = Renderer{}
 
-// Options say where and how an operator is installed.
+// Options configure the installation of an operator.
 type Options struct {
-	// InstallNamespace is the namespace in which the operator runs. The bundle does not create it.
+	// InstallNamespace is the namespace of the operator. The bundle does not create it.
 	InstallNamespace string
-	// Config is the user's configuration, one JSON object by the schema of the bundle (see Schema).
-	// Empty configures nothing.
+	// Config is the user's configuration, a JSON object in the bundle's schema. Empty
+	// configures nothing.
 	Config []byte
 	// Certificates selects the provider of certificates for webhooks. Empty refuses bundles with
 	// webhooks.
 	Certificates CertificateProvider
-	// KubeVersion is the version of the cluster, such as v1.36.3; empty is unknown.
+	// KubeVersion is the version of the cluster, such as v1.36.3; empty if unknown.
 	KubeVersion string
 	// AcceptRequirements renders a bundle that requires other packages, with a warning for each.
 	// Without it the bundle is refused.
 	AcceptRequirements bool
-	// Providers returns the packages that provide a requirement, for the error; nil returns none.
+	// Providers returns the packages that provide a requirement, for error messages; it may be nil.
 	Providers func(source.Requirement) []string
 }
 
-// Render makes the objects of a bundle. Errors of the bundle are a
-// *directory.Errors; errors of the configuration are a *config.Errors.
+// Render renders the objects of a bundle. Errors in the bundle are a *directory.Errors; errors in
+// the configuration are a *config.Errors.
 func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
 	if problems := validation.IsDNS1123Label(r.Options.InstallNamespace); len(problems) > 0 {
 		return source.Rendered{}, fmt.Errorf("install namespace %q: %s", r.Options.InstallNamespace, problems[0])
@@ -92,7 +92,7 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	return out, err
 }
 
-// configure checks the configuration, and reads it.
+// configure validates and parses the configuration.
 func (c *contents) configure(options Options) (config.Config, error) {
 	modes := c.installModes()
 	if !modes.AllNamespaces && !modes.OwnNamespace && !modes.SingleNamespace {
@@ -102,8 +102,8 @@ func (c *contents) configure(options Options) (config.Config, error) {
 	return config.Parse(options.Config, modes, options.InstallNamespace)
 }
 
-// installModes are those that the ClusterServiceVersion supports. Of a mode that is there
-// twice the last one counts.
+// installModes returns the supported install modes. If a mode is listed twice, the last entry
+// counts.
 func (c *contents) installModes() config.InstallModes {
 	var modes config.InstallModes
 	for _, mode := range c.csv.Spec.InstallModes {

@@ -25,7 +25,7 @@ const (
 	annotations = "annotations:\n  operators.operatorframework.io.bundle.package.v1: beam\n"
 )
 
-// beam is a small bundle with everything that a test changes.
+// beam is a small bundle with all parts that the tests change.
 const beam = `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata:
@@ -94,8 +94,8 @@ const conversion = `  - type: ConversionWebhook
     conversionCRDs: [lamps.example.com]
 `
 
-// bundle is that of beam; edits are pairs of what is replaced in its
-// ClusterServiceVersion, and by what.
+// bundle returns the bundle beam. edits are pairs of an old and a new text in its
+// ClusterServiceVersion.
 func bundle(t *testing.T, edits ...string) fstest.MapFS {
 	t.Helper()
 	text := beam
@@ -334,8 +334,8 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// TestServerSideApply: a manifest that server-side apply cannot take is mended or refused with the
-// line of the ClusterServiceVersion.
+// TestServerSideApply: a manifest that server-side apply would refuse is repaired, or refused with
+// the line of the ClusterServiceVersion.
 func TestServerSideApply(t *testing.T) {
 	rendered, err := render(t, bundle(t, `env: [{name: A, value: "1"}]`, `env: [{name: A, value: "1"}, {name: A, value: "2"}]`), Options{})
 	if err != nil {
@@ -347,7 +347,7 @@ func TestServerSideApply(t *testing.T) {
 	wantRefusal(t, "the line is that of the field", bundle(t, "- name: main", "- name: main\n                ports: all"), Options{}, []string{csvFile + ":34: Deployment.apps light/beam: spec.template.spec.containers"})
 }
 
-// TestKubernetesVersion: a cluster that is new enough is no reason to warn.
+// TestKubernetesVersion: a cluster that is new enough gives no warning.
 func TestKubernetesVersion(t *testing.T) {
 	for cluster, want := range map[string]string{
 		"":                   "the operator needs Kubernetes 1.30.0 or later",
@@ -365,8 +365,8 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
-// TestOwnObjects: an object of the bundle replaces the object that would be generated, such as a
-// ServiceAccount or the webhooks' Service.
+// TestOwnObjects: an object in the bundle replaces the generated object, such as a ServiceAccount
+// or the webhooks' Service.
 func TestOwnObjects(t *testing.T) {
 	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: beam, annotations: {a: b}}\nimagePullSecrets: [{name: pull}]\n"
 	rendered, err := render(t, with(bundle(t), "manifests/account.yaml", account), Options{})
@@ -401,7 +401,7 @@ func wantWarning(t *testing.T, rendered source.Rendered, want string) {
 	}
 }
 
-// TestConversionOfNobody: a definition that is converted by a Service which is not there is warned of.
+// TestConversionOfNobody: a definition whose conversion Service does not exist gives a warning.
 func TestConversionOfNobody(t *testing.T) {
 	stale := lamps + "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: light, name: gone}}}}\n"
 	rendered, err := render(t, with(bundle(t), crdFile, stale), Options{})
@@ -415,14 +415,14 @@ func TestConversionOfNobody(t *testing.T) {
 	}
 }
 
-// TestFieldCases: bundles as people have made them.
+// TestFieldCases: bundles from user reports.
 func TestFieldCases(t *testing.T) {
 	cases := filepath.Join("..", "..", "..", "..", "shared", "data", "field-cases", "olm")
 	if _, err := os.Stat(cases); err != nil {
 		t.Skip("no field cases beside the repository")
 	}
 	for name, want := range map[string]struct {
-		// accounts is the number of ServiceAccounts, and warning a part of the only warning.
+		// accounts is the number of ServiceAccounts. warning is part of the only warning.
 		accounts int
 		warning  string
 	}{
@@ -478,7 +478,7 @@ func TestFieldCasesRender(t *testing.T) {
 	}
 }
 
-// TestExample renders the bundles of the lighthouse operator, in every way.
+// TestExample renders the bundles of the lighthouse operator with every option.
 func TestExample(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "artifacts", "examples", "lighthouse-bundles")
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {
@@ -508,7 +508,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestValidatorsAreDocumented: the table in docs/reference/bundles.md equals the code's.
+// TestValidatorsAreDocumented: the table in docs/reference/bundles.md equals the table in the code.
 func TestValidatorsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "bundles.md"))
 	if err != nil {

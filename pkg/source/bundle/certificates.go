@@ -13,23 +13,23 @@ import (
 type CertificateProvider string
 
 const (
-	// CertManager uses cert-manager with an own issuer. cert-manager injects the CA into the
+	// CertManager uses cert-manager with its own issuer. cert-manager injects the CA into the
 	// webhook configurations.
 	CertManager CertificateProvider = "cert-manager"
 	// ServiceCA uses OpenShift's service CA, requested by annotations.
 	ServiceCA CertificateProvider = "service-ca"
-	// ByOperator leaves everything to the operator: it makes its certificates, mounts
-	// them, and gives its CA to the caller.
+	// ByOperator leaves certificates to the operator: it creates and mounts them, and injects its
+	// CA.
 	ByOperator CertificateProvider = "operator"
 )
 
-// CertificateProviders are the allowed values.
+// CertificateProviders returns the allowed values.
 func CertificateProviders() []string {
 	return []string{string(CertManager), string(ServiceCA), string(ByOperator)}
 }
 
-// validate refuses a provider that would do nothing, as ByOperator does: the webhooks would
-// be called without a CA.
+// validate refuses an unknown provider. Penstock would request no CA for it, as for ByOperator, and
+// calls of the webhooks would fail.
 func (p CertificateProvider) validate() error {
 	if allowed := CertificateProviders(); p != "" && !slices.Contains(allowed, string(p)) {
 		return fmt.Errorf("certificates %q: want one of %s", p, strings.Join(allowed, ", "))
@@ -37,16 +37,17 @@ func (p CertificateProvider) validate() error {
 	return nil
 }
 
-// How long a certificate of cert-manager lasts, and how long before its end it is renewed.
+// The lifetime of cert-manager's certificates, and the time before its end at which they are
+// renewed.
 const (
 	certificateDuration    = "17520h0m0s"
 	certificateRenewBefore = "24h0m0s"
-	// maxCommonName is that of X.509; a Certificate with a longer one is refused.
+	// maxCommonName is the limit of X.509. A Certificate with a longer common name is refused.
 	maxCommonName = 64
 )
 
-// annotateCaller asks for the CA of a certificate in the object that tells the API server
-// whom to call.
+// annotateCaller requests the CA of a certificate in the object by which the API server calls the
+// webhook.
 func (p CertificateProvider) annotateCaller(meta *metav1.ObjectMeta, namespace, certificate string) {
 	switch p {
 	case CertManager:
@@ -56,14 +57,14 @@ func (p CertificateProvider) annotateCaller(meta *metav1.ObjectMeta, namespace, 
 	}
 }
 
-// annotateService asks for a certificate of a Service.
+// annotateService requests a certificate for a Service.
 func (p CertificateProvider) annotateService(service *corev1.Service, certificate string) {
 	if p == ServiceCA {
 		metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.openshift.io/serving-cert-secret-name", certificate)
 	}
 }
 
-// certificates makes what cert-manager needs: an issuer and a certificate for each Service.
+// certificates adds an issuer and a certificate of cert-manager for each Service.
 func (in *installation) certificates() error {
 	if in.options.Certificates != CertManager {
 		return nil
@@ -101,7 +102,7 @@ func (in *installation) certManager(kind, name string, spec map[string]any) erro
 	}, "", []any{"spec", "webhookdefinitions"})
 }
 
-// certificateMount is one place where operators look for their certificate.
+// certificateMount is a path where operators expect their certificate.
 type certificateMount struct{ volume, path, certificate, key string }
 
 func certificateMounts() []certificateMount {
@@ -111,8 +112,8 @@ func certificateMounts() []certificateMount {
 	}
 }
 
-// mount gives the containers of a pod the Secret with the certificate, where operators look
-// for it. The bundle's own mounts there are removed, with their volumes.
+// mount mounts the certificate's Secret into the containers of a pod, where operators expect it. It
+// removes the bundle's own mounts at these paths, with their volumes.
 func (p CertificateProvider) mount(pod map[string]any, secret string) {
 	if p != CertManager && p != ServiceCA {
 		return

@@ -4,10 +4,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The functions here walk through decoded JSON. A value of another type than expected is
-// left as it is: whether server-side apply can take it is judged later, with its line.
+// The functions in this file walk through decoded JSON. They do not change a value of an unexpected
+// type. A later check decides whether server-side apply accepts it, and reports its line.
 
-// child returns the object under a key, and makes it when there is none.
+// child returns the object under a key, and creates it if it is absent.
 func child(of map[string]any, key string) map[string]any {
 	value, present := of[key]
 	if object, ok := value.(map[string]any); ok {
@@ -20,7 +20,7 @@ func child(of map[string]any, key string) map[string]any {
 	return object
 }
 
-// list returns a list, or nil.
+// list returns a value as a list; nil if it is not one.
 func list(value any) []any {
 	items, _ := value.([]any)
 	return items
@@ -40,7 +40,7 @@ func objectsOf(value any) []map[string]any {
 // pods returns the spec of a Deployment's pods.
 func pods(spec map[string]any) map[string]any { return child(child(spec, "template"), "spec") }
 
-// containers returns those of a pod, without init containers.
+// containers returns the containers of a pod, without init containers.
 func containers(pod map[string]any) []map[string]any { return objectsOf(pod["containers"]) }
 
 func stringMap(of map[string]string) map[string]any {

@@ -8,8 +8,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// csv has the fields of a ClusterServiceVersion that are read. Its deployments are read by another
-// way too, as they were written: a field that no type here has stays.
+// csv has the needed fields of a ClusterServiceVersion. Deployments are also kept as decoded JSON,
+// so that fields without a type here are not lost.
 type csv struct {
 	Metadata struct {
 		Name        string            `json:"name"`
@@ -40,18 +40,18 @@ type strategy struct {
 type deployment struct {
 	Name  string            `json:"name"`
 	Label map[string]string `json:"label"`
-	// Spec is the spec of the Deployment, as written.
+	// Spec is the spec of the Deployment as written.
 	Spec map[string]any `json:"spec"`
 }
 
 // permission has the rights of a ServiceAccount. The names of roles are hashes of its JSON, so its
-// fields, their order and their tags are those of the format.
+// fields, their order and their tags must equal OLM's.
 type permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`
 }
 
-// serviceAccount returns the ServiceAccount that has the permission.
+// serviceAccount returns the name of the ServiceAccount with the permission.
 func (p permission) serviceAccount() string {
 	if p.ServiceAccountName == "" {
 		return defaultServiceAccount
@@ -59,7 +59,7 @@ func (p permission) serviceAccount() string {
 	return p.ServiceAccountName
 }
 
-// defaultServiceAccount is in every namespace, and not made.
+// defaultServiceAccount exists in every namespace, so it is not created.
 const defaultServiceAccount = "default"
 
 type ownedAndRequired[T any] struct {
@@ -104,7 +104,7 @@ type webhook struct {
 	ConversionCRDs          []string                            `json:"conversionCRDs"`
 }
 
-// port is that of the Service, where the API server calls.
+// port returns the port of the Service, which the API server calls.
 func (w webhook) port() int32 {
 	if w.ContainerPort == 0 {
 		return defaultWebhookPort
@@ -112,10 +112,10 @@ func (w webhook) port() int32 {
 	return w.ContainerPort
 }
 
-// defaultWebhookPort is the port of webhooks that name none.
+// defaultWebhookPort is the default port of webhooks.
 const defaultWebhookPort = 443
 
-// decode reads JSON that was checked to be one object. Integers stay integers.
+// decode decodes a JSON object. Integers stay integers.
 func decode(data []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Annotations that tell an operator where it runs and what it watches. Operators read them
-// through the downward API.
+// Annotations with the operator's namespace and its watched namespaces. Operators read them through
+// the downward API.
 const (
 	targetNamespacesAnnotation  = "olm.targetNamespaces"
 	operatorNamespaceAnnotation = "olm.operatorNamespace"
 )
 
-// deployments makes those of the ClusterServiceVersion. Their specs stay as they were
-// written, but for what is said here.
+// deployments adds the Deployments of the ClusterServiceVersion. Except for the changes below, it
+// keeps their specs as written.
 func (in *installation) deployments() error {
 	for i, one := range in.strategy().Deployments {
 		path := deploymentPath(i, "spec")
@@ -21,7 +21,7 @@ func (in *installation) deployments() error {
 		if spec == nil {
 			spec = map[string]any{}
 		}
-		// Old ReplicaSets are of no use: a rollback is a revision of its own.
+		// Old ReplicaSets are not needed, since a rollback is a new revision.
 		spec["revisionHistoryLimit"] = int64(1)
 		in.annotatePods(spec)
 		if in.hasWebhooks(one.Name) {
@@ -40,8 +40,8 @@ func (in *installation) deployments() error {
 	return nil
 }
 
-// annotatePods gives pods the annotations of the ClusterServiceVersion, which their own
-// override, and says where they run.
+// annotatePods gives pods the annotations of the ClusterServiceVersion, the watched namespace and
+// the operator's namespace. The pods' own annotations win over those of the ClusterServiceVersion.
 func (in *installation) annotatePods(spec map[string]any) {
 	metadata := child(child(spec, "template"), "metadata")
 	annotations := stringMap(in.csv.Metadata.Annotations)

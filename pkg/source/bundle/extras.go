@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// extraKinds are the kinds that a bundle may have besides its ClusterServiceVersion and its
-// definitions; the value says whether they are in a namespace.
+// extraKinds returns the kinds that a bundle may have besides its ClusterServiceVersion and its
+// definitions. The value is true for namespaced kinds.
 func extraKinds() map[schema.GroupKind]bool {
 	const inNamespace, ofCluster = true, false
 	return map[schema.GroupKind]bool{
@@ -39,7 +39,7 @@ func extraKinds() map[schema.GroupKind]bool {
 	}
 }
 
-// kindNames lists them for an error.
+// kindNames lists the kinds for an error message.
 func kindNames() string {
 	kinds := slices.SortedFunc(maps.Keys(extraKinds()), func(a, b schema.GroupKind) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Group, b.Group))
@@ -51,8 +51,8 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// additional puts the other objects of the bundle into the install namespace, whatever
-// namespace they name.
+// additional adds the other objects of the bundle. It moves namespaced objects into the install
+// namespace.
 func (in *installation) additional() error {
 	kinds := extraKinds()
 	for _, one := range in.extras {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle/config"
 )
 
-// fieldCases has bundles that people reported; it is no part of the repository.
+// fieldCases has bundles from user reports. It is not part of the repository.
 const fieldCases = "../../../../shared/data/field-cases/olm"
 
 // renderCase renders a bundle of the field cases.
@@ -39,7 +39,7 @@ func TestRequirementsAreNoDeadEnd(t *testing.T) {
 }
 
 // TestOwnNamespaceOnly: the error lists the namespaces that the operator can watch, including its
-// own.
+// own namespace.
 func TestOwnNamespaceOnly(t *testing.T) {
 	_, err := renderCase(t, "22-ownnamespace-only/v1", Options{})
 	var wrong *config.Errors

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// goldenDir has real bundles with what OLM v1 makes of them.
+// goldenDir returns the folder with real bundles and the objects that OLM v1 renders from them.
 func goldenDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "..", "shared", "data", "registryv1-golden")
@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// wantedObjects reads one manifest from each file, as it is compared.
+// wantedObjects reads one manifest from each file, in comparable form.
 func wantedObjects(t *testing.T, dir string) map[manifest.ID]any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -105,8 +105,9 @@ func comparable(t *testing.T, rendered source.Rendered) map[manifest.ID]any {
 	return objects
 }
 
-// addComparable leaves out what Go types write though nobody said it: null, and empty
-// structs; and the namespace that OLM v1 gives to webhook configurations, which have none.
+// addComparable removes differences that do not matter: null values and empty structs, which Go
+// types write by default, and the namespace of webhook configurations, which OLM v1 sets although
+// the kind is cluster-scoped.
 func addComparable(t *testing.T, to map[manifest.ID]any, object manifest.Object) {
 	t.Helper()
 	content, err := raw(object)
@@ -136,7 +137,7 @@ func dropEmpty(of map[string]any, key string) {
 	}
 }
 
-// TestRealBundles: three versions of a real operator are rendered, in every way that they
+// TestRealBundles renders three versions of a real operator with every install mode that they
 // support.
 func TestRealBundles(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "shared", "data", "bundles", "argocd-operator")

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// installation is a bundle with where and how it is installed, and what was made of it.
+// installation is a bundle with its options, and the objects rendered so far.
 type installation struct {
 	*contents
 	config  config.Config
@@ -22,7 +22,7 @@ type installation struct {
 	places  map[manifest.ID]int
 }
 
-// objects makes all objects of the installation.
+// objects renders all objects of the installation.
 func (in *installation) objects() ([]directory.Located, error) {
 	in.places = map[manifest.ID]int{}
 	for _, generate := range []func() error{
@@ -50,10 +50,10 @@ func (in *installation) namespaced(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: in.options.InstallNamespace}
 }
 
-// add takes an object that was made of the ClusterServiceVersion as a whole.
+// add adds an object that is generated from the whole ClusterServiceVersion.
 func (in *installation) add(object any) error { return in.addFrom(object, nil) }
 
-// addFrom takes an object that was made of a part of the ClusterServiceVersion.
+// addFrom adds an object that is generated from a part of the ClusterServiceVersion.
 func (in *installation) addFrom(object any, path []any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -62,8 +62,8 @@ func (in *installation) addFrom(object any, path []any) error {
 	return in.addContent(content, "", path)
 }
 
-// addContent takes an object whose field key has what stands at a path of the
-// ClusterServiceVersion.
+// addContent adds an object. Its field key has the content at a path of the ClusterServiceVersion,
+// so errors name the lines there.
 func (in *installation) addContent(content map[string]any, key string, path []any) error {
 	object, err := manifest.Canonical(content)
 	if err != nil {
@@ -76,9 +76,9 @@ func (in *installation) addContent(content map[string]any, key string, path []an
 	return in.place(located)
 }
 
-// place keeps an object once. Two equal ones are one, as permissions may repeat, and a manifest
-// of the bundle takes the place of a ServiceAccount that the ClusterServiceVersion only names; two
-// others of one name are an error.
+// place adds an object, each identity only once. Equal objects are merged, because permissions may
+// repeat. A manifest of the bundle replaces the ServiceAccount that is generated from the
+// ClusterServiceVersion. Other duplicates are an error.
 func (in *installation) place(located directory.Located) error {
 	if i, twice := in.places[located.ID]; twice {
 		first := in.made[i]

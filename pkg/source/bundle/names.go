@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// maxObjectName is the length that OLM gives to names which it makes.
+// maxObjectName is OLM's limit for generated names.
 const maxObjectName = 63
 
-// roleName is the name of a role with a permission, and of its binding. It is the one that
-// OLM gives it, so that an existing installation can be taken over: the SHA-224 of the
-// permission as encoding/json writes it, in base 36, behind the names of the
-// ClusterServiceVersion and the ServiceAccount.
+// roleName returns the name of the role and of the binding for a permission. It equals OLM's name,
+// so that Penstock can adopt an installation. The name consists of the names of the
+// ClusterServiceVersion and the ServiceAccount, and the SHA-224 of the permission's JSON (as
+// written by encoding/json) in base 36.
 func roleName(csvName string, of permission) (string, error) {
 	var encoded bytes.Buffer
 	if err := json.NewEncoder(&encoded).Encode(of); err != nil {
@@ -25,7 +25,7 @@ func roleName(csvName string, of permission) (string, error) {
 	return joinName(csvName+"-"+of.serviceAccount(), new(big.Int).SetBytes(sum[:]).Text(36)), nil
 }
 
-// joinName joins two parts by a dash, and cuts the first so that the name is short enough.
+// joinName joins two parts by a dash, and truncates the first so that the name is short enough.
 func joinName(base, suffix string) string {
 	if len(base)+1+len(suffix) > maxObjectName {
 		base = base[:maxObjectName-1-len(suffix)]
@@ -33,13 +33,13 @@ func joinName(base, suffix string) string {
 	return base + "-" + suffix
 }
 
-// serviceName is that of the Service of a Deployment's webhooks.
+// serviceName returns the name of the Service for a Deployment's webhooks.
 func serviceName(deployment string) string {
 	return joinName(strings.ReplaceAll(deployment, ".", "-"), "service")
 }
 
-// certificateName is that of the certificate of a Service, and of its Secret.
+// certificateName returns the name of a Service's certificate and of its Secret.
 func certificateName(service string) string { return joinName(service, "cert") }
 
-// issuerName is that of the issuer of a certificate.
+// issuerName returns the name of a certificate's issuer.
 func issuerName(certificate string) string { return joinName(certificate, "selfsigned-issuer") }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// override changes a Deployment as the user configured. Other fields stay.
+// override applies the user's configuration to a Deployment. Other fields stay.
 func override(deployment, configured map[string]any) {
 	if len(configured) == 0 {
 		return
@@ -36,7 +36,7 @@ func override(deployment, configured map[string]any) {
 	}
 }
 
-// extend adds items to a list; one that is the same as an item there takes its place.
+// extend adds items to a list. An item replaces the same item of the list.
 func extend(of map[string]any, key string, more any, same func(a, b any) bool) {
 	items := slices.Clone(list(of[key]))
 	for _, one := range list(more) {
@@ -57,8 +57,8 @@ func sameName(a, b any) bool {
 	return first["name"] != nil && first["name"] == second["name"]
 }
 
-// overrideMounts adds mounts. Those of the container that are of the same volume, or at the
-// same path, go: the user has moved or replaced them.
+// overrideMounts adds mounts. It removes the container's mounts of the same volume or path, because
+// the user has moved or replaced them.
 func overrideMounts(container map[string]any, more []any) {
 	if len(more) == 0 {
 		return
@@ -73,8 +73,8 @@ func overrideMounts(container map[string]any, more []any) {
 	container["volumeMounts"] = append(kept, more...)
 }
 
-// overrideAffinity replaces the kinds of affinity that are configured. An empty one goes,
-// and of an empty configuration all go.
+// overrideAffinity replaces the configured kinds of affinity. It removes a kind with an empty
+// value, and all kinds if the configuration is empty.
 func overrideAffinity(pod, configured map[string]any) {
 	if len(configured) == 0 {
 		delete(pod, "affinity")
@@ -93,7 +93,7 @@ func overrideAffinity(pod, configured map[string]any) {
 	}
 }
 
-// addMissing adds annotations; those that are there stay.
+// addMissing adds annotations that are absent.
 func addMissing(to, more map[string]any) {
 	for key, value := range more {
 		if _, present := to[key]; !present {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serviceAccounts makes those that permissions name, in the install namespace.
+// serviceAccounts adds the ServiceAccounts that permissions name, in the install namespace.
 func (in *installation) serviceAccounts() error {
 	var names []string
 	for _, one := range slices.Concat(in.strategy().Permissions, in.strategy().ClusterPermissions) {
@@ -25,9 +25,8 @@ func (in *installation) serviceAccounts() error {
 	return nil
 }
 
-// permissions makes what is allowed in namespaces: a Role in each that the operator
-// watches. An operator that watches all has them in the whole cluster, and may read
-// namespaces to find out which there are.
+// permissions adds the namespaced rights: a Role in the watched namespace. If the operator watches
+// all namespaces, it gets a ClusterRole instead, which also allows to read namespaces.
 func (in *installation) permissions() error {
 	for i, one := range in.strategy().Permissions {
 		path := []any{"spec", "install", "spec", "permissions", i}
@@ -47,7 +46,7 @@ func (in *installation) permissions() error {
 	return nil
 }
 
-// clusterPermissions makes what is allowed in the whole cluster.
+// clusterPermissions adds the cluster-wide rights.
 func (in *installation) clusterPermissions() error {
 	for i, one := range in.strategy().ClusterPermissions {
 		if err := in.clusterRole(one, []any{"spec", "install", "spec", "clusterPermissions", i}); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// The layout of a bundle. Annotations about other folders are not read: images whose
-// folders are elsewhere do not work with OLM v1 either.
+// The layout of a bundle. Annotations that name other folders are ignored, because images with
+// other folders do not work with OLM v1 either.
 const (
 	manifestsFolder  = "manifests"
 	annotationsFile  = "metadata/annotations.yaml"
@@ -30,21 +30,21 @@ const (
 	mediaTypeAnnotation = "operators.operatorframework.io.bundle.mediatype.v1"
 	mediaType           = "registry+v1"
 
-	// propertiesAnnotation of a ClusterServiceVersion has properties too.
+	// propertiesAnnotation of a ClusterServiceVersion also has properties.
 	propertiesAnnotation = "olm.properties"
 
-	// maxMetadataBytes bounds each file of metadata.
+	// maxMetadataBytes limits each file of metadata.
 	maxMetadataBytes = 4 << 20
 )
 
-// contents is a bundle as it was read.
+// contents is a parsed bundle.
 type contents struct {
 	packageName string
 	csv         csv
 	csvFile     directory.Located
 	definitions []directory.Located
 	extras      []directory.Located
-	// properties of the ClusterServiceVersion and of properties.yaml, in this order.
+	// properties are those of the ClusterServiceVersion, then those of properties.yaml.
 	properties []source.Property
 	// annotated is the number of properties from the ClusterServiceVersion.
 	annotated    int
@@ -56,7 +56,7 @@ type contents struct {
 // csvAPI is the apiVersion of a ClusterServiceVersion.
 const csvAPI = "operators.coreos.com/v1alpha1"
 
-// warn tells of a field of an object.
+// warn adds a warning about a field of an object.
 func (c *contents) warn(of directory.Located, field []any, format string, args ...any) {
 	c.warnings = append(c.warnings, source.Warning{File: of.File, Line: of.LineAt(field...), Message: fmt.Sprintf("%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))})
 }
@@ -81,7 +81,7 @@ func read(ctx context.Context, fsys fs.FS) (*contents, error) {
 	return &c, err
 }
 
-// readAnnotations takes the name of the package. That there is one, a validator says.
+// readAnnotations reads the name of the package. A validator requires it.
 func (c *contents) readAnnotations(fsys fs.FS) error {
 	var file struct {
 		Annotations map[string]string `json:"annotations"`
@@ -100,8 +100,8 @@ func (c *contents) readAnnotations(fsys fs.FS) error {
 	return nil
 }
 
-// readManifests takes all manifests apart: the ClusterServiceVersion, definitions, and the
-// rest.
+// readManifests reads the manifests, and sorts them into the ClusterServiceVersion, definitions,
+// and the rest.
 func (c *contents) readManifests(ctx context.Context, fsys fs.FS) error {
 	if err := refuseSubfolders(fsys); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *contents) readManifests(ctx context.Context, fsys fs.FS) error {
 		located[i].File = path.Join(manifestsFolder, located[i].File)
 		switch object := located[i]; {
 		case object.Kind == "ClusterServiceVersion":
-			// By its kind, as OLM v1 knows it: some bundles have another apiVersion.
+			// Like OLM v1, only the kind decides: some bundles have another apiVersion.
 			if object.APIVersion() != csvAPI {
 				c.warn(object, []any{"apiVersion"}, "apiVersion is %s, and is taken for %s", object.APIVersion(), csvAPI)
 			}
@@ -161,7 +161,7 @@ func refuseSubfolders(fsys fs.FS) error {
 	return nil
 }
 
-// inManifests makes file names those of the bundle.
+// inManifests makes file names in errors relative to the bundle's root.
 func inManifests(err error) error {
 	var all *directory.Errors
 	if errors.As(err, &all) {
@@ -173,8 +173,8 @@ func inManifests(err error) error {
 	return fmt.Errorf("%s: %w", manifestsFolder, err)
 }
 
-// readProperties takes those of the ClusterServiceVersion's annotation, and those of the
-// file behind them. The annotation gets all of them, and so do pods.
+// readProperties reads the properties of the ClusterServiceVersion's annotation and of the file. It
+// writes all of them into the annotation, which pods get, too.
 func (c *contents) readProperties(fsys fs.FS) error {
 	annotation := c.csv.Metadata.Annotations[propertiesAnnotation]
 	if annotation != "" {
@@ -205,7 +205,7 @@ func (c *contents) readProperties(fsys fs.FS) error {
 	return nil
 }
 
-// readMetadata reads one YAML file, and tells whether it is there.
+// readMetadata reads one YAML file, and reports whether it exists.
 func readMetadata(fsys fs.FS, name string, into any) (found bool, err error) {
 	file, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,17 +227,17 @@ func readMetadata(fsys fs.FS, name string, into any) (found bool, err error) {
 	return true, nil
 }
 
-// fail is one error at a line of a file.
+// fail returns an error at a line of a file.
 func fail(at directory.Located, line int, format string, args ...any) error {
 	return &directory.Errors{List: []*directory.Error{{File: at.File, Line: line, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// refuse is one error about a field of an object.
+// refuse returns an error about a field of an object.
 func (c *contents) refuse(of directory.Located, field []any, format string, args ...any) error {
 	return fail(of, of.LineAt(field...), "%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))
 }
 
-// raw decodes a manifest to change it.
+// raw decodes a manifest, so that it can be changed.
 func raw(object manifest.Object) (map[string]any, error) {
 	var content map[string]any
 	if err := decode(object.JSON, &content); err != nil {

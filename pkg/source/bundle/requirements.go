@@ -13,7 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// requirement reads a property, whatever of the two spellings of its type it has.
+// requirement parses a property. It accepts both spellings of the type, with and without
+// ".required".
 func requirement(property source.Property, file string, line int) (r source.Requirement, isOne bool, err error) {
 	refuse := func(format string, args ...any) error {
 		return fail(directory.Located{File: file}, line, "%s: %s", property.Type, fmt.Sprintf(format, args...))
@@ -53,7 +54,7 @@ func requirement(property source.Property, file string, line int) (r source.Requ
 	return r, true, nil
 }
 
-// readDependencies reads dependencies.yaml, where types have no ".required" at their end.
+// readDependencies reads dependencies.yaml, in which types do not end in ".required".
 func readDependencies(fsys fs.FS) ([]source.Requirement, error) {
 	var file struct {
 		Dependencies []source.Property `json:"dependencies"`
@@ -75,8 +76,8 @@ func readDependencies(fsys fs.FS) ([]source.Requirement, error) {
 	return all, nil
 }
 
-// readRequirements gathers what the bundle needs from others, from all places where it may
-// say so, without what it brings itself.
+// readRequirements collects the requirements from all their places, without kinds that the bundle
+// itself defines.
 func (c *contents) readRequirements(dependencies []source.Requirement) ([]source.Requirement, error) {
 	all := dependencies
 	for i, one := range c.properties {
@@ -116,7 +117,7 @@ func (c *contents) required(kind schema.GroupVersionKind, list string, i int) so
 	return source.Requirement{Kind: kind, File: c.csvFile.File, Line: c.csvFile.LineAt(path...), Field: fieldName(path)}
 }
 
-// brings reports whether a definition of the bundle makes the kind.
+// brings reports whether the bundle defines the kind.
 func (c *contents) brings(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "" && slices.ContainsFunc(c.definitions, func(one directory.Located) bool {
 		defined, err := one.DefinedKind()

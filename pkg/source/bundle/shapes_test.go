@@ -43,7 +43,7 @@ func TestShapes(t *testing.T) {
 					}()
 					options := Options{Certificates: CertManager, AcceptRequirements: true}
 					if slices.Contains(path, any("deployments")) {
-						options.Config = configured // its schema takes most of the time
+						options.Config = configured // compiling its schema takes most of the time
 					}
 					_, _ = render(t, files, options)
 				}()
@@ -52,7 +52,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// pathsOf are those of all values in an object.
+// pathsOf returns the paths of all values in an object.
 func pathsOf(of any) [][]any {
 	var out [][]any
 	add := func(step, value any) {
@@ -83,7 +83,7 @@ func texts(path []any) []string {
 	return out
 }
 
-// replaced is a copy with another value at a path.
+// replaced returns a copy with another value at a path.
 func replaced(of map[string]any, path []any, value any) map[string]any {
 	var root any = runtime.DeepCopyJSON(of)
 	at := root

@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// installFirst says what to do about a requirement.
+// installFirst is the remedy for an unmet requirement.
 const installFirst = "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "
 
-// checkSupport refuses what cannot be installed though the bundle is sound, and warns of
-// what may be.
+// checkSupport returns errors for valid bundles that Penstock cannot install, and adds warnings for
+// possible problems.
 func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 	found := findings{contents: c}
 	for i, one := range c.csv.Spec.APIServices.Owned {
@@ -45,7 +45,7 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 	return nil
 }
 
-// providersOf names the packages that have what is required.
+// providersOf names the packages that provide a requirement.
 func (r Renderer) providersOf(one source.Requirement) string {
 	if r.Options.Providers == nil {
 		return ""

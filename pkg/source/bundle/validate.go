@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// validator is one rule that a bundle has to keep, whatever is configured.
+// validator is one rule for bundles. It does not depend on the configuration.
 type validator struct {
 	name string
 	// rule is the text in the documentation.
@@ -20,7 +20,7 @@ type validator struct {
 	check func(*contents, *findings)
 }
 
-// validators are in the order in which what they find is told.
+// validators returns all validators, in the order of their messages.
 func validators() []validator {
 	return []validator{
 		{"deployment-name-unique", "no two Deployments have the same name", uniqueDeployments},
@@ -39,18 +39,18 @@ func validators() []validator {
 	}
 }
 
-// findings are the findings of validators.
+// findings collects the errors of validators.
 type findings struct {
 	contents *contents
 	errs     directory.Errors
 }
 
-// add tells of a field of the ClusterServiceVersion.
+// add adds an error about a field of the ClusterServiceVersion.
 func (f *findings) add(field []any, format string, args ...any) {
 	f.at(f.contents.csvFile, field, format, args...)
 }
 
-// at tells of a field of any object; nil is the object as a whole.
+// at adds an error about a field of any object; a nil field means the whole object.
 func (f *findings) at(object directory.Located, field []any, format string, args ...any) {
 	where := ""
 	if len(field) > 0 {
@@ -60,7 +60,7 @@ func (f *findings) at(object directory.Located, field []any, format string, args
 		Message: fmt.Sprintf("%s %s: %s%s", object.Kind, object.Name, where, fmt.Sprintf(format, args...))})
 }
 
-// fieldName writes a path as people do: spec.install.spec.deployments[0].name.
+// fieldName formats a path: spec.install.spec.deployments[0].name.
 func fieldName(field []any) string {
 	var b strings.Builder
 	for _, step := range field {
@@ -77,7 +77,7 @@ func fieldName(field []any) string {
 	return b.String()
 }
 
-// validate returns everything that is wrong with the bundle.
+// validate returns all errors of the bundle.
 func (c *contents) validate() error {
 	found := findings{contents: c}
 	for _, one := range validators() {
@@ -116,8 +116,8 @@ func deploymentNames(c *contents, found *findings) {
 	}
 }
 
-// uniqueDefinitions finds nothing that reading did not refuse already, unless two have
-// other versions of one kind.
+// uniqueDefinitions refuses duplicate definitions and definitions that are not of version v1. Reading
+// already refuses duplicates.
 func uniqueDefinitions(c *contents, found *findings) {
 	seen := map[string]bool{}
 	for _, one := range c.definitions {
@@ -173,7 +173,7 @@ func webhookDeployments(c *contents, found *findings) {
 	}
 }
 
-// deployment returns the one of a name, or nil.
+// deployment returns a Deployment of the ClusterServiceVersion by name; nil if it does not exist.
 func (c *contents) deployment(name string) *deployment {
 	all := c.csv.Spec.Install.Spec.Deployments
 	if i := slices.IndexFunc(all, func(one deployment) bool { return one.Name == name }); i >= 0 {
@@ -235,8 +235,7 @@ func ownedConversions(c *contents, found *findings) {
 	}
 }
 
-// webhookRules keeps an operator from deciding about its own installation, and about
-// webhooks.
+// webhookRules refuses webhooks that could decide about extensions or about webhooks.
 func webhookRules(c *contents, found *findings) {
 	for i, one := range c.csv.Spec.Webhooks {
 		for j, rule := range one.Rules {
@@ -268,8 +267,8 @@ func supportedKinds(c *contents, found *findings) {
 	}
 }
 
-// kubernetesWarning warns of a version that the cluster does not have, or might not have when its version is
-// not known.
+// kubernetesWarning returns a warning if the cluster is older than the bundle requires, or if its
+// version is unknown.
 func (c *contents) kubernetesWarning(cluster string) (source.Warning, bool) {
 	wanted := c.csv.Spec.MinKubeVersion
 	warning := source.Warning{File: c.csvFile.File, Line: c.csvFile.LineAt("spec", "minKubeVersion"),

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// objectName is that of the webhook's configuration: generateName, which once was the
-// beginning of a name, without the dash at its end.
+// objectName returns the name of the webhook's configuration: generateName without a trailing dash.
+// In old bundles, generateName was a prefix.
 func (w webhook) objectName() string { return strings.TrimSuffix(w.GenerateName, "-") }
 
 // service returns the reference by which the API server calls a webhook.
@@ -27,7 +27,7 @@ func (in *installation) service(w webhook) admissionv1.ServiceReference {
 	}
 }
 
-// webhookServers are the Deployments that serve webhooks, by name.
+// webhookServers returns the names of the Deployments that serve webhooks, sorted.
 func (in *installation) webhookServers() []string {
 	var names []string
 	for _, one := range in.csv.Spec.Webhooks {
@@ -37,8 +37,8 @@ func (in *installation) webhookServers() []string {
 	return slices.Compact(names)
 }
 
-// services makes one Service for each Deployment that serves webhooks, with one port for
-// each that its webhooks name.
+// services adds a Service for each Deployment that serves webhooks, with all ports that its
+// webhooks use.
 func (in *installation) services() error {
 	for _, name := range in.webhookServers() {
 		var ports []corev1.ServicePort
@@ -73,8 +73,8 @@ func (in *installation) services() error {
 	return nil
 }
 
-// ownService keeps a Service of the bundle that has the name of the one that would be made for the
-// webhooks of a Deployment: its author knows what it selects. It gets the annotations for its certificate.
+// ownService keeps a Service of the bundle that has the name of the generated Service: the bundle's
+// author chose its selector. It adds the annotations for the certificate.
 func (in *installation) ownService(made *corev1.Service, deployment string) (kept bool, err error) {
 	at, is := in.places[manifest.ID{Kind: "Service", Namespace: made.Namespace, Name: made.Name}]
 	if !is {
@@ -103,7 +103,7 @@ func (in *installation) ownService(made *corev1.Service, deployment string) (kep
 	return true, err
 }
 
-// conversions warns of definitions whose conversion is a Service that the bundle does not have.
+// conversions warns of definitions whose conversion Service is not in the bundle.
 func (in *installation) conversions() error {
 	made := map[string]bool{}
 	for _, deployment := range in.webhookServers() {
@@ -151,10 +151,10 @@ func convertedBy(definition map[string]any) (service manifest.ID, names bool) {
 	return manifest.ID{Kind: "Service", Namespace: namespace, Name: name}, name != ""
 }
 
-// selected are the labels that the selector of a Deployment names.
+// selected returns the labels in the selector of a Deployment.
 func selected(spec map[string]any) map[string]string {
 	labels := map[string]string{}
-	// Without child, which would add what is missing to the ClusterServiceVersion.
+	// child is not used here, because it would add missing fields to the ClusterServiceVersion.
 	selector, _ := spec["selector"].(map[string]any)
 	matched, _ := selector["matchLabels"].(map[string]any)
 	for key, value := range matched {
@@ -165,7 +165,7 @@ func selected(spec map[string]any) map[string]string {
 	return labels
 }
 
-// webhookConfigurations makes one for each admission webhook.
+// webhookConfigurations adds a configuration for each admission webhook.
 func (in *installation) webhookConfigurations() error {
 	for i, one := range in.csv.Spec.Webhooks {
 		meta := metav1.ObjectMeta{Name: one.objectName()}
@@ -204,7 +204,7 @@ func (in *installation) webhookConfigurations() error {
 
 const admissionAPI = "admissionregistration.k8s.io/v1"
 
-// watched selects the namespace that the operator watches; nil is all.
+// watched returns the selector of the watched namespace; nil if the operator watches all.
 func (in *installation) watched() *metav1.LabelSelector {
 	if in.config.WatchNamespace == "" {
 		return nil
@@ -214,7 +214,7 @@ func (in *installation) watched() *metav1.LabelSelector {
 	}}}
 }
 
-// customResourceDefinitions takes those of the bundle, with the conversion of its webhooks.
+// customResourceDefinitions adds the bundle's definitions, with the conversion by its webhooks.
 func (in *installation) customResourceDefinitions() error {
 	converters := map[string]webhook{}
 	for _, one := range in.csv.Spec.Webhooks {
@@ -245,7 +245,7 @@ func (in *installation) customResourceDefinitions() error {
 	return nil
 }
 
-// convert makes a webhook convert a definition.
+// convert sets a webhook as the conversion of a definition.
 func (in *installation) convert(content map[string]any, by webhook) {
 	service := in.service(by)
 	path := "/"

@@ -1,6 +1,6 @@
-// Package chart makes phased objects from a Helm chart. Helm's own engine renders it, in a second
-// process with limits (package template). Hooks become phases. Values that would differ each time
-// are refused, or generated once and carried on.
+// Package chart renders phased objects from a Helm chart. Helm's own engine renders it, in a second
+// process with limits (package template). Hooks become phases. Values that would differ at each
+// rendering are refused, or generated once and kept.
 //
 // Equal charts and options give equal bytes. docs/reference/charts.md lists accepted and refused
 // content, and differences from Helm.
@@ -29,30 +29,30 @@ type Renderer struct {
 
 var _ source.Renderer = Renderer{}
 
-// Options say how a chart is installed.
+// Options configure the installation of a chart.
 type Options struct {
-	// Release is the name of the release, as templates see it.
+	// Release is the name of the release in templates.
 	Release string
-	// Namespace is the namespace of the release. Namespaced objects without a namespace get it. It
-	// is not created.
+	// Namespace is the namespace of the release. Namespaced objects without a namespace get it. The
+	// chart does not create it.
 	Namespace string
 	// Values override the chart's values.
 	Values map[string]any
-	// Integers keeps whole numbers in Values as integers, as operators pass them to Helm. Otherwise
-	// they are floating point, as in a values file.
+	// Integers keeps integers in Values, as operators pass them to Helm. Otherwise they become
+	// floating point, as in a values file.
 	Integers bool
-	// Cluster has the capabilities of the cluster for templates; nil uses the defaults of Helm's
+	// Cluster has the cluster's capabilities for templates; nil uses the defaults of Helm's
 	// libraries.
 	Cluster *template.Capabilities
 	// KubeVersion replaces the version of the cluster. APIVersions (example.com/v1,
-	// example.com/v1/Lamp) are added to its served versions.
+	// example.com/v1/Lamp) are added to the served versions.
 	KubeVersion string
 	APIVersions []string
 	// Generated are the Secrets whose values templates may generate randomly.
 	Generated []GeneratedSecret
-	// Limits bound the rendering process. Zero values are the defaults.
+	// Limits limit the rendering process. Zero values are the defaults.
 	Limits template.Limits
-	// Program is the program that renders, by calling template.RunProcess; empty is the running
+	// Program is the program that renders, by calling template.RunProcess; empty for the running
 	// program.
 	Program string
 }
@@ -78,8 +78,8 @@ func (o Options) limits() template.Limits {
 	return limits
 }
 
-// Render renders a chart that is unpacked: Chart.yaml is at the root. Errors of
-// templates and manifests are a *directory.Errors.
+// Render renders an unpacked chart with Chart.yaml at the root. Errors in templates and manifests
+// are a *directory.Errors.
 func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
 	files, err := readFiles(fsys)
 	if err != nil {
@@ -141,8 +141,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// UnknownError reports that a template needed a fact that the cluster could not answer. Rendering
-// may succeed later.
+// UnknownError reports that a template needed a fact that the cluster did not return. A later
+// rendering may succeed.
 type UnknownError struct{ err error }
 
 // Error implements error.
@@ -151,18 +151,18 @@ func (e *UnknownError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the template.
 func (e *UnknownError) Unwrap() error { return e.err }
 
-// VersionError reports that a chart needs another version of Kubernetes than its cluster has.
+// VersionError reports that a chart needs another version of Kubernetes than the cluster has.
 // Rendering may succeed after an upgrade of the cluster.
 type VersionError struct {
 	err error
-	// Wanted is the range of versions that the chart states.
+	// Wanted is the version range that the chart states.
 	Wanted string
 }
 
 // Error implements error.
 func (e *VersionError) Error() string { return e.err.Error() }
 
-// execute has a process render the chart.
+// execute renders the chart in another process.
 func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
 	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
 	request.Integers = r.Options.Integers
@@ -189,7 +189,7 @@ func (r Renderer) execute(ctx context.Context, request template.Request) (templa
 	return answer, nil
 }
 
-// unchecked reads objects that are changed before they are judged.
+// unchecked returns options for reading objects that are changed before they are checked.
 func unchecked(out *source.Rendered) directory.Options {
 	return directory.Options{Unchecked: true, AsHelm: true, Warn: directory.WarnInto(out)}
 }
@@ -202,9 +202,9 @@ func texts(files []template.File) []directory.Text {
 	return out
 }
 
-// objects are those of a chart, by when they are applied.
+// objects are the objects of a chart, in the order of their rollout.
 type objects struct {
-	// definitions are those of the folder crds, before everything else.
+	// definitions are from the folder crds, and are applied first.
 	definitions []directory.Located
 	before      []hook
 	manifests   []directory.Located
@@ -241,7 +241,7 @@ func (o *objects) each(changes ...func(directory.Located) (directory.Located, er
 	return nil
 }
 
-// check judges all objects together: definitions say what others may have.
+// check checks all objects together, because definitions give the fields of custom resources.
 func (o *objects) check(out *source.Rendered) error {
 	var all []directory.Located
 	if err := o.each(func(one directory.Located) (directory.Located, error) {
@@ -264,8 +264,8 @@ func (o *objects) check(out *source.Rendered) error {
 	})
 }
 
-// once refuses two objects of one name: which of them counts would be a question of the
-// order in which Helm applies them.
+// once refuses two objects of one identity: with Helm, the order of the applies would decide which
+// one wins.
 func once(all []directory.Located) error {
 	first := map[manifest.ID]directory.Located{}
 	for _, one := range all {
@@ -277,8 +277,8 @@ func once(all []directory.Located) error {
 	return nil
 }
 
-// phases puts definitions first, then hooks that run before, everything else by its kind,
-// and hooks that run after it.
+// phases returns the definitions, the hooks before, all other objects sorted by kind, and the hooks
+// after.
 func (o *objects) phases() ([]source.Phase, error) {
 	var phases []source.Phase
 	if len(o.definitions) > 0 {
@@ -301,7 +301,7 @@ func plain(located []directory.Located) []manifest.Object {
 	return out
 }
 
-// fail is one error about an object, with its place in what a template made.
+// fail returns an error about an object, with its place in the output of a template.
 func fail(at directory.Located, format string, args ...any) error {
 	return &directory.Errors{List: []*directory.Error{{File: at.File, Line: at.Line, Message: fmt.Sprintf(format, args...)}}}
 }

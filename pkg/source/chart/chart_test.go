@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// TestMain has this test render charts for itself.
+// TestMain lets the test binary render charts in its own process.
 func TestMain(m *testing.M) {
 	if template.IsProcess(os.Args) {
 		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// chart makes a chart of templates, by the rest of their names: pairs of name and text.
+// chart returns a chart with templates, given as pairs of name and text.
 func chart(files ...string) fstest.MapFS {
 	out := fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: lamp\nversion: 1.2.3\n")}}
 	for i := 0; i < len(files); i += 2 {
@@ -52,7 +52,7 @@ func job(name, hooks, more string) string {
 		"spec:\n  ttlSecondsAfterFinished: 5\n  template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}\n"
 }
 
-// lines are the phases of what was rendered, one line each.
+// lines formats the rendered phases, one per line.
 func lines(rendered source.Rendered) []string {
 	var out []string
 	for _, phase := range rendered.Phases {
@@ -183,8 +183,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBothHooks: a hook that is before and after the other objects is applied before them and stays; a
-// Job runs twice, under two names that change with the manifests.
+// TestBothHooks: a hook that runs before and after the other objects is applied before them and
+// kept. A Job runs twice, under two names that change with the manifests.
 func TestBothHooks(t *testing.T) {
 	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, annotations: {helm.sh/hook: 'pre-install,pre-upgrade,post-install,post-upgrade'}}\n"
 	files := func(data, hooks string) fstest.MapFS {
@@ -218,7 +218,7 @@ func TestBothHooks(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesOfTheField renders charts that users reported on the cluster of the report.
+// TestCapabilitiesOfTheField renders charts from user reports, with the cluster of the report.
 func TestCapabilitiesOfTheField(t *testing.T) {
 	const cases = "../../../../shared/data/field-cases/apply/07-capabilities"
 	if _, err := os.Stat(cases); err != nil {
@@ -249,8 +249,8 @@ func TestCapabilitiesOfTheField(t *testing.T) {
 	}
 }
 
-// TestCapabilities: templates see the given cluster. A flag replaces its version, and kinds of a
-// flag are added.
+// TestCapabilities: templates see the capabilities of the given cluster. A flag replaces its
+// version, and a flag adds kinds.
 func TestCapabilities(t *testing.T) {
 	text := configMap("'{{ .Capabilities.KubeVersion.Version }} {{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has \"policy/v1/PodDisruptionBudget\" }} {{ .Capabilities.APIVersions.Has \"policy/v1beta1\" }}'")
 	cluster := &template.Capabilities{Version: "v1.36.3-gke.1", Major: "1", Minor: "36+", APIVersions: []string{"policy/v1", "policy/v1/PodDisruptionBudget"}, Unknown: []string{"metrics.k8s.io/v1beta1"}}
@@ -312,7 +312,7 @@ func TestCapabilities(t *testing.T) {
 	})
 }
 
-// TestLimits: the process of any template ends.
+// TestLimits: the process ends for any template.
 func TestLimits(t *testing.T) {
 	const forever = "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"
 	cases := map[string]struct {

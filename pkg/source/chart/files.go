@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// maxChartBytes bounds a chart, packed or unpacked.
+// maxChartBytes limits a chart, packed or unpacked.
 const maxChartBytes = 64 << 20
 
 // readFiles reads all files of a chart that .helmignore does not exclude.

@@ -15,17 +15,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// GeneratedSecret is a Secret with randomly generated values. They are generated once: to keep
-// them, pass the previous Secret when rendering again.
+// GeneratedSecret is a Secret with randomly generated values. They are generated once. To keep
+// them, pass the previous Secret to the next rendering.
 type GeneratedSecret struct {
 	Namespace, Name string
-	// Previous is the Secret with the values that are carried on, as decoded JSON; nil is
-	// the first time.
+	// Previous is the Secret whose values are kept, as decoded JSON; nil the first time.
 	Previous map[string]any
 }
 
-// readManifests reads what templates made. With generated Secrets everything was made
-// twice: what differs is by chance, and may be in these Secrets only.
+// readManifests parses the output of templates. With generated Secrets, the chart is rendered
+// twice: only these Secrets may differ between the two renderings.
 func (r Renderer) readManifests(ctx context.Context, answer template.Answer, out *source.Rendered) ([]directory.Located, error) {
 	first, err := directory.ReadTexts(ctx, texts(answer.Manifests), unchecked(out))
 	if err != nil || len(r.Options.Generated) == 0 {
@@ -52,7 +51,7 @@ func (r Renderer) readManifests(ctx context.Context, answer template.Answer, out
 	return first, nil
 }
 
-// carryOn takes the values of a generated Secret from where they were before.
+// carryOn replaces the generated values of a Secret by its previous values.
 func (r Renderer) carryOn(one directory.Located, again manifest.Object) (directory.Located, error) {
 	declared := slices.IndexFunc(r.Options.Generated, func(secret GeneratedSecret) bool {
 		namespace := one.Namespace
@@ -79,8 +78,8 @@ func (r Renderer) carryOn(one directory.Located, again manifest.Object) (directo
 	return changed(one, content)
 }
 
-// carryData replaces each generated value of a Secret by the one that it had. A key that it
-// did not have keeps the new value. Nothing but values may be generated.
+// carryData replaces each generated value of a Secret by its previous value. A key without a
+// previous value keeps the new value. Only values may be generated.
 func carryData(content, again, previous map[string]any) error {
 	had, err := valuesOf(previous)
 	if err != nil {
@@ -96,7 +95,8 @@ func carryData(content, again, previous map[string]any) error {
 			if _, isText := values[key].(string); !isText {
 				return fmt.Errorf("%s.%s: has a generated value that is not text", field, key)
 			}
-			// From here on the two are alike, but for what cannot be generated.
+			// From here on both renderings are equal, except for content that must not be
+			// generated.
 			if old, found := had[key]; found {
 				values[key] = old
 				if field == "data" {

@@ -17,25 +17,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Annotations of Helm that say when an object is applied, and whether it stays.
+// Helm's annotations for the time at which an object is applied, and for its deletion.
 const (
 	hookAnnotation   = "helm.sh/hook"
 	weightAnnotation = "helm.sh/hook-weight"
 	policyAnnotation = "helm.sh/resource-policy"
-	// teardownAnnotation is Penstock's for objects that stay.
+	// teardownAnnotation is Penstock's annotation for objects that are not deleted.
 	teardownAnnotation = "penstock.dev/teardown-policy"
 )
 
-// maxJobName is the length of a Job's name that its Pods take as a label.
+// maxJobName limits a Job's name, because its Pods have the name as a label.
 const maxJobName = 63
 
-// hook is an object that is applied before or after all others, in the order of weights.
+// hook is an object that is applied before or after all others, ordered by weight.
 type hook struct {
 	directory.Located
 	weight int
 }
 
-// events of a hook: what becomes of it.
+// event describes when a hook runs.
 type event struct {
 	before, after   bool
 	install         bool
@@ -60,7 +60,7 @@ func events() map[string]event {
 	}
 }
 
-// sortHooks takes the hooks out of the manifests.
+// sortHooks moves the hooks out of the manifests.
 func (o *objects) sortHooks(out *source.Rendered) error {
 	all, everything := o.manifests, digestOf(o.manifests)
 	o.manifests = nil
@@ -93,7 +93,7 @@ func (o *objects) sortHooks(out *source.Rendered) error {
 	return nil
 }
 
-// whenOf joins the events of a hook, and refuses those that have no place in a revision.
+// whenOf combines the events of a hook. It refuses events that a revision cannot have.
 func whenOf(one directory.Located, names string) (event, error) {
 	var when event
 	for _, name := range strings.Split(names, ",") {
@@ -113,9 +113,9 @@ func whenOf(one directory.Located, names string) (event, error) {
 	return when, nil
 }
 
-// addHook takes one hook. A Job is named for what it runs: Jobs cannot be changed, and one
-// of the same name is not run again. A hook that is before and after the other objects is applied
-// before them and stays, because hooks after them need it too; a Job runs twice, as two Jobs.
+// addHook adds one hook. A Job's name has a digest of what it runs, because Jobs are immutable, and
+// a Job of the same name does not run again. A hook that runs before and after the other objects is
+// applied before them and kept, because later hooks need it, too. A Job runs twice, as two Jobs.
 func (o *objects) addHook(one directory.Located, content map[string]any, when event, everything string, out *source.Rendered) error {
 	added := hook{Located: one}
 	if text, is := annotation(content, weightAnnotation); is {
@@ -155,10 +155,10 @@ func (o *objects) addHook(one directory.Located, content map[string]any, when ev
 	return nil
 }
 
-// withoutTTL removes the field by which a Job deletes itself.
+// withoutTTL removes the field that makes a Job delete itself, and warns of upgrade hooks.
 func withoutTTL(one directory.Located, content map[string]any, when event, out *source.Rendered) {
 	if spec, ok := content["spec"].(map[string]any); ok && spec["ttlSecondsAfterFinished"] != nil {
-		// A Job that deletes itself would be drift, and made again.
+		// Penstock would repair a Job that deleted itself by creating it again.
 		delete(spec, "ttlSecondsAfterFinished")
 		out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line,
 			Message: fmt.Sprintf("%s: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again", describe(one.Object))})
@@ -169,8 +169,8 @@ func withoutTTL(one directory.Located, content map[string]any, when event, out *
 	}
 }
 
-// nameJob gives a Job a name that ends in a digest: of all manifests when it is to be run at
-// each upgrade, and of itself when only the first installation runs it.
+// nameJob appends a digest to a Job's name. For a Job that runs at each upgrade it is the digest of
+// all manifests, for other Jobs that of the Job.
 func nameJob(one directory.Located, content map[string]any, digest string) (directory.Located, error) {
 	suffix := "-" + digest[:10]
 	base := one.Name
@@ -182,7 +182,7 @@ func nameJob(one directory.Located, content map[string]any, digest string) (dire
 	return changed(one, named)
 }
 
-// hookPhases makes a phase of the hooks of each weight, the lowest first.
+// hookPhases returns one phase per weight, lowest first.
 func hookPhases(name string, hooks []hook) []source.Phase {
 	slices.SortStableFunc(hooks, func(a, b hook) int {
 		return cmp.Or(cmp.Compare(a.weight, b.weight), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
@@ -198,7 +198,7 @@ func hookPhases(name string, hooks []hook) []source.Phase {
 	return phases
 }
 
-// keep maps Helm's policy to keep an object to Penstock's.
+// keep converts Helm's policy to keep an object to Penstock's annotation.
 func keep(one directory.Located) (directory.Located, error) {
 	content, err := decode(one.Object)
 	if err != nil {
@@ -218,7 +218,7 @@ func annotation(content map[string]any, name string) (value string, found bool) 
 	return value, found
 }
 
-// digestOf is of the content of objects, in their order.
+// digestOf returns the digest of the objects' content, in order.
 func digestOf(all []directory.Located) string {
 	hash := sha256.New()
 	for _, one := range all {
@@ -241,7 +241,7 @@ func decode(object manifest.Object) (map[string]any, error) {
 	return content, nil
 }
 
-// changed is an object with other content, at the same place.
+// changed returns the object with other content, at the same place.
 func changed(one directory.Located, content map[string]any) (directory.Located, error) {
 	object, err := manifest.Canonical(runtime.DeepCopyJSON(content))
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// maxComplaint bounds the kept output of a process on standard error, in bytes.
+// maxComplaint limits the kept standard error of a process, in bytes.
 const maxComplaint = 64 << 10
 
-// run has a process render, and ends it when it takes too long or answers too much.
+// run renders in another process. It ends the process if it takes too long or its answer is too
+// large.
 func (r Renderer) run(ctx context.Context, request template.Request) (template.Answer, error) {
 	var answer template.Answer
 	encoded, err := json.Marshal(request)
@@ -36,8 +37,9 @@ func (r Renderer) run(ctx context.Context, request template.Request) (template.A
 	ctx, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, template.Arguments(limits)...)
-	// Nothing of our environment is a template's business. Times are not those of a place. GOGC lets the
-	// program start without garbage collections, which take a third of the time of a small chart.
+	// Templates must not see this process's environment, and times are in UTC. With GOGC=400, the
+	// program starts without garbage collections, which would take a third of the time of a small
+	// chart.
 	command.Env = []string{"TZ=UTC", "GOGC=400"}
 	command.Stdin = bytes.NewReader(encoded)
 	out := &bounded{limit: limits.Output, full: cancel}
@@ -63,13 +65,13 @@ func (r Renderer) run(ctx context.Context, request template.Request) (template.A
 	return answer, nil
 }
 
-// program returns the one that renders.
+// program returns the program that renders.
 func (r Renderer) program() (string, error) {
 	if r.Options.Program != "" {
 		return r.Options.Program, nil
 	}
 	if runtime.GOOS == "linux" {
-		// Also when the file was replaced.
+		// The path works also after the file was replaced.
 		return "/proc/self/exe", nil
 	}
 	program, err := os.Executable()
@@ -79,13 +81,13 @@ func (r Renderer) program() (string, error) {
 	return program, nil
 }
 
-// isOutOfMemory recognises the last words of the Go runtime.
+// isOutOfMemory recognises the error of the Go runtime.
 func isOutOfMemory(complaint string) bool {
 	return strings.Contains(complaint, "out of memory") || strings.Contains(complaint, "cannot allocate memory")
 }
 
-// bounded keeps what is written, up to a limit, and says when it is full. The buffer is not
-// embedded: its ReadFrom would take everything.
+// bounded keeps the written data up to a limit, and reports when it is exceeded. The buffer is not
+// embedded, because its ReadFrom would bypass the limit.
 type bounded struct {
 	buffer   bytes.Buffer
 	limit    int64
@@ -109,8 +111,8 @@ func (b *bounded) Write(data []byte) (int, error) {
 // templatePlace matches Helm's notation for a line of a template.
 var templatePlace = regexp.MustCompile(`([^\s():]+/(?:templates|charts)/[^\s():]+):(\d+)(?::\d+)?`)
 
-// located gives an error of Helm's engine its file and line: the last that it names, as the
-// others are where that template is included.
+// located adds the file and line to an error of Helm's engine. It uses the last place in the text;
+// the earlier ones only include that template.
 func located(text string) error {
 	places := templatePlace.FindAllStringSubmatch(text, -1)
 	message := strings.Join(strings.Fields(text), " ")

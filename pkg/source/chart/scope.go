@@ -13,16 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// isBuiltin reports whether a group is one of Kubernetes itself: which of its kinds are in no
-// namespace is known. Names do not tell: projects beside it define kinds under k8s.io too.
+// isBuiltin reports whether a group belongs to Kubernetes itself, whose cluster-scoped kinds are
+// known. The name does not suffice, because other projects also define kinds under k8s.io.
 func isBuiltin(group string) bool { return kubernetesscheme.Scheme.IsGroupRegistered(group) }
 
-// scope puts objects into the namespace of the release, when they name none.
+// scope sets the namespace of objects that have none.
 type scope struct {
 	namespace string
-	// defined says which kinds the chart defines, and whether they are in a namespace.
+	// defined has the kinds that the chart defines; true for namespaced kinds.
 	defined map[schema.GroupKind]bool
-	// cluster says it of the kinds that it serves; nil is not known.
+	// cluster has the kinds that the cluster serves; nil if unknown.
 	cluster *template.Capabilities
 	warned  map[schema.GroupKind]bool
 	out     *source.Rendered
@@ -35,7 +35,7 @@ func scopes(of objects, options Options, out *source.Rendered) *scope {
 	}
 }
 
-// inNamespace reports whether objects of a kind are in a namespace, when that is known.
+// inNamespace reports whether a kind is namespaced, if that is known.
 func (s *scope) inNamespace(kind schema.GroupVersionKind) (inNamespace, known bool) {
 	if source.IsClusterScoped(kind.GroupKind()) {
 		return false, true
@@ -49,8 +49,8 @@ func (s *scope) inNamespace(kind schema.GroupVersionKind) (inNamespace, known bo
 	return true, isBuiltin(kind.Group)
 }
 
-// place gives an object the namespace of the release. Of a kind that nobody here defines it
-// is not known whether it has one; most have, but for those whose names say otherwise.
+// place sets the namespace of the release. An unknown kind is assumed to be namespaced, unless its
+// name begins with Cluster.
 func (s *scope) place(one directory.Located) (directory.Located, error) {
 	kind := one.GroupKind()
 	inNamespace, known := s.inNamespace(one.GroupVersionKind())

@@ -14,7 +14,7 @@ func WarnInto(out *source.Rendered) func(Error) {
 	return func(one Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }
 }
 
-// Check checks generated objects as Render checks read ones, and returns the repaired objects. It
+// Check checks generated objects as Render checks parsed ones, and returns the repaired objects. It
 // uses MaxErrors and Warn of options.
 func Check(objects []Located, options Options) ([]Located, error) {
 	c := options.collector()
@@ -25,9 +25,9 @@ func Check(objects []Located, options Options) ([]Located, error) {
 	return c.objects, nil
 }
 
-// checkApply judges all objects as server-side apply would. Duplicates that have one
-// meaning everywhere are mended, with a warning. The rest is refused, but for what another
-// version of Kubernetes may take: which one the cluster has is not known here.
+// checkApply checks all objects against the rules of server-side apply. It repairs duplicates whose
+// meaning is clear, with a warning, and reports other problems as errors. A problem that the
+// cluster's unknown version of Kubernetes may accept is only a warning.
 func (c *collector) checkApply() error {
 	builtin, err := applycheck.Builtin()
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *collector) checkApply() error {
 	return c.problems.err()
 }
 
-// checkObject judges one object. Its definition, when it is among the objects, says which
-// fields there are; otherwise the version of the cluster does.
+// checkObject checks one object. defined is true if its definition is among the objects. Only then an
+// unknown field is an error, because otherwise the cluster's version decides.
 func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *position, defined bool) error {
 	found, err := kind.Check(&object.Object)
 	if err != nil || len(found.List) == 0 {
@@ -84,7 +84,7 @@ func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *posi
 	if found, err = kind.Check(&object.Object); err != nil || len(dropped) == 0 {
 		return err
 	}
-	// Errors of a decoder come only when there is nothing else, and have no place.
+	// A decoding error is found only if there is no other error, and has no place.
 	for _, one := range found.List {
 		if one.Reason == applycheck.Undecodable {
 			c.finding(object, at, one, defined)
@@ -93,12 +93,12 @@ func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *posi
 	return nil
 }
 
-// sibling is the path of another item of the same list.
+// sibling returns the path of another item of the same list.
 func sibling(item applycheck.Path, index int) applycheck.Path {
 	return append(slices.Clone(item[:len(item)-1]), applycheck.Step{Index: index})
 }
 
-// finding reports what is not mended, at its line.
+// finding reports a problem that was not repaired, at its line.
 func (c *collector) finding(object *Located, at *position, one applycheck.Finding, defined bool) {
 	text := one.Problem
 	if path := one.Path.String(); path != "" {

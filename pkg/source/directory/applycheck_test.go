@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// deployment has one container with two lines more.
+// deployment returns a Deployment with one container that has two more lines.
 func deployment(container string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n" +
 		"    metadata: {labels: {a: b}}\n    spec:\n      containers:\n      - name: main\n        image: x\n" + container

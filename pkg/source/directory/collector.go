@@ -17,12 +17,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxListDepth bounds lists in lists.
+// maxListDepth limits the depth of nested lists.
 const maxListDepth = 8
 
 // document is one document of a file.
 type document struct {
-	// line is the first line of the text in its file.
+	// line is the document's first line in its file.
 	line int
 	text []byte
 	json bool
@@ -38,7 +38,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
-// collector gathers objects and what is wrong with them.
+// collector collects objects and their errors.
 type collector struct {
 	objects  []Located
 	keep     func(Located) (bool, error)
@@ -46,7 +46,7 @@ type collector struct {
 	places   map[manifest.ID]place
 	problems problems
 	warn     func(Error)
-	// unchecked leaves out what server-side apply would say.
+	// unchecked skips the check for server-side apply.
 	unchecked bool
 	// asHelm is Options.AsHelm.
 	asHelm bool
@@ -56,8 +56,7 @@ func newCollector(limit int) *collector {
 	return &collector{places: map[manifest.ID]place{}, problems: problems{limit: limit}}
 }
 
-// found returns what was gathered, or all errors. Nothing at all is an error with
-// the given text.
+// found returns the collected objects, or all errors. nothing is the error if there are no objects.
 func (c *collector) found(nothing string) ([]Located, error) {
 	if err := c.problems.err(); err != nil {
 		return nil, err
@@ -79,7 +78,8 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	return c.objects, nil
 }
 
-// withoutNamespaces takes the namespace from objects of cluster-scoped kinds, with a warning, as kubectl does.
+// withoutNamespaces removes the namespace of objects of cluster-scoped kinds, with a warning, as
+// kubectl does.
 func (c *collector) withoutNamespaces() error {
 	scopes := Scopes(c.objects)
 	for i := range c.objects {
@@ -104,8 +104,8 @@ func (c *collector) withoutNamespaces() error {
 	return c.problems.err()
 }
 
-// Scopes returns whether kinds are namespaced, for kinds whose CustomResourceDefinition is among
-// the objects.
+// Scopes reports which kinds are namespaced, for kinds whose CustomResourceDefinition is among the
+// objects.
 func Scopes(objects []Located) map[schema.GroupKind]bool {
 	scopes := map[schema.GroupKind]bool{}
 	for _, one := range objects {
@@ -142,7 +142,7 @@ func (c *collector) file(name string, content []byte) {
 			c.problems.add(name, problem.line, "%s", problem.message)
 			return
 		}
-		// YAML may begin with a brace too.
+		// YAML may also begin with a brace.
 	}
 	var documents []document
 	for _, doc := range yamlDocuments(text, c.asHelm) {
@@ -151,7 +151,7 @@ func (c *collector) file(name string, content []byte) {
 	c.documents(name, documents)
 }
 
-// mixed takes a document among those of YAML for JSON when it is: JSON may be indented by tabs.
+// mixed parses a YAML document as JSON if possible, because JSON may be indented by tabs.
 func mixed(doc document) []document {
 	if !looksLikeJSON(doc.text) {
 		return []document{doc}
@@ -191,7 +191,7 @@ func (c *collector) documents(name string, documents []document) {
 	}
 }
 
-// tolerated warns of what Helm accepts, and returns the rest.
+// tolerated warns of flaws that Helm accepts, and returns the other flaws.
 func (c *collector) tolerated(file string, flaws []flaw) []flaw {
 	return slices.DeleteFunc(flaws, func(one flaw) bool {
 		if one.tolerable && c.warn != nil {
@@ -212,7 +212,7 @@ func (c *collector) value(file string, value any, at *position, depth int) {
 	apiVersion, _ := object["apiVersion"].(string)
 	items, isList := object["items"].([]any)
 	if value, given := object["items"]; given && value == nil && apiVersion == "v1" && kind == "List" {
-		isList = true // an empty one
+		isList = true // an empty list
 	}
 	if isList && strings.HasSuffix(kind, "List") {
 		if depth == 0 {
@@ -234,8 +234,8 @@ func (c *collector) value(file string, value any, at *position, depth int) {
 	}
 }
 
-// typed returns the item of a list of one kind, such as ConfigMapList, with that
-// kind: items of such lists need not repeat it.
+// typed sets the kind of an item in a list of one kind, such as ConfigMapList, whose items need no
+// kind.
 func typed(item any, apiVersion, listKind string) any {
 	object, ok := item.(map[string]any)
 	if !ok || listKind == "List" || object["kind"] != nil || object["apiVersion"] != nil {
@@ -285,7 +285,7 @@ func (c *collector) invalid(file string, object map[string]any, at *position, er
 	c.problems.found.Omitted += invalid.Omitted
 }
 
-// describe names an object as far as it can be, as the beginning of a message.
+// describe returns the known parts of an object's name, to begin a message.
 func describe(object map[string]any) string {
 	kind, _ := object["kind"].(string)
 	metadata, _ := object["metadata"].(map[string]any)

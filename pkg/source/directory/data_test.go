@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// sharedData has manifests of real operators, beside the repository.
+// sharedData has manifests of real operators, outside of the repository.
 const sharedData = "../../../../shared/data"
 
 // TestRealManifests: manifests of real operators are read unchanged, without warnings or errors.
@@ -55,7 +55,7 @@ func TestRealManifests(t *testing.T) {
 				}
 				defer content.Close()
 				_, err = RenderStream(context.Background(), content, filepath.Base(file), Options{Warn: func(one Error) {
-					// OLM v1 gives webhook configurations one, and the server ignores it.
+					// OLM v1 sets a namespace on webhook configurations, which the server ignores.
 					if !strings.Contains(one.Message, "metadata.namespace is left out") {
 						t.Errorf("warning: %v", one.Error())
 					}
@@ -71,7 +71,7 @@ func TestRealManifests(t *testing.T) {
 	}
 }
 
-// manifestsOf is a folder, or that of a bundle with its manifests.
+// manifestsOf returns a folder, or the manifests folder of a bundle.
 func manifestsOf(dir string) fs.FS {
 	if inner := filepath.Join(dir, "manifests"); isDir(inner) {
 		return os.DirFS(inner)
@@ -111,8 +111,8 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// TestLateRefusals: a certain failure, or a change into another object, is reported before anything
-// is written.
+// TestLateRefusals: an apply that would certainly fail or change another object is reported before
+// anything is written.
 func TestLateRefusals(t *testing.T) {
 	dir := filepath.Join(sharedData, "field-cases", "apply", "08-late-refusals", "dir1")
 	if _, err := os.Stat(dir); err != nil {
@@ -144,7 +144,8 @@ func TestLateRefusals(t *testing.T) {
 	}
 }
 
-// TestStatusOfTheField: status of an instance of a definition without the subresource is kept.
+// TestStatusOfTheField: the status of a custom resource is kept if its definition has no status
+// subresource.
 func TestStatusOfTheField(t *testing.T) {
 	dir := filepath.Join(sharedData, "field-cases", "apply", "12-status-without-subresource", "d")
 	if _, err := os.Stat(dir); err != nil {
@@ -161,7 +162,7 @@ func TestStatusOfTheField(t *testing.T) {
 	}
 }
 
-// emptyCluster has no namespace, and every kind in version v1.
+// emptyCluster has no objects, and serves every kind in version v1.
 type emptyCluster struct{}
 
 func (emptyCluster) Versions(context.Context, schema.GroupKind) ([]string, error) {

@@ -1,12 +1,12 @@
-// Package directory reads plain manifests, from a directory or a stream, into phased objects.
+// Package directory parses plain manifests from a directory or a stream into phased objects.
 //
-// It reads every file named *.yaml, *.yml or *.json, subdirectories included, in lexical order. It
-// skips other files, and files and folders whose names begin with a dot. It reads a symbolic link
-// to a file like a file, for mounted ConfigMaps. A link to a folder is an error, because the folder
-// could be missing elsewhere, or the link could lead in a circle. The file system that the caller
-// passes decides whether a link may leave the directory (os.Root does not allow it).
+// It reads every file named *.yaml, *.yml or *.json, including subdirectories, in lexical order. It
+// skips other files, and files and folders whose names begin with a dot. A symbolic link to a file
+// is read like a file, because mounted ConfigMaps use such links. A link to a folder is an error,
+// because the folder could be missing elsewhere, or the link could be circular. The caller's file
+// system decides whether a link may leave the directory (os.Root does not allow it).
 //
-// It does not render templates and overlays: a kustomization or a chart is an error that names the
+// It does not render templates and overlays. A kustomization or a chart is an error that names the
 // command to render it.
 package directory
 
@@ -27,32 +27,32 @@ import (
 )
 
 const (
-	// maxFileBytes bounds what is read of one file. A revision takes 16 MiB of
-	// canonical JSON; YAML with comments is larger.
+	// maxFileBytes limits the size of one file. A revision can have 16 MiB of canonical JSON; YAML
+	// with comments is larger.
 	maxFileBytes = 64 << 20
-	// defaultMaxErrors is for Options without MaxErrors.
+	// defaultMaxErrors is the default of Options.MaxErrors.
 	defaultMaxErrors = 50
 )
 
-// Options of Render and RenderStream.
+// Options configure Render and RenderStream.
 type Options struct {
-	// MaxErrors bounds the returned errors; further ones are counted. 0 is 50.
+	// MaxErrors limits the returned errors; further errors are counted. 0 means 50.
 	MaxErrors int
 	// Keep reports whether an object is wanted. It is called before the search for duplicates, so
 	// unwanted objects may be duplicates. Its error is reported with the object's place. Nil keeps
-	// all.
+	// all objects.
 	Keep func(Located) (bool, error)
 	// Warn is called, with file and line, for each change that server-side apply needs, and for
 	// content that a cluster may refuse; it may be nil.
 	Warn func(Error)
-	// AnyName reads files with any name except hidden ones as manifests.
+	// AnyName reads all files except hidden ones as manifests.
 	AnyName bool
-	// Unchecked skips the check for server-side apply. It is for objects that are converted to
-	// others, which Check checks.
+	// Unchecked skips the check for server-side apply. It is for objects that the caller converts
+	// and then passes to Check.
 	Unchecked bool
-	// AsHelm accepts input that Helm has accepted: a rendered chart, or a stored release. Duplicate keys,
-	// and keys whose value differs from their text, are warnings, and the last value counts. Container
-	// ports of the same number are warnings, too, and the first port stays.
+	// AsHelm accepts input that Helm accepts: a rendered chart, or a stored release. Duplicate
+	// keys, and keys whose value differs from their text, are only warnings, and the last value
+	// counts. Duplicate container ports are warnings, too, and the first port is kept.
 	AsHelm bool
 }
 
@@ -67,20 +67,20 @@ type Located struct {
 	at *position
 }
 
-// LineAt returns the line of the deepest part of a path that stands in the file: names of
-// fields, and indexes of items.
+// LineAt returns the line of the deepest part of a path that exists in the file. The path has field
+// names and list indexes.
 func (l Located) LineAt(path ...any) int {
 	return l.part(path).line
 }
 
-// Made returns an object that was generated from this one. Its field key has the line of this
-// object's field at path; everything else has the line of this object.
+// Made returns an object that was generated from l. Its field key has the line of l's field at
+// path; everything else has the line of l.
 func (l Located) Made(object manifest.Object, key string, path ...any) Located {
 	at := &position{line: l.Line, keys: map[string]*position{key: l.part(path)}}
 	return Located{Object: object, File: l.File, Line: l.Line, at: at}
 }
 
-// InNamespace returns the object in another namespace; empty is none.
+// InNamespace returns the object in another namespace; empty removes the namespace.
 func (l Located) InNamespace(namespace string) (Located, error) {
 	content, err := applycheck.Decode(l.JSON)
 	if err != nil {
@@ -99,7 +99,7 @@ func (l Located) InNamespace(namespace string) (Located, error) {
 	return l, nil
 }
 
-// part returns the position of a part, or that of the deepest part around it.
+// part returns the position of a field, or of the deepest existing field around it.
 func (l Located) part(path []any) *position {
 	p := l.at
 	if p == nil {
@@ -116,7 +116,7 @@ func (l Located) part(path []any) *position {
 			}
 		}
 		if child == nil {
-			// Below something that has no positions of its own, such as an alias.
+			// The field is below a value without positions, such as an alias.
 			return &position{line: p.line}
 		}
 		p = child
@@ -134,8 +134,8 @@ func (o Options) collector() *collector {
 	return c
 }
 
-// Render reads all manifests of a file system and sorts them into phases. Faults in them
-// are an *Errors; no manifests at all is an error too.
+// Render reads all manifests of a file system and sorts them into phases. Errors in them are an
+// *Errors. A file system without manifests is an error, too.
 func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, error) {
 	located, err := Read(ctx, fsys, options)
 	if err != nil {
@@ -144,7 +144,7 @@ func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, e
 	return sorted(located)
 }
 
-// Read is Render without phases: the objects in the order of files and documents.
+// Read returns the objects in the order of files and documents, without phases.
 func Read(ctx context.Context, fsys fs.FS, options Options) ([]Located, error) {
 	collector := options.collector()
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -162,15 +162,15 @@ func Read(ctx context.Context, fsys fs.FS, options Options) ([]Located, error) {
 	return collector.found("no manifests found: looked for *.yaml, *.yml and *.json")
 }
 
-// Text is a file that was made in memory.
+// Text is a file in memory.
 type Text struct {
-	// Name is its slash-separated path, for errors.
+	// Name is the slash-separated path, for errors.
 	Name string
 	Data []byte
 }
 
-// ReadTexts is Read of files that were made in memory, in their order. Their names
-// do not matter, but that .json is JSON. No objects at all is no error.
+// ReadTexts reads files in memory, in order. Any file name is read; .json means JSON. No objects is
+// not an error.
 func ReadTexts(ctx context.Context, texts []Text, options Options) ([]Located, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -185,8 +185,7 @@ func ReadTexts(ctx context.Context, texts []Text, options Options) ([]Located, e
 	return collector.found("")
 }
 
-// RenderStream reads all manifests of one stream, YAML or JSON, under a name to
-// use in errors.
+// RenderStream reads all manifests of a YAML or JSON stream. Errors contain its name.
 func RenderStream(ctx context.Context, stream io.Reader, name string, options Options) ([]source.Phase, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -204,7 +203,7 @@ func RenderStream(ctx context.Context, stream io.Reader, name string, options Op
 	return sorted(located)
 }
 
-// sorted puts objects into phases by their kind.
+// sorted sorts objects into phases by their kind.
 func sorted(located []Located) ([]source.Phase, error) {
 	objects := make([]manifest.Object, len(located))
 	for i := range located {
@@ -213,7 +212,7 @@ func sorted(located []Located) ([]source.Phase, error) {
 	return source.Sort(objects)
 }
 
-// visit reads one entry of the walk when it is a file of manifests.
+// visit reads one entry of the walk if it is a manifest file.
 func visit(fsys fs.FS, name string, entry fs.DirEntry, anyName bool, collector *collector) error {
 	if isHidden(name) {
 		if entry.IsDir() {
@@ -226,7 +225,7 @@ func visit(fsys fs.FS, name string, entry fs.DirEntry, anyName bool, collector *
 	}
 	if hint := toolHint(path.Base(name)); hint != "" && !anyName {
 		collector.problems.add(name, 0, "%s", hint)
-		// Files beside it are its input and make no sense by themselves.
+		// The files next to it are its input, and have no meaning by themselves.
 		return fs.SkipDir
 	}
 	if entry.Type()&fs.ModeSymlink != 0 {
@@ -265,7 +264,7 @@ func isManifestFile(name string) bool {
 	return false
 }
 
-// toolHint says what to do with a folder that is the input of another tool.
+// toolHint returns the command for a folder that is the input of another tool.
 func toolHint(base string) string {
 	switch base {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":

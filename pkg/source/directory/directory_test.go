@@ -135,7 +135,8 @@ func TestValuesAreReadAsKubectlDoes(t *testing.T) {
 	}
 }
 
-// TestClusterScoped: kinds that are in no namespace lose one, and two objects that are one then are refused.
+// TestClusterScoped: objects of cluster-scoped kinds lose their namespace. Two objects that become
+// equal by that are refused.
 func TestClusterScoped(t *testing.T) {
 	role := func(namespace string) string {
 		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r, namespace: " + namespace + "}\n"
@@ -156,7 +157,7 @@ func TestClusterScoped(t *testing.T) {
 	}
 }
 
-// TestStatus: status of a kind that may have no subresource is content.
+// TestStatus: the status of a kind without a status subresource is content.
 func TestStatus(t *testing.T) {
 	for object, kept := range map[string]bool{
 		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {lit: true}\n":    true,
@@ -187,8 +188,8 @@ func TestJoinedMarker(t *testing.T) {
 	}
 }
 
-// TestAsHelm: a text that Helm accepts is taken with a warning at its line, and refused in files of
-// users.
+// TestAsHelm: text that Helm accepts is accepted with a warning at its line, and refused in users'
+// files.
 func TestAsHelm(t *testing.T) {
 	data := configMap("a") + "data:\n  x: one\n  yes: text\n  x: two\n---\n" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},` + "\n" + `"data":{"x":"one","x":"two"}}` + "\n"
 	var warnings []string

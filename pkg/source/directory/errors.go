@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with the input, with the place to go to.
+// Error is one error in the input, with its place.
 type Error struct {
 	// File is the slash-separated path below the directory, or the name of the
 	// stream.
 	File string
-	// Line counts from 1; 0 is the file as a whole.
+	// Line counts from 1; 0 means the whole file.
 	Line int
-	// Message says what was found and how to correct it.
+	// Message describes the problem and the remedy.
 	Message string
 }
 
@@ -25,14 +25,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// Errors is everything that is wrong, sorted by file and line.
+// Errors are all errors, sorted by file and line.
 type Errors struct {
 	List []*Error
 	// Omitted is the number of further errors that are not listed.
 	Omitted int
 }
 
-// Error has one line for each error.
+// Error returns one line per error.
 func (e *Errors) Error() string {
 	lines := make([]string, 0, len(e.List)+1)
 	for _, one := range e.List {
@@ -44,7 +44,7 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives errors.As each error.
+// Unwrap returns each error, for errors.As.
 func (e *Errors) Unwrap() []error {
 	list := make([]error, 0, len(e.List))
 	for _, one := range e.List {
@@ -53,7 +53,7 @@ func (e *Errors) Unwrap() []error {
 	return list
 }
 
-// problems collects errors up to a bound.
+// problems collects errors up to a limit.
 type problems struct {
 	limit int
 	found Errors

@@ -29,7 +29,7 @@ func FuzzRenderStream(f *testing.F) {
 		}
 		var all *Errors
 		if errors.As(err, &all) {
-			// YAML 1.1 has five line breaks.
+			// YAML 1.1 has five kinds of line breaks.
 			lines := 1 + len(text) - len(strings.NewReplacer("\n", "", "\r", "", "\u0085", "\x00", "\u2028", "\x00\x00", "\u2029", "\x00\x00").Replace(text))
 			for _, one := range all.List {
 				if one.Line < 0 || one.Line > lines {

@@ -28,7 +28,7 @@ func jsonDocuments(text []byte) ([]document, *flaw) {
 	}
 }
 
-// jsonErrorOffset returns the index of the byte that an error is about.
+// jsonErrorOffset returns the offset of the byte at which parsing failed.
 func jsonErrorOffset(text []byte, err error) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -37,13 +37,13 @@ func jsonErrorOffset(text []byte, err error) int {
 	return len(bytes.TrimRight(text, " \t\r\n"))
 }
 
-// readJSON returns the positions in a document that is known to be valid.
+// readJSON returns the positions of a valid document.
 func readJSON(doc document) (content []byte, root *position, flaws []flaw) {
 	if string(doc.text) == "null" {
 		return nil, nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(doc.text))
-	// A float would be refused when it is too large.
+	// A number that is too large for a float would be refused otherwise.
 	decoder.UseNumber()
 	reader := jsonReader{decoder: decoder, lines: lineCounter{text: doc.text}, offset: doc.line - 1}
 	root, err := reader.position()
@@ -53,7 +53,7 @@ func readJSON(doc document) (content []byte, root *position, flaws []flaw) {
 	return doc.text, root, reader.flaws
 }
 
-// jsonReader makes positions of tokens.
+// jsonReader builds positions from tokens.
 type jsonReader struct {
 	decoder *json.Decoder
 	lines   lineCounter
@@ -107,19 +107,19 @@ func (r *jsonReader) member(p *position) error {
 	return nil
 }
 
-// line returns the line of the token that was read last. No JSON token spans
-// lines, so the line where it ends is the line where it begins.
+// line returns the line of the last token. No JSON token spans lines, so this is also the line
+// where the token begins.
 func (r *jsonReader) line() int {
 	return r.offset + r.lines.at(int(r.decoder.InputOffset())-1)
 }
 
-// lineCounter counts lines up to offsets that only grow.
+// lineCounter counts lines for increasing offsets.
 type lineCounter struct {
 	text          []byte
 	offset, lines int
 }
 
-// at returns the line of a byte, from 1.
+// at returns the line of a byte, counted from 1.
 func (c *lineCounter) at(offset int) int {
 	offset = min(offset, len(c.text))
 	if offset > c.offset {
@@ -129,7 +129,7 @@ func (c *lineCounter) at(offset int) int {
 	return c.lines + 1
 }
 
-// looksLikeJSON reports whether a file of any name is JSON, as kubectl guesses it.
+// looksLikeJSON guesses whether a file is JSON, as kubectl does.
 func looksLikeJSON(text []byte) bool {
 	return strings.HasPrefix(string(bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n")), "{")
 }

@@ -3,11 +3,11 @@ package directory
 import "github.com/penstock-project/penstock/pkg/applycheck"
 
 // position holds the line of a value in its file, and the positions of its children by key and by
-// index. YAML and JSON are both read into positions, so that an error about a field can name its
+// index. YAML and JSON are both parsed into positions, so that an error about a field can name its
 // line.
 type position struct {
 	line int
-	// keys hold the value of each key, with the line of the key.
+	// keys has the position of each value, with the line of its key.
 	keys  map[string]*position
 	items []*position
 }
@@ -24,7 +24,7 @@ func (p *position) at(path ...string) int {
 	return p.line
 }
 
-// place returns the line of the deepest part of a path that exists, items included.
+// place returns the line of the deepest existing part of a path. The path may have list items.
 func (p *position) place(path applycheck.Path) int {
 	for _, step := range path {
 		var child *position
@@ -41,8 +41,8 @@ func (p *position) place(path applycheck.Path) int {
 	return p.line
 }
 
-// element returns the position of one element of the list under a key, or the
-// nearest thing to it (an aliased list has no positions of its own).
+// element returns the position of a list element, or the nearest known position. An aliased list
+// has no positions of its own.
 func (p *position) element(key string, i int) *position {
 	list := p.keys[key]
 	if list == nil {
@@ -54,7 +54,7 @@ func (p *position) element(key string, i int) *position {
 	return &position{line: list.line}
 }
 
-// flaw is a finding about the positions of a document.
+// flaw is a problem in a document.
 type flaw struct {
 	line    int
 	message string

@@ -10,19 +10,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// Renderer renders plain manifests in a folder of a file system, such as an image's content. The
-// result has neither package nor version.
+// Renderer renders plain manifests in a folder of a file system, such as an image. The result has
+// no package name and no version.
 type Renderer struct {
 	// Folder is the slash-separated path of the manifests; empty is the root.
 	Folder string
-	// MaxErrors is the same as in Options.
+	// MaxErrors has the same meaning as in Options.
 	MaxErrors int
 }
 
 var _ source.Renderer = Renderer{}
 
-// Render reads the manifests of the folder. Errors and warnings name files by their path
-// from the root.
+// Render renders the manifests of the folder. Errors and warnings name files by their path from the
+// root.
 func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
 	folder := r.Folder
 	if folder == "" {

@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Each document is parsed twice. sigs.k8s.io/yaml reads its values, as kubectl does (YAML
-// 1.1: a plain yes is a boolean); the node tree of yaml.v3 has their lines.
+// Each document is parsed twice. sigs.k8s.io/yaml reads its values, as kubectl does (YAML 1.1: an
+// unquoted yes is a boolean). The node tree of yaml.v3 has their lines.
 
-// yamlDocuments splits a stream at its document markers. Helm takes every line that begins with
-// "---" as one, also where a template has joined the next line to it.
+// yamlDocuments splits a stream at its document markers. For Helm, every line that begins with
+// "---" is a marker, also if a template has joined the next line to it.
 func yamlDocuments(content []byte, asHelm bool) []document {
 	var documents []document
 	current := document{line: 1}
@@ -31,21 +31,20 @@ func yamlDocuments(content []byte, asHelm bool) []document {
 		}
 		if !isMarker {
 			if len(bytes.TrimSpace(current.text)) == 0 {
-				line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark)) // of a file that was joined to others
+				line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark)) // a file that was concatenated with others has one
 			}
 			current.text = append(current.text, line...)
 			continue
 		}
 		documents = append(documents, current)
-		// Text behind the marker belongs to the document, and keeps its
-		// column.
+		// Text after the marker belongs to the document, and keeps its column.
 		current = document{line: number + 1, text: rest}
 	}
 	return append(documents, current)
 }
 
-// documentMarker reports whether a line begins or ends a document: "---" or "..." at its start,
-// alone or followed by space.
+// documentMarker reports whether a line begins or ends a document: it begins with "---" or "...",
+// followed by nothing or by white space.
 func documentMarker(line []byte) (ok bool, rest []byte) {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false, nil
@@ -56,8 +55,7 @@ func documentMarker(line []byte) (ok bool, rest []byte) {
 	return false, nil
 }
 
-// readYAML returns the document as JSON, nil when it is empty, and the position
-// of each value.
+// readYAML returns the document as JSON, nil if it is empty, and the position of each value.
 func readYAML(doc document) (content []byte, root *position, flaws []flaw) {
 	var node yamlv3.Node
 	parse := func(text []byte) error {
@@ -89,9 +87,9 @@ func isNull(node *yamlv3.Node) bool {
 	return node.Kind == yamlv3.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// syntaxFlaw finds the line of a syntax error: the first line with which the
-// document has that error. The parser's own number is often that of the
-// enclosing block, off by one, or missing.
+// syntaxFlaw finds the line of a syntax error: the shortest beginning of the document that has the
+// same error ends there. The parser's own line is often that of the enclosing block, off by one, or
+// missing.
 func syntaxFlaw(doc document, parse func([]byte) error, err error) flaw {
 	message := withoutLine(err)
 	lines := bytes.SplitAfter(doc.text, []byte("\n"))
@@ -112,7 +110,7 @@ func withoutLine(err error) string {
 	return regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 }
 
-// yamlReader makes positions of nodes.
+// yamlReader builds positions from nodes.
 type yamlReader struct {
 	// offset is the number of lines before the document.
 	offset int
@@ -132,13 +130,13 @@ func (r *yamlReader) position(node *yamlv3.Node) *position {
 			p.items = append(p.items, r.position(child))
 		}
 	}
-	// An alias stays a leaf: expanded, a few lines can become gigabytes.
+	// Aliases are not expanded: a few lines could become gigabytes.
 	return p
 }
 
 func (r *yamlReader) member(p *position, key, value *yamlv3.Node) {
 	if key.Kind == yamlv3.ScalarNode && key.ShortTag() == "!!merge" {
-		// A merged map adds nothing that has a line of its own here.
+		// The fields of a merged map have no line of their own here.
 		r.position(value)
 		return
 	}
@@ -157,8 +155,7 @@ func (r *yamlReader) member(p *position, key, value *yamlv3.Node) {
 	p.keys[key.Value] = child
 }
 
-// badKey says why a key cannot be one of JSON, or could be read as another than
-// it looks like.
+// badKey returns the reason why a key cannot be a JSON key, or differs from its text.
 func badKey(key *yamlv3.Node) string {
 	if key.Kind == yamlv3.AliasNode {
 		return "an alias as a key: write the key itself"
@@ -169,16 +166,16 @@ func badKey(key *yamlv3.Node) string {
 	if key.Style&(yamlv3.SingleQuotedStyle|yamlv3.DoubleQuotedStyle) != 0 || key.ShortTag() == "!!str" && !isYAML11Bool(key.Value) {
 		return ""
 	}
-	// Port numbers are keys of some ConfigMaps. Other spellings of an integer
-	// (0x50, 8_0) could collide with the plain one unseen.
+	// Integers are allowed, because some ConfigMaps have port numbers as keys. Other spellings of
+	// an integer (0x50, 8_0) could collide with the plain one unnoticed.
 	if n, err := strconv.ParseInt(key.Value, 10, 64); err == nil && strconv.FormatInt(n, 10) == key.Value {
 		return ""
 	}
 	return fmt.Sprintf("key %s is read as another value than its text: put it in quotes", key.Value)
 }
 
-// isYAML11Bool tells whether kubectl reads a plain scalar as a boolean though
-// YAML 1.2 says it is text.
+// isYAML11Bool reports whether kubectl parses an unquoted scalar as a boolean, although it is text
+// in YAML 1.2.
 func isYAML11Bool(text string) bool {
 	switch strings.ToLower(text) {
 	case "y", "n", "yes", "no", "on", "off":

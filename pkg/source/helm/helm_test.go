@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// stored returns the text as Helm stores it: base64 of JSON, compressed or, as by Helm 2,
-// uncompressed.
+// stored encodes the text as Helm does: base64 of JSON, compressed or, as by Helm 2, uncompressed.
 func stored(t *testing.T, text string, compressed bool) []byte {
 	t.Helper()
 	raw := []byte(text)
@@ -58,7 +57,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// history is made of statuses, the oldest first.
+// history returns revisions with these statuses, oldest first.
 func history(statuses ...string) []Release {
 	var all []Release
 	for i, status := range statuses {

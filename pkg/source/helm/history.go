@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Kept bounds the adopted revisions of a release.
+// Kept limits the adopted revisions of a release.
 const Kept = 5
 
 // History has the adopted revisions of a release.
 type History struct {
 	// Deployed is the revision whose objects are in the cluster.
 	Deployed Release
-	// Older are up to four revisions before it, the newest first.
+	// Older are up to four earlier revisions, newest first.
 	Older []Release
 	// Failed is the newest revision after the deployed one that failed; its changes may be in the
 	// cluster. It is nil if there is none.
 	Failed *Release
-	// Highest is the newest number that Helm has used.
+	// Highest is the highest revision number of the release.
 	Highest int
 }
 
-// Choose selects the revisions of a release to adopt. The error says why a release cannot be
-// adopted, and what to do.
+// Choose selects the revisions of a release to adopt. The error has the reason why a release cannot
+// be adopted, and the remedy.
 func Choose(all []Release) (History, error) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b Release) int { return cmp.Compare(b.Version, a.Version) })
 	if len(sorted) == 0 {

@@ -1,5 +1,6 @@
-// Package helm reads releases as Helm 3 and Helm 4 store them in a cluster, and turns the manifest
-// of each revision into phased objects. It is pure: callers read the Secrets and use the objects.
+// Package helm decodes releases as Helm 3 and Helm 4 store them in a cluster, and renders the
+// manifest of each revision into phased objects. It is pure: callers read the Secrets and use the
+// objects.
 package helm
 
 import (
@@ -14,16 +15,16 @@ import (
 )
 
 const (
-	// SecretType is the type of Secrets that hold a release.
+	// SecretType is the type of Secrets with a release.
 	SecretType = "helm.sh/release.v1"
-	// DataKey is the key of the Secret's data that holds the release.
+	// DataKey is the key of a Secret's data with the release.
 	DataKey = "release"
-	// maxReleaseBytes bounds what a release unpacks to.
+	// maxReleaseBytes limits the decompressed size of a release.
 	maxReleaseBytes = 128 << 20
 )
 
-// Status of a revision, as Helm spells it. Others are pending-install, pending-upgrade,
-// pending-rollback, uninstalling, uninstalled and unknown.
+// Status of a revision, in Helm's spelling. Helm's other statuses are pending-install,
+// pending-upgrade, pending-rollback, uninstalling, uninstalled and unknown.
 const (
 	StatusDeployed   = "deployed"
 	StatusSuperseded = "superseded"
@@ -34,14 +35,14 @@ const (
 type Release struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Version is the number of the revision, from 1.
+	// Version is the number of the revision, starting at 1.
 	Version int  `json:"version"`
 	Info    Info `json:"info"`
 	// Manifest is YAML, without hooks.
 	Manifest string `json:"manifest"`
 	Hooks    []Hook `json:"hooks"`
 	Chart    Chart  `json:"chart"`
-	// ApplyMethod is "ssa" for server-side apply, and else client-side.
+	// ApplyMethod is "ssa" for server-side apply; any other value means client-side apply.
 	ApplyMethod string `json:"apply_method"`
 	// Labels are the user's labels of the release, usually none.
 	Labels map[string]string `json:"labels"`
@@ -54,15 +55,14 @@ type Info struct {
 	Description  string    `json:"description"`
 }
 
-// Hook is an object that Helm applies at some moments, and that is no part of the release
-// after that.
+// Hook is an object that Helm applies at certain events. It is not part of the release's manifest.
 type Hook struct {
 	Name   string   `json:"name"`
 	Kind   string   `json:"kind"`
 	Events []string `json:"events"`
 }
 
-// Test reports whether the hook is for `helm test` alone.
+// Test reports whether the hook is only for `helm test`.
 func (h Hook) Test() bool {
 	for _, event := range h.Events {
 		if event != "test" && event != "test-success" && event != "test-failure" {
@@ -84,8 +84,8 @@ type Chart struct {
 	} `json:"files"`
 }
 
-// Decode decodes the value at DataKey of a Secret: base64 of JSON, compressed with gzip since Helm
-// 3. It ignores unknown JSON keys.
+// Decode decodes the value at DataKey of a Secret: base64 of JSON, gzipped since Helm 3. It ignores
+// unknown JSON keys.
 func Decode(data []byte) (Release, error) {
 	raw, err := base64.StdEncoding.AppendDecode(nil, data)
 	if err != nil {
@@ -94,8 +94,8 @@ func Decode(data []byte) (Release, error) {
 	return DecodeJSON(raw)
 }
 
-// DecodeJSON decodes the JSON of a release, which may be compressed with gzip. It is the content of
-// a Helm Secret after base64 decoding.
+// DecodeJSON decodes the JSON of a release, which may be gzipped. It is the content of a Helm
+// Secret after base64 decoding.
 func DecodeJSON(raw []byte) (Release, error) {
 	var err error
 	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Marks that Helm leaves on each object of a release and that its manifest does not have.
+// Marks that Helm sets on each object of a release. The manifest does not have them.
 const (
 	ManagedByLabel      = "app.kubernetes.io/managed-by"
 	ManagedByHelm       = "Helm"
@@ -24,17 +24,17 @@ const (
 	NamespaceAnnotation = "meta.helm.sh/release-namespace"
 
 	policyAnnotation = "helm.sh/resource-policy"
-	// TeardownAnnotation is Penstock's for objects that stay.
+	// TeardownAnnotation is Penstock's annotation for objects that are not deleted.
 	TeardownAnnotation = "penstock.dev/teardown-policy"
 )
 
-// InNamespace reports whether objects of a kind are in a namespace. Known is false for a kind that
-// the cluster does not serve.
+// InNamespace reports whether a kind is namespaced. Known is false for a kind that the cluster does
+// not serve.
 type InNamespace func(kind schema.GroupVersionKind) (inNamespace, known bool, err error)
 
-// Render makes phased objects of the manifest of a revision, as Helm has put them into the
-// cluster: in the namespace of the release where they name none, and with Helm's marks. Hooks
-// are left out with a warning.
+// Render renders the manifest of a revision into phased objects, as Helm has applied them.
+// Namespaced objects without a namespace get that of the release, and all objects get Helm's marks.
+// Hooks are left out with a warning.
 func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered, error) {
 	out := source.Rendered{Package: r.Chart.Metadata.Name, Version: r.Chart.Metadata.Version}
 	r.warnOfHooks(&out)
@@ -93,7 +93,7 @@ func (r Release) warnOfHooks(out *source.Rendered) {
 	}
 }
 
-// place makes an object of the manifest what Helm made of it.
+// place changes an object of the manifest as Helm did.
 func (r Release) place(object manifest.Object, where InNamespace, defined map[schema.GroupKind]bool) (manifest.Object, error) {
 	content, err := applycheck.Decode(object.JSON)
 	if err != nil {
@@ -106,14 +106,15 @@ func (r Release) place(object manifest.Object, where InNamespace, defined map[sc
 	}
 	if !known {
 		if inNamespace, known = defined[object.GroupKind()]; !known {
-			// Of an older revision, whose kinds are gone. It is not rolled out as it is.
+			// The kind of an older revision may no longer exist. Its object is not rolled out
+			// unchanged.
 			inNamespace = !strings.HasPrefix(object.Kind, "Cluster")
 		}
 	}
 	metadata := content["metadata"].(map[string]any)
 	switch {
 	case !inNamespace:
-		delete(metadata, "namespace") // as the server does not see it, whatever the chart says
+		delete(metadata, "namespace") // the server ignores the chart's value
 	case object.Namespace == "":
 		metadata["namespace"] = r.Namespace
 	}
@@ -127,7 +128,7 @@ func (r Release) place(object manifest.Object, where InNamespace, defined map[sc
 	return manifest.Canonical(content)
 }
 
-// entries is a map in metadata, which is made where there is none.
+// entries returns a map in metadata, and creates it if it is absent.
 func entries(metadata map[string]any, field string) map[string]any {
 	found, ok := metadata[field].(map[string]any)
 	if !ok {

@@ -1,6 +1,6 @@
 // Package packed renders the content of an image: a registry+v1 bundle, a Helm chart, or plain
-// manifests. Labels and media types say which of them it is, as in OLM. An image without labels
-// that has the folders of a bundle is a bundle.
+// manifests. Labels and media types decide, as in OLM. An image without labels is a bundle if it
+// has the folders of a bundle.
 package packed
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Format is the kind of content of an image.
+// Format is the format of an image's content.
 type Format string
 
-// The formats.
+// Formats.
 const (
 	Bundle    Format = "registry+v1 bundle"
 	Chart     Format = "Helm chart"
 	Manifests Format = "plain manifests"
 )
 
-// annotations is the file that a bundle has also when its image has no labels.
+// annotations is a file of a bundle that exists also if the image has no labels.
 const annotations = "metadata/annotations.yaml"
 
 // FormatOf returns the format of an image's content. A catalog is an error, because it has no
@@ -46,7 +46,7 @@ func FormatOf(kind image.Kind, fsys fs.FS) (Format, error) {
 	return Manifests, nil
 }
 
-// Renderer renders an image of a format. It ignores the options of other formats.
+// Renderer renders an image of a format. It ignores the options for other formats.
 type Renderer struct {
 	Format Format
 	Bundle bundle.Options

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
-// Annotations that say for which clusters a manifest is.
+// Annotations that select the clusters of a manifest.
 const (
 	includePrefix          = "include.release.openshift.io/"
 	excludePrefix          = "exclude.release.openshift.io/"
@@ -25,8 +25,8 @@ const (
 	everyCapability   = "*"
 )
 
-// leavesOut says why a manifest is not wanted, "" when it is. An error is what
-// cannot be decided.
+// leavesOut returns the reason why a manifest is not wanted; empty if it is wanted. It returns an
+// error if a needed option is missing or a value is invalid.
 func (o Options) leavesOut(object manifest.Object) (string, error) {
 	var content struct {
 		Metadata struct {
@@ -44,12 +44,13 @@ func (o Options) leavesOut(object manifest.Object) (string, error) {
 			return why, err
 		}
 	}
-	// Of what is wanted only: others may have been written for another Penstock.
+	// Only wanted manifests are checked, because the others may be written for another version of
+	// Penstock.
 	_, offences := release.MarkOf(object)
 	return "", checkMarks(offences)
 }
 
-// profile keeps what is for the cluster's profile, by the word "true" alone.
+// profile keeps manifests for the cluster's profile. Only the value "true" counts.
 func (o Options) profile(id manifest.ID, annotations map[string]string) (string, error) {
 	if o.Profile == "" {
 		for key := range annotations {
@@ -68,7 +69,7 @@ func (o Options) profile(id manifest.ID, annotations map[string]string) (string,
 	return "not for profile " + o.Profile, nil
 }
 
-// excluded leaves out what is not for clusters of some identifiers.
+// excluded drops manifests that are excluded for an identifier of the cluster.
 func (o Options) excluded(_ manifest.ID, annotations map[string]string) (string, error) {
 	for _, identifier := range o.Exclude {
 		if annotations[excludePrefix+identifier] == "true" {
@@ -78,7 +79,7 @@ func (o Options) excluded(_ manifest.ID, annotations map[string]string) (string,
 	return "", nil
 }
 
-// features keeps what is for the feature set, or for none.
+// features keeps manifests for the feature set, and manifests without one.
 func (o Options) features(id manifest.ID, annotations map[string]string) (string, error) {
 	value, found := annotations[featureSetAnnotation]
 	if !found {
@@ -97,8 +98,7 @@ func (o Options) features(id manifest.ID, annotations map[string]string) (string
 	return "not for feature set " + set, nil
 }
 
-// gates keeps what has all the gates on that it names, and all off that it names
-// behind a minus.
+// gates keeps manifests whose feature gates are all on, and whose gates with a minus are all off.
 func (o Options) gates(id manifest.ID, annotations map[string]string) (string, error) {
 	value, found := annotations[featureGateAnnotation]
 	if !found {
@@ -116,7 +116,7 @@ func (o Options) gates(id manifest.ID, annotations map[string]string) (string, e
 	return "", nil
 }
 
-// capabilities keeps what needs only capabilities that the cluster has.
+// capabilities keeps manifests that need only capabilities of the cluster.
 func (o Options) capabilities(id manifest.ID, annotations map[string]string) (string, error) {
 	value, found := annotations[capabilityAnnotation]
 	if !found {
@@ -136,8 +136,8 @@ func (o Options) capabilities(id manifest.ID, annotations map[string]string) (st
 	return "", nil
 }
 
-// deleted leaves out what is to be deleted: an object of the chain goes when no
-// revision lists it any more.
+// deleted drops manifests of objects to delete: the engine deletes an object that no revision lists
+// any more.
 func deleted(id manifest.ID, annotations map[string]string) (string, error) {
 	switch value, found := annotations[release.DeleteAnnotation]; {
 	case !found:
@@ -155,7 +155,7 @@ func majorVersion(id manifest.ID, annotations map[string]string) (string, error)
 	return "", nil
 }
 
-// list splits a value, without blanks.
+// list splits a value and removes white space.
 func list(value, separator string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(value, separator) {

@@ -1,9 +1,9 @@
 // Package release reads the manifests of an OpenShift release: files named 0000_<run
-// level>_<component>_<anything>.yaml, whose annotations say for which clusters they are. Each run
-// level becomes a phase, with all its components.
+// level>_<component>_<anything>.yaml, whose annotations select clusters. Each run level becomes a
+// phase, with all its components.
 //
-// Each annotation needs the matching option. Otherwise it is refused, with the option's name, so
-// that a missing option neither drops nor adds an object.
+// Each such annotation needs the matching option. Otherwise it is refused with the name of the
+// option, so that a missing option neither drops nor adds an object.
 package release
 
 import (
@@ -22,33 +22,32 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Options say for which cluster the manifests are wanted.
+// Options describe the cluster for which manifests are selected.
 type Options struct {
-	// MaxErrors is the same as in directory.Options.
+	// MaxErrors has the same meaning as in directory.Options.
 	MaxErrors int
-	// Warn is the same as in directory.Options.
+	// Warn has the same meaning as in directory.Options.
 	Warn func(directory.Error)
-	// Profile of the cluster: manifests without
-	// include.release.openshift.io/<Profile>: "true" are left out. Empty refuses
-	// manifests that have any such annotation.
+	// Profile of the cluster. Manifests without include.release.openshift.io/<Profile>: "true" are
+	// left out. If it is empty, manifests with any such annotation are refused.
 	Profile string
-	// Exclude are identifiers of clusters: manifests with
+	// Exclude are identifiers of the cluster. Manifests with
 	// exclude.release.openshift.io/<identifier>: "true" are left out.
 	Exclude []string
-	// Capabilities are the capabilities of the cluster; "*" means all. Empty refuses manifests that
-	// need one.
+	// Capabilities are the capabilities of the cluster; "*" means all. If it is empty, manifests
+	// that need one are refused.
 	Capabilities []string
-	// FeatureSet of the cluster; empty is Default.
+	// FeatureSet of the cluster; empty means Default.
 	FeatureSet string
-	// FeatureGates that are on. Nil refuses manifests that ask for one.
+	// FeatureGates are the enabled gates. If it is nil, manifests that name a gate are refused.
 	FeatureGates []string
 }
 
 // Result is the result of reading.
 type Result struct {
-	// Phases are the run levels, the lowest first, without empty ones.
+	// Phases are the run levels, lowest first, without empty ones.
 	Phases []source.Phase
-	// LeftOut counts manifests that are not wanted, by reason.
+	// LeftOut counts the manifests that are left out, by reason.
 	LeftOut map[string]int
 }
 
@@ -79,8 +78,8 @@ func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 	return result, nil
 }
 
-// byRunLevel puts objects into phases. Run levels compare as text, as file names
-// do: a user who has three digits has three everywhere.
+// byRunLevel sorts objects into phases. Run levels compare as text, like file names, so all run
+// levels should have the same number of digits.
 func byRunLevel(located []directory.Located) []source.Phase {
 	byLevel := map[string]*source.Phase{}
 	slices.SortStableFunc(located, func(a, b directory.Located) int {
@@ -102,8 +101,7 @@ func byRunLevel(located []directory.Located) []source.Phase {
 	return phases
 }
 
-// checkMarks refuses install levels and create-only marks that the server would
-// refuse.
+// checkMarks refuses install levels and create-only marks that the server would refuse.
 func checkMarks(offences []release.Offence) error {
 	var errs []error
 	for _, offence := range offences {

@@ -25,7 +25,7 @@ func (f files) fs() fstest.MapFS {
 	return fsys
 }
 
-// object is a manifest with annotations, as key and value in turn.
+// object returns a manifest. annotations are alternating keys and values.
 func object(kind, name string, annotations ...string) string {
 	text := fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata:\n  name: %s\n", kind, name)
 	if kind != "Namespace" {
@@ -134,7 +134,7 @@ func TestAnnotationsDecide(t *testing.T) {
 	}
 }
 
-// TestVariants: of an object in two files for different profiles, only one is in the revision. Two
+// TestVariants: of two variants of an object for different profiles, the revision has only one. Two
 // files for the same profile are an error.
 func TestVariants(t *testing.T) {
 	f := files{
@@ -187,7 +187,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestFieldRelease: of two variants of an object, the one for the profile and feature set is used.
-// Files with other names are ignored, and manifests that the release deletes are omitted.
+// Files with other names are ignored, and manifests marked for deletion are omitted.
 func TestFieldRelease(t *testing.T) {
 	const folder = "../../../../shared/data/field-cases/plans/13-release/release-manifests"
 	if _, err := os.Stat(folder); err != nil {

@@ -1,4 +1,4 @@
-// Package config reads a user's configuration of a bundle's operator: the watched namespace, and
+// Package config parses a user's configuration of a bundle's operator: the watched namespace, and
 // changes of its Deployments. The schema depends on the install modes of the bundle and on the
 // install namespace.
 package config
@@ -12,24 +12,24 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// InstallModes say which namespaces an operator can watch.
+// InstallModes define which namespaces an operator can watch.
 type InstallModes struct {
-	// AllNamespaces watches the whole cluster, SingleNamespace a namespace other than the
+	// AllNamespaces allows to watch the whole cluster, SingleNamespace a namespace other than the
 	// operator's, and OwnNamespace the operator's namespace.
 	AllNamespaces, SingleNamespace, OwnNamespace bool
 }
 
 // Config is a valid configuration.
 type Config struct {
-	// WatchNamespace is the namespace that the operator watches; empty for all.
+	// WatchNamespace is the watched namespace; empty for all.
 	WatchNamespace string
-	// Deployment has the changes of each Deployment, as decoded JSON. A key that is absent changes
+	// Deployment has the changes of each Deployment, as decoded JSON. An absent key changes
 	// nothing.
 	Deployment map[string]any
 }
 
-// Parse reads one JSON object, by the schema of a bundle with these install modes. Empty
-// data configures nothing. Errors of the configuration are an *Errors.
+// Parse parses a JSON object by the schema of a bundle with these install modes. Empty data
+// configures nothing. Errors in the configuration are an *Errors.
 func Parse(data []byte, modes InstallModes, installNamespace string) (Config, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
@@ -48,14 +48,14 @@ func Parse(data []byte, modes InstallModes, installNamespace string) (Config, er
 	return Config{WatchNamespace: read.WatchNamespace, Deployment: read.DeploymentConfig}, nil
 }
 
-// validate compares the configuration with its schema.
+// validate validates the configuration against its schema.
 func validate(data []byte, modes InstallModes, installNamespace string) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("configuration is not valid JSON: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
-	// A schema that is made here refers to nothing else.
+	// The generated schema refers to no other schema.
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
 	const name = "config.json"
 	if err := compiler.AddResource(name, schemaOf(modes, installNamespace, value)); err != nil {

@@ -12,14 +12,13 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Error is one thing that is wrong with a configuration.
+// Error is one error in a configuration.
 type Error struct {
-	// Path of the field, such as deploymentConfig.env[0].name; empty is the
-	// configuration as a whole.
+	// Path of the field, such as deploymentConfig.env[0].name; empty for the whole configuration.
 	Path string
-	// Message says what was found and what is allowed.
+	// Message describes the found and the allowed value.
 	Message string
-	// olm is OLM v1's message about the same.
+	// olm is OLM v1's message for this error.
 	olm string
 }
 
@@ -30,14 +29,14 @@ func (e Error) Error() string {
 	return e.Path + ": " + e.Message
 }
 
-// Errors is everything that is wrong, sorted by path.
+// Errors are all errors, sorted by path.
 type Errors struct {
 	List []Error
 	// Modes are the install modes of the bundle.
 	Modes InstallModes
 }
 
-// Error has one line for each error.
+// Error returns one line per error.
 func (e *Errors) Error() string {
 	lines := make([]string, len(e.List))
 	for i, one := range e.List {
@@ -46,7 +45,7 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// InWordsOfOLM returns OLM v1's message for the same error, so that users can search for it.
+// InWordsOfOLM returns OLM v1's message for the errors, so that users can search for it.
 func (e *Errors) InWordsOfOLM() string {
 	const begin = "invalid ClusterExtension configuration: invalid configuration: "
 	lines := make([]string, len(e.List))
@@ -59,8 +58,8 @@ func (e *Errors) InWordsOfOLM() string {
 	return begin + "multiple errors found:\n  - " + strings.Join(lines, "\n  - ")
 }
 
-// newErrors takes the leaves of what the validator found: they say what is wrong, and all
-// above them only where.
+// newErrors takes the innermost errors of the validator: they describe the fault. The outer errors
+// only have its place.
 func newErrors(found *jsonschema.ValidationError) *Errors {
 	var errs Errors
 	var visit func(*jsonschema.ValidationError)
@@ -117,7 +116,7 @@ func describe(found *jsonschema.ValidationError) []Error {
 	}
 }
 
-// pathName writes a path as people do. An index is in brackets.
+// pathName formats a path, with indexes in brackets.
 func pathName(steps []string) string {
 	path := ""
 	for _, step := range steps {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deploymentConfig has the settings of Deployments: the fields of OLM's Subscription. Its
-// types are those of Kubernetes, so the schema has the fields of the Kubernetes version
-// that this program is built with.
+// deploymentConfig has the settings of Deployments: the fields of OLM's Subscription. Its types are
+// those of Kubernetes, so the schema has the fields of the Kubernetes version with which this
+// program is built.
 type deploymentConfig struct {
 	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
@@ -25,14 +25,15 @@ type deploymentConfig struct {
 	Annotations  map[string]string            `json:"annotations,omitempty"`
 }
 
-// namespacePattern is of DNS-1123 labels.
+// namespacePattern matches DNS-1123 labels.
 const (
 	namespacePattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	maxNamespace     = 63
 )
 
-// schemaOf is the JSON schema for one configuration of a bundle. It has the types of only those settings
-// of Deployments that the configuration sets: compiling all types takes longer than rendering a bundle.
+// schemaOf returns the JSON schema for one configuration of a bundle. It has only the types of
+// Deployment settings in that configuration, because compiling all types takes longer than
+// rendering a bundle.
 func schemaOf(modes InstallModes, installNamespace string, configuration any) map[string]any {
 	properties := map[string]any{"deploymentConfig": deploymentSchema(configuration)}
 	schema := map[string]any{
@@ -42,7 +43,7 @@ func schemaOf(modes InstallModes, installNamespace string, configuration any) ma
 		"additionalProperties": false,
 	}
 	if !modes.SingleNamespace && !modes.OwnNamespace {
-		// It watches all namespaces, whatever anybody wishes.
+		// The operator watches all namespaces, and no option can change that.
 		return schema
 	}
 	watch := map[string]any{"type": "string", "pattern": namespacePattern, "maxLength": maxNamespace}
@@ -61,7 +62,7 @@ func schemaOf(modes InstallModes, installNamespace string, configuration any) ma
 	return schema
 }
 
-// deploymentSchema is the schema of deploymentConfig in a configuration.
+// deploymentSchema returns the schema of deploymentConfig for a configuration.
 func deploymentSchema(configuration any) any {
 	fields, _ := configuration.(map[string]any)
 	value, is := fields["deploymentConfig"]
@@ -82,8 +83,8 @@ func deploymentSchema(configuration any) any {
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// typeSchema makes the schema of a Go type of the Kubernetes API, by its JSON tags: a field
-// that is always written is required, and others than those of the type are refused.
+// typeSchema builds the schema of a Go type of the Kubernetes API from its JSON tags. A field
+// without omitempty is required, and unknown fields are refused.
 func typeSchema(of reflect.Type) map[string]any {
 	switch of {
 	case reflect.TypeFor[resource.Quantity]():
@@ -129,7 +130,7 @@ func structSchema(of reflect.Type) map[string]any {
 	return schema
 }
 
-// addFields adds the fields of a struct, and those of structs that are inline in it.
+// addFields adds the fields of a struct, and those of its inline structs.
 func addFields(of reflect.Type, properties map[string]any, required *[]any) {
 	for i := range of.NumField() {
 		field := of.Field(i)

@@ -8,7 +8,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// Capabilities has a cluster's version and kinds: templates see them as .Capabilities, as with
+// Capabilities has a cluster's version and kinds. Templates see them as .Capabilities, as with
 // Helm.
 type Capabilities struct {
 	// Version, Major and Minor are the cluster's version, such as v1.36.3, 1 and 36.
@@ -17,18 +17,19 @@ type Capabilities struct {
 	Minor   string `json:"minor"`
 	// APIVersions are the served group versions (policy/v1) and kinds (policy/v1/PodDisruptionBudget), sorted.
 	APIVersions []string `json:"apiVersions"`
-	// ClusterScoped are the kinds that are in no namespace, such as Lamp.example.com. Templates do not see them.
+	// ClusterScoped are the cluster-scoped kinds, such as Lamp.example.com. Templates do not see
+	// them.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
-	// Unknown are the group versions whose API server does not answer. A chart that asks for one of
+	// Unknown are the group versions whose API server does not answer. A chart that queries one of
 	// their kinds is refused, since the kind may exist.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// unknownKinds is the part of an error by which the parent process recognises it. Helm's engine
+// unknownKinds is the text by which the parent process recognises this error, since Helm's engine
 // turns errors of functions into text.
 const unknownKinds = "the cluster cannot say which kinds it serves in"
 
-// capabilitiesOf returns what templates see of the cluster.
+// capabilitiesOf returns the capabilities that templates see.
 func capabilitiesOf(request Request) (*common.Capabilities, error) {
 	capabilities := common.DefaultCapabilities.Copy()
 	if cluster := request.Cluster; cluster != nil {
@@ -46,13 +47,14 @@ func capabilitiesOf(request Request) (*common.Capabilities, error) {
 	return capabilities, nil
 }
 
-// partialCapabilities replace those of Helm when some kinds of the cluster are unknown.
+// partialCapabilities replace Helm's capabilities when some kinds of the cluster are unknown.
 type partialCapabilities struct {
 	*common.Capabilities
 	APIVersions partialVersions
 }
 
-// partialVersions are APIVersions; an entry that ends in unknownSuffix is a group version whose kinds are unknown.
+// partialVersions are the APIVersions. An entry that ends in unknownSuffix is a group version whose
+// kinds are unknown.
 type partialVersions []string
 
 const unknownSuffix = "/(unknown)"

@@ -12,16 +12,16 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// maxAttempts bounds the tries to generate a value that differs from the previous one.
+// maxAttempts limits the attempts to generate a value that differs from the previous one.
 const maxAttempts = 1000
 
-// functions are those of templates that are not Helm's: what would give another answer each
-// time is refused, or noticed.
+// functions replaces template functions whose result differs at each rendering. They fail, or their
+// calls are recorded.
 type functions struct {
 	generate bool
 	known    []map[string]any
-	// first are the values that were made the first time, in their order, and made is how
-	// many there are this time.
+	// first are the generated values of the first rendering, in order. made counts the values of
+	// the current rendering.
 	first [][]reflect.Value
 	made  int
 	twice bool
@@ -31,10 +31,10 @@ func newFunctions(request Request) *functions {
 	return &functions{generate: request.Generate, known: request.Known}
 }
 
-// again begins the second time.
+// again starts the second rendering.
 func (f *functions) again() { f.made, f.twice = 0, true }
 
-// generators make a random value.
+// generators reports whether a function generates a random value.
 func generators(name string) bool {
 	switch name {
 	case "uuidv4", "bcrypt", "htpasswd", "encryptAES":
@@ -43,7 +43,7 @@ func generators(name string) bool {
 	return strings.HasPrefix(name, "rand") || strings.HasPrefix(name, "gen")
 }
 
-// all returns the functions that take the place of others.
+// all returns the replaced functions.
 func (f *functions) all() template.FuncMap {
 	replaced := template.FuncMap{
 		"lookup": f.lookup,
@@ -70,13 +70,14 @@ func (f *functions) all() template.FuncMap {
 	return replaced
 }
 
-// refuse is a function of the same type that fails. A function of a template may return an
-// error beside its value.
+// refuse returns a function of the same type that always fails. Template functions may return an
+// error next to their value.
 func refuse(original any, err error) any {
 	return wrap(original, func([]reflect.Value) ([]reflect.Value, error) { return nil, err })
 }
 
-// wrap makes a function of the parameters of another, with its first result and an error.
+// wrap returns a function with the parameters of another one, which returns the first result and an
+// error.
 func wrap(original any, call func([]reflect.Value) ([]reflect.Value, error)) any {
 	of := reflect.TypeOf(original)
 	var in []reflect.Type
@@ -97,8 +98,9 @@ func wrap(original any, call func([]reflect.Value) ([]reflect.Value, error)) any
 	}).Interface()
 }
 
-// generator calls the original, and makes sure that its second value is not the first one,
-// when there are others: so what depends on it differs between the two times.
+// generator calls the original function. In the second rendering it repeats the call until the
+// value differs from the first one, if possible. Then everything that depends on the value differs
+// between the renderings.
 func (f *functions) generator(original any) any {
 	function := reflect.ValueOf(original)
 	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
@@ -123,8 +125,8 @@ func (f *functions) generator(original any) any {
 	})
 }
 
-// lookup finds the Secrets that are known, when values may be generated. There is no
-// cluster to ask.
+// lookup finds the known Secrets if values may be generated. Any other lookup fails, because
+// rendering does not read a cluster.
 func (f *functions) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	if !f.generate || apiVersion != "v1" || kind != "Secret" || name == "" {
 		return nil, fmt.Errorf("asks a cluster for %s %s %s/%s, so the same chart would make different manifests elsewhere: set the value, or declare the Secret as generated",
@@ -139,7 +141,8 @@ func (f *functions) lookup(apiVersion, kind, namespace, name string) (map[string
 	return map[string]any{}, nil
 }
 
-// timed refuses what a date function takes for the current time: anything that is no time.
+// timed refuses an argument that is not a time: the date function would use the current time
+// instead.
 func timed(original any) any {
 	function := reflect.ValueOf(original)
 	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
@@ -157,7 +160,7 @@ func timed(original any) any {
 	})
 }
 
-// untimed refuses a time: the function would take how long ago it was.
+// untimed refuses a time: the function would return the time that has passed since.
 func untimed(original any) any {
 	function := reflect.ValueOf(original)
 	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
@@ -170,7 +173,7 @@ func untimed(original any) any {
 	})
 }
 
-// sortedKeys returns the keys of maps. Sprig's have another order each time.
+// sortedKeys returns the keys of maps, sorted. Sprig's function returns them in random order.
 func sortedKeys(of ...map[string]any) []string {
 	keys := []string{}
 	for _, one := range of {
@@ -182,7 +185,7 @@ func sortedKeys(of ...map[string]any) []string {
 	return keys
 }
 
-// sortedValues returns the values of a map, by key.
+// sortedValues returns the values of a map, sorted by key.
 func sortedValues(of map[string]any) []any {
 	values := []any{}
 	for _, key := range sortedKeys(of) {

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// limit bounds the memory and the processor time of this process. The kernel ends it when
-// it takes more, whatever a template does.
+// limit limits the memory and the processor time of this process. The kernel enforces the limits.
 func limit(memory, seconds string) error {
 	bytes, err := strconv.ParseUint(memory, 10, 63)
 	if err != nil {
@@ -19,15 +18,16 @@ func limit(memory, seconds string) error {
 	if err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
-	// The process has started: from now on Go's default holds, whatever GOGC says.
+	// The start is over, so Go's default replaces GOGC.
 	debug.SetGCPercent(100)
-	// Before the kernel refuses, garbage is collected.
+	// Garbage is collected before the kernel's limit is reached.
 	debug.SetMemoryLimit(int64(bytes / 4 * 3))
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 		return fmt.Errorf("memory of %d bytes: %w", bytes, err)
 	}
-	// The parent counts the time, and says so. This is for when it is gone: threads that
-	// collect garbage count, so in a second more than one of the processor's goes by.
+	// Normally the parent limits the time, and reports it. This limit is for a process without its
+	// parent. Garbage collection uses several threads, so a second can take more than one second of
+	// processor time.
 	time *= uint64(runtime.NumCPU()) + 1
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: time, Max: time}); err != nil {
 		return fmt.Errorf("%d seconds of processor time: %w", time, err)

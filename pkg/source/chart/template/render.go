@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// render renders a chart as Helm does, but for functions whose answer is another one each
-// time.
+// render renders a chart as Helm does, but replaces functions whose result differs at each
+// rendering.
 func render(request Request) (Answer, error) {
 	chart, err := load(request)
 	if err != nil {
@@ -52,7 +52,7 @@ func render(request Request) (Answer, error) {
 			return Answer{}, err
 		}
 		if notes != answer.Notes {
-			answer.Notes = "" // with a generated value, which is for nobody to read
+			answer.Notes = "" // they contain a generated value, which must not be shown
 		}
 	}
 	return answer, nil
@@ -77,7 +77,7 @@ func load(request Request) (*chartv2.Chart, error) {
 	return chart, nil
 }
 
-// checkChart refuses what cannot be installed, and warns of what should not.
+// checkChart refuses a chart that cannot be installed, and warns of possible problems.
 func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capabilities) (warnings []string, err error) {
 	if chart.Metadata.Type == "library" {
 		return nil, fmt.Errorf("chart %s is a library: it has nothing to install", chart.Name())
@@ -100,13 +100,14 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 	return warnings, nil
 }
 
-// versionError says that a chart needs another version of Kubernetes.
+// versionError reports that a chart needs another version of Kubernetes.
 type versionError struct{ text, wanted string }
 
 func (e *versionError) Error() string { return e.text }
 
-// compatible reports whether a version of Kubernetes is in a range, with or without the suffix of a
-// distribution: to the library v1.31.2-gke.5 is a pre-release, which is not in >=1.25.0.
+// compatible reports whether a version of Kubernetes is in a range, with or without the
+// distribution's suffix. The library treats v1.31.2-gke.5 as a pre-release, which is not in
+// >=1.25.0.
 func compatible(wanted, cluster string) bool {
 	if chartutil.IsCompatibleRange(wanted, cluster) {
 		return true
@@ -115,10 +116,10 @@ func compatible(wanted, cluster string) bool {
 	return err == nil && chartutil.IsCompatibleRange(wanted, fmt.Sprintf("v%d.%d.%d", plain.Major(), plain.Minor(), plain.Patch()))
 }
 
-// execute runs all templates, and returns what they made, by name, and the notes.
+// execute runs all templates. It returns their output by name, and the notes.
 func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabilities, functions *functions) (files []File, notes string, err error) {
-	// Nothing of the revision, and nothing of what was there before: the same chart and
-	// values make the same manifests in each revision.
+	// The revision number and the previous state are constant, so that the same chart and values
+	// give the same manifests in each revision.
 	release := common.ReleaseOptions{Name: request.Release, Namespace: request.Namespace, Revision: 1, IsInstall: true}
 	values, err := util.ToRenderValuesWithSchemaValidation(chart, request.Values, release, capabilities, true)
 	if err != nil {
@@ -134,7 +135,7 @@ func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabil
 	if err := validate(chart, coalesced); err != nil {
 		return nil, "", err
 	}
-	// The time is limited by the parent, who ends this process.
+	// The parent limits the time, and ends this process.
 	made, err := engine.Engine{CustomTemplateFuncs: functions.all()}.RenderWithContext(context.Background(), chart, values)
 	if err != nil {
 		return nil, "", err
@@ -143,7 +144,8 @@ func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabil
 		if path.Base(name) == "NOTES.txt" || strings.TrimSpace(made[name]) == "" {
 			continue
 		}
-		// Helm ends each document with a line break, which a block of text at its end has then, too.
+		// Helm ends each document with a line break, which becomes part of a block scalar at the
+		// end.
 		text := strings.TrimSuffix(made[name], "\n") + "\n"
 		files = append(files, File{Name: strings.TrimPrefix(name, chart.Name()+"/"), Data: []byte(text)})
 	}

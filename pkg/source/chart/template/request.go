@@ -1,6 +1,6 @@
-// Package template renders a Helm chart with Helm's own engine, in a separate process, because
-// templates cannot be interrupted and can allocate any amount of memory. It needs only its standard
-// input and output. Package chart starts the process and reads the answer.
+// Package template renders a Helm chart with Helm's own engine. It runs in a separate process,
+// because templates cannot be interrupted and can allocate any amount of memory. The process uses
+// only its standard input and output. Package chart starts the process and reads the answer.
 package template
 
 import (
@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// processArgument has a program render a chart for another process of it. It is a flag, so
-// that a program that does not know it ends.
+// processArgument makes a program render a chart for its parent process. It is a flag, so that a
+// program without support for it exits.
 const processArgument = "--render-chart"
 
 // Limits of a process.
 type Limits struct {
-	// Time bounds the running time of the process.
+	// Time limits the running time of the process.
 	Time time.Duration
-	// Memory bounds the memory of the process, in bytes.
+	// Memory limits the memory of the process, in bytes.
 	Memory int64
-	// Output bounds the answer of the process, in bytes.
+	// Output limits the answer of the process, in bytes.
 	Output int64
 }
 
@@ -34,12 +34,12 @@ func Arguments(limits Limits) []string {
 	return []string{processArgument, strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(seconds, 10)}
 }
 
-// IsProcess reports whether a program with these arguments is to render a chart: then its main does
-// nothing but RunProcess.
+// IsProcess reports whether these arguments request the rendering of a chart. Then main only calls
+// RunProcess.
 func IsProcess(args []string) bool { return len(args) == 4 && args[1] == processArgument }
 
 // RunProcess renders the requested chart: it reads the request from in, and writes the answer to
-// out. It returns the exit code. A chart that cannot be rendered gives an answer with an error.
+// out. It returns the exit code. If the chart cannot be rendered, the answer has an error.
 func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err := limit(args[2], args[3]); err != nil {
 		fmt.Fprintf(errOut, "limiting the process: %v\n", err)
@@ -68,7 +68,7 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	return 0
 }
 
-// integers makes whole numbers of a value integers, which templates print as they are.
+// integers converts whole floats in a value to integers, which templates print without an exponent.
 func integers(value any) any {
 	switch of := value.(type) {
 	case map[string]any:
@@ -80,7 +80,7 @@ func integers(value any) any {
 			of[i] = integers(one)
 		}
 	case float64:
-		// Beyond it, floating point has no units.
+		// Larger floats cannot represent every integer.
 		const exact = 1 << 53
 		if of == math.Trunc(of) && math.Abs(of) <= exact {
 			return int64(of)
@@ -89,9 +89,9 @@ func integers(value any) any {
 	return value
 }
 
-// Request is the chart to render.
+// Request describes the chart to render.
 type Request struct {
-	// Archive is a packaged chart, and Files an unpacked chart. One of them is set.
+	// Archive is a packaged chart. Files are an unpacked chart. Exactly one of them is set.
 	Archive []byte `json:"archive,omitempty"`
 	Files   []File `json:"files,omitempty"`
 
@@ -99,23 +99,23 @@ type Request struct {
 	Namespace string `json:"namespace"`
 	// Values override the chart's values.
 	Values map[string]any `json:"values,omitempty"`
-	// Integers keeps whole numbers in Values as integers. Without it they are floating point, as in
-	// a values file for Helm, and a million is printed as 1e+06.
+	// Integers keeps integers in Values. Otherwise they become floating point, as in a values file
+	// for Helm, and a million is printed as 1e+06.
 	Integers bool `json:"integers,omitempty"`
 	// Cluster has the capabilities of the cluster for .Capabilities; nil uses Helm's defaults.
 	Cluster *Capabilities `json:"cluster,omitempty"`
 	// KubeVersion replaces the version of Kubernetes. APIVersions are added to the served versions.
 	KubeVersion string   `json:"kubeVersion,omitempty"`
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// Generate allows functions that make another value each time, and renders twice, so
-	// that it can be seen where their values are. Lookups of Secrets find Known.
+	// Generate allows functions that generate a different value each time, and renders twice to
+	// find these values. Lookups of Secrets find Known.
 	Generate bool             `json:"generate,omitempty"`
 	Known    []map[string]any `json:"known,omitempty"`
 }
 
 // File is a file of a chart, or the output of a template.
 type File struct {
-	// Name is the slash-separated path below the folder of the chart.
+	// Name is the slash-separated path below the chart's folder.
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
@@ -125,10 +125,10 @@ type Answer struct {
 	// Name, Version and Dependencies are from Chart.yaml.
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// KubeVersion is the range of versions of Kubernetes that Chart.yaml states.
+	// KubeVersion is the range of Kubernetes versions in Chart.yaml.
 	KubeVersion string `json:"kubeVersion,omitempty"`
 	// Definitions are the files of the folder crds. Manifests are the outputs of templates, by
-	// name, and Again the outputs of a second rendering.
+	// name. Again are the outputs of the second rendering.
 	Definitions []File `json:"definitions,omitempty"`
 	Manifests   []File `json:"manifests,omitempty"`
 	Again       []File `json:"again,omitempty"`
@@ -136,10 +136,11 @@ type Answer struct {
 	// renderings differ.
 	Notes    string   `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Error is the reason why the chart could not be rendered; then nothing else is set.
+	// Error is the reason why the chart could not be rendered. Then only Unknown, OtherKubernetes
+	// and KubeVersion may be set, too.
 	Error string `json:"error,omitempty"`
-	// Unknown is true when Error is a question about the cluster that had no answer: a later try may succeed.
+	// Unknown is true if a fact about the cluster was unknown: a later rendering may succeed.
 	Unknown bool `json:"unknown,omitempty"`
-	// OtherKubernetes is true when Error is that the chart needs another version of Kubernetes.
+	// OtherKubernetes is true if the chart needs another version of Kubernetes.
 	OtherKubernetes bool `json:"otherKubernetes,omitempty"`
 }

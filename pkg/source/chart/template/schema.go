@@ -10,8 +10,8 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// validate compares values with the schemas of a chart and of the charts in it. Helm's own
-// function fetches what schemas refer to; here a schema that needs the network is refused.
+// validate validates values against the schemas of a chart and its subcharts. Helm's own function
+// fetches referenced schemas; here a schema that needs the network is refused.
 func validate(chart *chartv2.Chart, values map[string]any) error {
 	var errs []error
 	if len(chart.Schema) > 0 {
@@ -46,7 +46,7 @@ func validateOne(schema []byte, values map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("compiling it, without what is elsewhere: %w", err)
 	}
-	// Values have Go types of several decoders; the validator wants those of one.
+	// The values have Go types of several decoders, and the validator accepts those of one.
 	encoded, err := json.Marshal(values)
 	if err != nil {
 		return err

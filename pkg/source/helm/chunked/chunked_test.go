@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// sharedData are Secrets that Helm's own actions wrote over operator-controller's driver.
+// sharedData are Secrets that Helm's own actions wrote through operator-controller's driver.
 const sharedData = "../../../../../shared/data/helm-releases/"
 
-// secrets are those of a file, and how to find them.
+// secrets returns the Secrets of a file, and a function that finds them.
 func secrets(t *testing.T, file string) ([]*corev1.Secret, func(string) (*corev1.Secret, error)) {
 	t.Helper()
 	raw, err := os.ReadFile(sharedData + file)
@@ -44,7 +44,7 @@ func secrets(t *testing.T, file string) ([]*corev1.Secret, func(string) (*corev1
 	return all, func(name string) (*corev1.Secret, error) { return byName[name], nil }
 }
 
-// TestDecode: releases of operator-controller with chunks of any size can be read.
+// TestDecode: releases of operator-controller with chunks of any size can be decoded.
 func TestDecode(t *testing.T) {
 	for file, want := range map[string][]string{
 		"one.yaml":            {"1 deployed"},
@@ -92,7 +92,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestNamesOfChunks: pieces have the names that operator-controller gives them.
+// TestNamesOfChunks: chunks have the same names as in operator-controller.
 func TestNamesOfChunks(t *testing.T) {
 	all, _ := secrets(t, "chunked.yaml")
 	seen := 0
@@ -109,7 +109,7 @@ func TestNamesOfChunks(t *testing.T) {
 	}
 }
 
-// TestEncode: a written release is read again, and has the labels of the samples.
+// TestEncode: an encoded release can be decoded, and has the labels of the samples.
 func TestEncode(t *testing.T) {
 	release := []byte(`{"name":"beacon","version":3,"namespace":"n","info":{"status":"deployed"},"manifest":"` + random(4000) + `"}`)
 	options := Options{Namespace: "olmv1-system", Name: "beacon", Version: 3, Status: "deployed", CreatedAt: time.Unix(1795353079, 0), PieceBytes: 768}
@@ -155,7 +155,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// random is text that does not compress well, always the same.
+// random returns text that compresses badly. It is the same in each run.
 func random(n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	out, state := make([]byte, n), uint32(1)

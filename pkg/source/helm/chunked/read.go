@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// MissingError reports that an index names a missing Secret, because an update of the release was
-// interrupted. The release itself exists.
+// MissingError reports that an index names a Secret that does not exist, because an update of the
+// release was interrupted. The release itself exists.
 type MissingError struct {
-	// Namespace and Index name the index Secret, and Chunk the missing one.
+	// Namespace and Index name the index Secret. Chunk is the missing Secret.
 	Namespace, Index, Chunk string
 }
 
@@ -21,7 +21,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("Secret %[1]s/%[2]s has a part of its release in Secret %[1]s/%[3]s, which does not exist: writing it was interrupted", e.Namespace, e.Index, e.Chunk)
 }
 
-// ErrNoIndex reports that a Secret is no index of a release.
+// ErrNoIndex reports that a Secret is not the index of a release.
 var ErrNoIndex = errors.New("it is not an index of a release")
 
 // Names returns the names of the index's other Secrets, in order.
@@ -41,8 +41,8 @@ func Names(index *corev1.Secret) ([]string, error) {
 	return names, nil
 }
 
-// Decode reads the release of an index. Find returns a Secret of the same namespace by its
-// name, and nil when there is none.
+// Decode decodes the release of an index. find returns a Secret of the same namespace by its name;
+// nil if it does not exist.
 func Decode(index *corev1.Secret, find func(name string) (*corev1.Secret, error)) (helm.Release, error) {
 	packed, err := Packed(index, find)
 	if err != nil {

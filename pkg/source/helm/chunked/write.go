@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Options are the properties of the Secrets besides the release.
+// Options are the properties of the Secrets, without the release.
 type Options struct {
 	// Namespace is the namespace of the Secrets: operator-controller's, not the release's.
 	Namespace string
@@ -22,17 +22,18 @@ type Options struct {
 	Name    string
 	Version int
 	Status  string
-	// Owners of the index: the ClusterExtension, as controller.
+	// Owners are the owners of the index: the ClusterExtension, as controller.
 	Owners []metav1.OwnerReference
-	// CreatedAt is the time of the first write. ModifiedAt is the time of an update, zero for none.
+	// CreatedAt is the time of the first write. ModifiedAt is the time of an update; zero if there
+	// was none.
 	CreatedAt, ModifiedAt time.Time
 	// PieceBytes is the size of a chunk; 0 uses the constant PieceBytes. Readers accept any size.
 	PieceBytes int
 }
 
-// Encode returns the Secrets of a release from its JSON. Chunks have no owner yet, because the uid
-// of the index is unknown until it is written (see OwnedBy). A caller that replaces a release
-// deletes its chunks by ChunkSelector, then writes the index, and the new chunks last.
+// Encode returns the Secrets for a release's JSON. Chunks have no owner yet, because the uid of the
+// index is unknown before its write (see OwnedBy). A caller that replaces a release deletes its
+// chunks by ChunkSelector, then writes the index, and then the new chunks.
 func Encode(release []byte, options Options) (index *corev1.Secret, chunks []*corev1.Secret, err error) {
 	var packed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
@@ -100,7 +101,8 @@ func stamp(secret *corev1.Secret, label string, at time.Time) {
 	}
 }
 
-// OwnedBy makes the index the owner of a chunk, after the index is written and its uid is known.
+// OwnedBy makes the index the owner of a chunk. Call it after the write of the index, when its uid
+// is known.
 func OwnedBy(chunk *corev1.Secret, name string, uid types.UID) {
 	chunk.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Secret", Name: name, UID: uid, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
