@@ -1,5 +1,5 @@
-// Package client has the code by which commands reach Penstock's API: finding the cluster, and
-// printing the server's warnings.
+// Package client has the shared code of commands that call Penstock's API: it finds the cluster,
+// and prints the server's warnings.
 package client
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// Flags select the cluster of a command, as for kubectl.
+// Flags select the cluster of a command, as in kubectl.
 type Flags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
-	// UserAgent is sent with each request: what asks, and its version.
+	// UserAgent is sent with each request: the name of the program, and its version.
 	UserAgent string
 }
 
@@ -35,8 +35,8 @@ func (f *Flags) addKubeconfig(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig file of the cluster. Without it $KUBECONFIG, then ~/.kube/config.")
 }
 
-// AddAll defines all flags that kubectl has about the cluster and the user. Help shows
-// those that people need often.
+// AddAll defines all flags of kubectl about the cluster and the user. Help shows only the common
+// flags.
 func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 	f.addKubeconfig(flags)
 	clientcmd.BindOverrideFlags(&f.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
@@ -52,7 +52,7 @@ func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 // Namespace returns the value of the flag --namespace, empty without it.
 func (f *Flags) Namespace() string { return f.overrides.Context.Namespace }
 
-// Context is the name of the selected context of the kubeconfig, by which the user knows
+// Context returns the name of the selected context of the kubeconfig, which is the user's name for
 // the cluster. It is empty without a kubeconfig.
 func (f *Flags) Context() string {
 	if f.overrides.CurrentContext != "" {
@@ -62,12 +62,12 @@ func (f *Flags) Context() string {
 	rules.ExplicitPath = f.kubeconfig
 	loaded, err := rules.Load()
 	if err != nil {
-		return "" // Config says why
+		return "" // Config returns the error
 	}
 	return loaded.CurrentContext
 }
 
-// Arguments are the flags --kubeconfig and --context as they were given, for a program that talks to
+// Arguments returns the flags --kubeconfig and --context as given, for another program that calls
 // the same cluster.
 func (f *Flags) Arguments() []string {
 	var out []string
@@ -100,7 +100,7 @@ func (f *Flags) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Client connects to the API of the cluster. Warnings of the server are collected.
+// Client returns a client for the API of the cluster. It collects warnings of the server.
 func (f *Flags) Client() (*versioned.Clientset, *Warnings, error) {
 	config, err := f.Config()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNoKubeconfig: a user who has no way to a cluster is told where one was looked for.
+// TestNoKubeconfig: without a kubeconfig, the error lists the places where it was searched.
 func TestNoKubeconfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none")
 	t.Setenv("KUBECONFIG", path)

@@ -9,21 +9,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// ServerVersion learns the version of the Penstock that answers, from the answers to other
+// ServerVersion records the version of the Penstock that answers, from the answers to other
 // requests. The zero value is ready to use.
 type ServerVersion struct {
 	mu   sync.Mutex
 	last string
 }
 
-// Listen has the clients that are made of a configuration from now on tell the version.
+// Listen makes clients with this configuration record the version.
 func (v *ServerVersion) Listen(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &versionListener{next: next, version: v} })
 }
 
-// Get returns the version that the last answer named, as `penstock version` prints it. It
-// is empty as long as no answer named one: none came, kube-apiserver or a proxy answered
-// itself, or Penstock is older than the header.
+// Get returns the version in the last answer that had one, as `penstock version` prints it. It is
+// empty if no answer had a version: there was no answer, kube-apiserver or a proxy answered itself,
+// or Penstock is older than the header.
 func (v *ServerVersion) Get() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,5 +53,5 @@ func (l *versionListener) RoundTrip(request *http.Request) (*http.Response, erro
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go see through, to close idle connections.
+// WrappedRoundTripper lets client-go find the inner transport, to close idle connections.
 func (l *versionListener) WrappedRoundTripper() http.RoundTripper { return l.next }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// The version is that of the last answer that named one, errors among them.
+// TestServerVersion: the version is from the last answer with a version, including errors.
 func TestServerVersion(t *testing.T) {
 	answers := []string{"", "v1.2.3", "", "v1.3.0"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

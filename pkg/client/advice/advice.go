@@ -18,28 +18,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// Extension returns the reasons why an extension does not continue, at least one. Lists and exit codes
-// use the first. Further ones concern other revisions that need a user, an upgrade that does not
-// start, and obstacles for the owner.
+// Extension returns the reasons why an extension does not continue, at least one. Lists and exit
+// codes use the first. Further reasons are about other revisions that need a user, an upgrade that
+// does not start, and obstacles for the owner.
 func Extension(e overview.Extension) []Advice {
 	all := ofRevisions(e)
 	all = append(all, ofAsked(e, all)...)
 	if len(all) == 0 {
 		return []Advice{{Signal: Stopped, Subject: cmp.Or(e.Name, "the extension"), What: "has no revision", Who: Author, Do: "make one", Command: "kubectl penstock deploy"}}
 	}
-	// Of what is equally urgent the newest revision is first.
+	// Among equally urgent advice, the newest revision is first.
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(a.Signal.urgency(), b.Signal.urgency()) })
 	return all
 }
 
-// ofRevisions is about the newest revision, and about older ones that need somebody or are
-// rolled out.
+// ofRevisions returns the advice about the newest revision, and about older revisions that need a
+// user or are rolled out.
 func ofRevisions(e overview.Extension) []Advice {
 	newest := e.Newest()
 	if newest == nil {
 		return nil
 	}
-	// A revision that was archived after the rolled out one says nothing of the extension.
+	// A newer revision that was archived does not describe the extension.
 	leads := leading(e.Revisions)
 	var all []Advice
 	if leads == nil || !ended(newest) {
@@ -47,7 +47,7 @@ func ofRevisions(e overview.Extension) []Advice {
 	}
 	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) && held.Reason != "HandedToHelm" {
 		hold := since(fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message), held)
-		if held.Reason == "IsRollback" { // in place of the annotation in the message
+		if held.Reason == "IsRollback" { // replaces the annotation in the message
 			extension, _, _ := olm.ChainOf(newest.Name)
 			hold.Command = "kubectl penstock resume " + extension
 		}
@@ -67,7 +67,7 @@ func ended(r *v1alpha1.ClusterExtensionRevision) bool {
 }
 
 // ofAsked returns the advice of a ClusterExtension that its revisions do not give: why no revision
-// is made, or that the extension is less well than its revisions look.
+// is created, or that the extension is in a worse state than its revisions show.
 func ofAsked(e overview.Extension, said []Advice) []Advice {
 	a := e.Asked
 	if a == nil {
@@ -86,13 +86,13 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 	_, ofPass := extensionSteps()[a.Reason]
 	for _, one := range said {
 		if one.Signal.urgency() <= given.Signal.urgency() && (!ofPass || given.Signal != NeedsAttention) {
-			return nil // a revision says it, with more to it
+			return nil // a revision gives the same advice in more detail
 		}
 	}
 	return []Advice{given}
 }
 
-// ofReady is about the upgrade that does not come to an extension that is well.
+// ofReady returns the advice about a healthy extension: a refused upgrade, or else its state.
 func ofReady(e overview.Extension, said []Advice) []Advice {
 	a := e.Asked
 	if refused, known := extensionSteps()[a.UpgradeReason]; known && refused.signal == NeedsAttention {
@@ -115,20 +115,20 @@ func fromAsked(a *overview.Asked, reason, message string) Advice {
 	}
 	given := from(steps, true, Advice{Subject: a.Name, What: doing(reason), Because: message, Reason: reason, Since: a.Since},
 		strings.NewReplacer("{extension}", a.Name, "{revision}", a.Name))
-	// Of a newer server the reason is unknown, and whether somebody has to act is not.
+	// A newer server may use an unknown reason, but Needs is known.
 	if a.Needs {
 		given.Signal = NeedsAttention
 	}
 	return given
 }
 
-// Revision returns the reason why a revision does not continue. The revisions of its extension, as far
-// as they are known, decide whether a rollback is offered.
+// Revision returns the reason why a revision does not continue. of are the known revisions of its
+// extension; they decide whether a rollback is offered.
 func Revision(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
 	return ofRevision(r).within(r, of)
 }
 
-// within leaves rolling back out of an answer about r when no earlier revision has succeeded.
+// within removes rolling back from the advice about r if no earlier revision has succeeded.
 func (a Advice) within(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
 	succeeded := slices.ContainsFunc(of, func(other *v1alpha1.ClusterExtensionRevision) bool {
 		return r != nil && other.Spec.Revision < r.Spec.Revision && other.DeletionTimestamp == nil && meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSucceeded)
@@ -150,7 +150,7 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case objectmeta.IsUnreadable(r):
 		return fromRevision(r, "cannot be read", objectmeta.ReasonUnreadable, r.Annotations[objectmeta.UnreadableAnnotation])
 	case deleted && !overview.Observed(r):
-		// Status is of before the deletion.
+		// The status is older than the deletion.
 		return fromRevision(r, "is being deleted", "TearingDown", "")
 	case is(find(v1alpha1.ConditionFailing), metav1.ConditionTrue):
 		return with(r, "fails", find(v1alpha1.ConditionFailing), find(v1alpha1.ConditionRolledBack))
@@ -195,8 +195,8 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	}
 }
 
-// proposed is about a revision that was never rolled out: it waits for a person, or for the time for
-// which a person approved it.
+// proposed returns the advice about a revision that was never rolled out. It waits for a user, or
+// for the time that a user approved.
 func proposed(r *v1alpha1.ClusterExtensionRevision) Advice {
 	why := r.Annotations[overview.ReasonAnnotation]
 	if given := approval.Pending(r.Annotations); given != nil {
@@ -209,14 +209,14 @@ func proposed(r *v1alpha1.ClusterExtensionRevision) Advice {
 	return fromRevision(r, "is proposed, and waits for approval", "Proposed", why)
 }
 
-// whyPaused is the reason that a user gave for the pause. Without one, it is the server's
-// message, less the words that say that the revision is paused.
+// whyPaused returns the user's reason for the pause. Without a reason, it returns the server's
+// message without the words that the revision is paused.
 func whyPaused(r *v1alpha1.ClusterExtensionRevision, message string) string {
 	return cmp.Or(r.Annotations[overview.ReasonAnnotation], strings.TrimPrefix(message, "the revision is paused: "))
 }
 
-// leading is the revision that is rolled out: the newest one that is neither paused nor on
-// its way out; nil for none.
+// leading returns the rolled out revision: the newest revision that is neither paused, archived nor
+// deleted; nil for none.
 func leading(newestFirst []*v1alpha1.ClusterExtensionRevision) *v1alpha1.ClusterExtensionRevision {
 	for _, r := range newestFirst {
 		if r.DeletionTimestamp == nil && r.Spec.LifecycleState == v1alpha1.LifecycleStateActive {
@@ -226,7 +226,7 @@ func leading(newestFirst []*v1alpha1.ClusterExtensionRevision) *v1alpha1.Cluster
 	return nil
 }
 
-// failing is true for a revision that waits for somebody.
+// failing is true for a revision that waits for a user.
 func failing(r *v1alpha1.ClusterExtensionRevision) bool {
 	return objectmeta.IsUnreadable(r) || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionFailing) ||
 		meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionStalled)
@@ -260,8 +260,8 @@ func doing(reason string) string {
 	}
 }
 
-// with is the advice of a condition. Refused, when that is False, is why no rollback came
-// by itself: that says what is left to do.
+// with returns the advice of a condition. If refused is False, it explains why there was no
+// automatic rollback, and gives the next step.
 func with(r *v1alpha1.ClusterExtensionRevision, what string, c, refused *metav1.Condition) Advice {
 	a := since(fromRevision(r, what, c.Reason, c.Message), c)
 	if is(refused, metav1.ConditionFalse) {
@@ -277,8 +277,8 @@ func since(a Advice, c *metav1.Condition) Advice {
 	return a
 }
 
-// unready adds the reason and the cause of the first object that holds a revision back, which say
-// more than that something is unavailable. Why no rollback came says even more.
+// unready adds the reason and the cause of the first object that holds a revision back. It keeps
+// the advice about a refused rollback, which says more.
 func unready(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	if is(meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionRolledBack), metav1.ConditionFalse) {
 		return a
@@ -298,8 +298,8 @@ func unready(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	return a
 }
 
-// blocked turns what continues by itself into what somebody should look at, when an object
-// is held up that waiting alone does not help: conditions say so only when it has lasted.
+// blocked replaces the advice about progress if an object waits for a user. Conditions report such
+// an object only after a while.
 func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i := range r.Status.Phases {
 		for _, failure := range r.Status.Phases[i].Failing {
@@ -314,7 +314,7 @@ func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 			if probed {
 				of.Cause = failure.Cause.Reason
 			} else {
-				of.Signal = a.Signal // it may pass; Failing says when it has lasted
+				of.Signal = a.Signal // it may be temporary; Failing is set if it lasts
 			}
 			return of
 		}
@@ -322,8 +322,8 @@ func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	return a
 }
 
-// explained reports whether it is known why an object is not ready, and that is more than that it
-// has just begun.
+// explained reports whether the cause of an unready object is known, and is more than a recent
+// start.
 func explained(cause *v1alpha1.FailureCause) bool {
 	if cause == nil {
 		return false
@@ -343,7 +343,7 @@ func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 		default:
 			if !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionSucceeded) {
 				a.What += fmt.Sprintf(", phase %s (%d of %d, %d of %d objects)", phase.Name, i+1, len(r.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
-				// The server begins with the phase, which is said by now.
+				// The server's message begins with the phase, which is already in What.
 				a.Because = strings.TrimPrefix(a.Because, fmt.Sprintf("phase %s (%d of %d): ", phase.Name, i+1, len(r.Status.Phases)))
 			}
 			return a
@@ -358,13 +358,12 @@ func fromRevision(r *v1alpha1.ClusterExtensionRevision, what, reason, message st
 		strings.NewReplacer("{extension}", extension, "{revision}", r.Name))
 }
 
-// from adds what follows from the reason, for the user of a catalog or for the user who makes
-// revisions. A message that ends in a command has the answer to what it asks; that comes before
-// any other command.
+// from adds the step for the reason: for the user of a catalog, or for the user who creates
+// revisions. If the message ends in a command, that command takes precedence.
 func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer) Advice {
 	next, known := steps[a.Reason]
 	if !known {
-		// A newer server: its message is all that is known.
+		// A newer server wrote this reason. Only its message is known.
 		next = step{signal: NeedsAttention, who: Author, do: "do what the message says, or ask with a newer version of this program"}
 	}
 	if catalog {
@@ -420,7 +419,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 	}
 }
 
-// awaitsPool reports whether an item waits for what only the Machine Config Operator does.
+// awaitsPool reports whether an item waits for an action of the Machine Config Operator.
 func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
 	for i := range plan.Status.Items {
 		item := &plan.Status.Items[i]
@@ -431,8 +430,8 @@ func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
 	return false
 }
 
-// frozenBy begins the message of a plan that is being executed while the cluster is frozen:
-// its conditions have no reason of their own for that.
+// frozenBy begins the message of a plan that is being executed while the cluster is frozen: its
+// conditions have no separate reason for that.
 const frozenBy = "frozen by "
 
 // inWords describes a phase to a user who waits.

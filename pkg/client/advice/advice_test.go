@@ -27,7 +27,7 @@ import (
 
 type change func(*v1alpha1.ClusterExtensionRevision)
 
-// revision is one with conditions written as "Type=Status/Reason: message".
+// revision returns a revision with conditions written as "Type=Status/Reason: message".
 func revision(number int64, change change, conditions ...string) *v1alpha1.ClusterExtensionRevision {
 	r := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "argocd-" + strconv.FormatInt(number, 10)}}
 	r.Spec.Revision, r.Spec.LifecycleState = number, v1alpha1.LifecycleStateActive
@@ -251,10 +251,11 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Each reason that the program writes has an entry, and each entry a reason: what a person
-// should do about a new one is said in the same change.
+// TestEveryReasonHasAdvice: each reason that the program writes has an entry, and each entry
+// belongs to a reason. So a new reason needs its advice in the same change.
 func TestEveryReasonHasAdvice(t *testing.T) {
-	// Held is a condition, not a reason: it has one reason only. Proposed and WaitingForWindow are revisions that are paused.
+	// Held is a condition with only one reason. Proposed and WaitingForWindow are states of paused
+	// revisions.
 	own := []string{"Held", "Proposed", "WaitingForWindow"}
 	for name, tc := range map[string]struct {
 		folders []string
@@ -292,8 +293,8 @@ func TestEveryReasonHasAdvice(t *testing.T) {
 	}
 }
 
-// elsewhere tells whether a reason that the package of the condition Ready has is answered as one
-// of a revision, or is none of Ready.
+// elsewhere reports whether a reason in the package of the condition Ready has its advice among the
+// reasons of revisions, or belongs to another condition.
 func elsewhere(reason, table string) bool {
 	if table != "Ready" {
 		return false
@@ -301,13 +302,13 @@ func elsewhere(reason, table string) bool {
 	if _, known := revisionSteps()[reason]; known {
 		return true
 	}
-	// Other conditions have these, in the words of OLM v1, and UpgradeAvailable.
+	// These reasons are of other conditions: those of OLM v1, and UpgradeAvailable.
 	return slices.Contains([]string{"Failed", "Absent", "Retrying", "Blocked", "ProbesSucceeded", "ProbeFailure", "Reconciling", "Deprecated", "NotDeprecated", "DeprecationStatusUnknown",
 		"Allowed", "NewestInstalled", "CatalogDataUnavailable", "NotFromCatalog", "Settled"}, reason)
 }
 
-// TestRollBackToSomething: every answer that offers to roll back has another one for extensions of which
-// no earlier revision has succeeded.
+// TestRollBackToSomething: every step that offers a rollback has an alternative for extensions
+// whose earlier revisions have not succeeded.
 func TestRollBackToSomething(t *testing.T) {
 	offers := func(do, command string) bool { return strings.Contains(do, "roll back") || command == rollBack }
 	found := 0
@@ -331,7 +332,8 @@ func TestRollBackToSomething(t *testing.T) {
 	}
 }
 
-// TestForItsReader: a user of a catalog makes no revisions, so no answer for one asks for that.
+// TestForItsReader: a user of a catalog creates no revisions, so no advice for that user asks for a
+// revision.
 func TestForItsReader(t *testing.T) {
 	for reason, step := range revisionSteps() {
 		answer := answer{do: step.do, command: step.command}
@@ -349,7 +351,7 @@ func TestForItsReader(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the tables of docs/reference/reasons.md")
 
-// The pages of reasons have the tables that the code goes by.
+// TestPage: the tables of the pages of reasons match the code.
 func TestPage(t *testing.T) {
 	for _, part := range []struct {
 		page, after string
@@ -384,7 +386,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// rows is a table in Markdown. Reasons with the same answer share a row.
+// rows returns a table in Markdown. Reasons with the same answer share a row.
 func rows(steps map[string]step) string {
 	named := strings.NewReplacer("{extension}", "argocd", "{revision}", "argocd-2", "{plan}", "rebalance", "|", "\\|")
 	code := func(commands ...string) string {
@@ -424,8 +426,8 @@ func rows(steps map[string]step) string {
 	return out
 }
 
-// reasonsIn collects the constants of a package that are named Reason… or reason…, and
-// reasons that are written as they are into conditions.
+// reasonsIn collects the constants of a package that are named Reason… or reason…, and the reasons
+// that are literals in conditions.
 func reasonsIn(t *testing.T, folder string, into map[string]string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -452,7 +454,7 @@ func reasonsIn(t *testing.T, folder string, into map[string]string) {
 			case *ast.ValueSpec:
 				kind, _ := node.Type.(*ast.Ident)
 				for i, name := range node.Names {
-					result := kind != nil && kind.Name == "Result" // of a pass: reasons of Ready
+					result := kind != nil && kind.Name == "Result" // results of a pass are reasons of Ready
 					if (result || strings.HasPrefix(strings.ToLower(name.Name), "reason")) && i < len(node.Values) {
 						add(node.Values[i], file)
 					}

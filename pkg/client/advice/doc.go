@@ -1,6 +1,6 @@
-// Package advice says why an extension or a plan waits, and who must do what. It is a function of
-// the data of the API. Lists, why, upgrades, exit codes and the console use Extension and Plan, so
-// their answers agree.
+// Package advice returns why an extension or a plan waits, and who must do what. It is a function
+// of the data of the API. Lists, why, upgrades, exit codes and the console use Extension and Plan,
+// so their answers agree.
 //
 // Reasons are data (reasons.go). Each reason that the program writes has an entry; a test checks
 // that.
@@ -18,18 +18,18 @@ import (
 // Signal is the state of an object in one word. Each screen has a glyph and a colour for it.
 type Signal string
 
-// Signals.
+// These are the signals.
 const (
 	// Healthy: the object is in its requested state.
 	Healthy Signal = "well"
 	// InProgress continues by itself.
 	InProgress Signal = "moving"
-	// NeedsAttention waits for a person.
+	// NeedsAttention waits for a user.
 	NeedsAttention Signal = "needs"
 	// Stopped: the object is not rolled out, because a user wants that.
 	Stopped Signal = "stopped"
-	// Review waits until somebody has read it: a proposal, or an upgrade that is refused while
-	// the installed version is well.
+	// Review waits for a review: of a proposal, or of a refused upgrade while the installed version
+	// is healthy.
 	Review Signal = "review"
 )
 
@@ -53,11 +53,11 @@ func (s Signal) urgency() int {
 type Who string
 
 const (
-	// Nobody: it continues by itself, or is as it should be.
+	// Nobody: the object continues by itself, or is in its requested state.
 	Nobody Who = "nobody"
-	// Author makes the revisions of the extension, by hand or in a pipeline, or the plan.
+	// Author creates the revisions of the extension, by hand or in a pipeline, or the plan.
 	Author Who = "the author of the revisions"
-	// Administrator has the rights in the cluster that is rolled out into.
+	// Administrator has the rights in the target cluster.
 	Administrator Who = "an administrator of the cluster"
 	// Operator keeps Penstock running.
 	Operator Who = "an administrator of Penstock"
@@ -71,18 +71,18 @@ const (
 	Reviewer Who = "an approver"
 )
 
-// Advice is a fact to know and the action to take.
+// Advice is a state and the action to take.
 type Advice struct {
 	// Signal is the answer in one word.
 	Signal Signal `json:"signal"`
-	// Subject is the revision, the extension or the plan that it is about.
+	// Subject is the name of the revision, the extension or the plan.
 	Subject string `json:"subject,omitempty"`
-	// What says the state, in words that follow the subject: "is paused".
+	// What is the state, in words that follow the subject: "is paused".
 	What string `json:"what"`
-	// Because is the program's own message about it, or empty. It comes from the server, so the
-	// caller that prints it on a terminal removes control characters.
+	// Because is the program's own message about the state, or empty. It comes from the server, so
+	// callers that print it on a terminal must remove control characters.
 	Because string `json:"because,omitempty"`
-	// Reason is the reason of the condition that decided, empty for none.
+	// Reason is the reason of the condition that decided; empty for none.
 	Reason string `json:"reason,omitempty"`
 	// Cause is the reason why an object is not ready, such as ImagePullBackOff; empty when unknown.
 	Cause string `json:"cause,omitempty"`
@@ -90,23 +90,23 @@ type Advice struct {
 	Since metav1.Time `json:"since,omitzero"`
 	// Who must follow Do.
 	Who Who `json:"who"`
-	// Do is the next step, in words that follow "must": "resume it". For Nobody it is empty or a
+	// Do is the next step, in words that follow "must": "resume it". For Nobody it is empty, or a
 	// sentence about the next event.
 	Do string `json:"do,omitempty"`
-	// Command does it, where one command does; empty for none.
+	// Command performs Do, if a single command can; otherwise empty.
 	Command string `json:"command,omitempty"`
 
-	// alone replaces Do and Command where there is no revision to roll back to; nil for the same.
+	// alone replaces Do and Command if there is no revision to roll back to; nil for the same.
 	alone *answer
 }
 
-// State is the reason in one word: why an object is not ready says more than that it is not.
+// State returns the cause of an unready object if it is known, or else the reason.
 func (a Advice) State() string { return cmp.Or(a.Cause, a.Reason) }
 
-// Announced is Because without the file that it may end with, and the words before that.
+// Announced returns Because without a file at its end and the words that introduce the file.
 func (a Advice) Announced() string { return overview.Announced(a.Because) }
 
-// String is the advice in one paragraph.
+// String returns the advice in one paragraph.
 func (a Advice) String() string {
 	var out strings.Builder
 	out.WriteString(strings.TrimSpace(a.Subject + " " + a.What))
@@ -127,7 +127,7 @@ func (a Advice) String() string {
 	return out.String()
 }
 
-// commandIn is the command that a message of the program ends in, and the message before it.
+// commandIn returns the command at the end of a message, and the message before it.
 func commandIn(message string) (before, command string) {
 	if i := strings.LastIndex(message, ": kubectl "); i >= 0 {
 		return message[:i], message[i+len(": "):]

@@ -1,26 +1,26 @@
 package advice
 
-// step is the consequence of a reason.
+// step is the advice for a reason.
 type step struct {
 	// signal is the signal that every screen shows.
 	signal Signal
 	who    Who
 	do     string
-	// command with {extension}, {revision} and {plan}; empty for none, or for the one that
-	// the message of the program ends in.
+	// command may contain {extension}, {revision} and {plan}. It is empty for none, or if the
+	// message ends in a command.
 	command string
-	// alone replaces do and command where no earlier revision has succeeded, so that there is none to
-	// roll back to. Nil for the same answer.
+	// alone replaces do and command if no earlier revision has succeeded, so that a rollback is
+	// impossible. Nil for the same answer.
 	alone *answer
-	// catalog replaces do, command and alone for the user of a ClusterExtension, who makes no revisions
-	// and has fields, annotations and versions instead. Nil for the same answer.
+	// catalog replaces do, command and alone for the user of a ClusterExtension. This user creates
+	// no revisions, and sets fields, annotations and versions instead. Nil for the same answer.
 	catalog *answer
-	// example is the command that the reference shows where the answer needs a value that only
-	// the reader knows.
+	// example is the command that the reference shows if the answer needs a value that only the
+	// reader knows.
 	example string
 }
 
-// answer is the action, by which command, and the action where no earlier revision has succeeded.
+// answer is an action with its command. alone is the action if no earlier revision has succeeded.
 type answer struct {
 	do, command string
 	alone       *answer
@@ -36,18 +36,19 @@ const (
 	catalogs = "kubectl get clustercatalogs"
 	log      = "kubectl logs --namespace penstock-system --selector app.kubernetes.io/name=penstock --tail 100"
 
-	// gone does not promise that the objects are ever gone: that is up to their finalizers.
+	// gone does not promise the deletion of the objects: it depends on their finalizers.
 	gone = "It ends when its objects are gone"
 
 	another = "choose another version in spec.source.catalog.version"
 	// configured lists the settings by which a user of a catalog can correct a version that does
 	// not become ready.
 	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
-	// reconfigured is the same where there is nothing to roll back to.
+	// reconfigured is the same, without a revision to roll back to.
 	reconfigured = "correct spec.config, or " + another
 )
 
-// revisionSteps are the reasons of revisions: of conditions, and of what fails in phases.
+// revisionSteps returns the advice for reasons of revisions: of conditions, and of objects in
+// phases.
 func revisionSteps() map[string]step {
 	return map[string]step{
 		// Nothing is wrong.
@@ -117,7 +118,7 @@ func revisionSteps() map[string]step {
 		"DriftReported": {signal: InProgress, who: Nobody, do: "Penstock repairs it at the time in the condition DriftReported"},
 		"NoDrift":       {signal: Healthy, who: Nobody},
 
-		// No rollback came by itself.
+		// There was no automatic rollback.
 		"NoEarlierSuccess": {signal: NeedsAttention, who: Author, do: "correct that in the next revision: no earlier one has succeeded", example: next,
 			catalog: &answer{do: "correct spec.config, or " + another + ": no earlier revision has succeeded", command: versions}},
 		"IsRollback": {signal: NeedsAttention, who: Author, do: "make the next revision: this one is a rollback itself", example: next, catalog: &answer{do: another + ": this revision is a rollback itself", command: versions}},
@@ -125,13 +126,13 @@ func revisionSteps() map[string]step {
 			catalog: &answer{another + ", or roll back to a revision that is still there", rollBack, &answer{do: another, command: versions}}},
 		"RollbackRefused": {signal: NeedsAttention, who: Author, do: "do what the message asks; Penstock tries the rollback again by itself", example: rollBack},
 
-		// A target of a plan.
+		// An object that is a target of a plan.
 		"Drifted": {signal: NeedsAttention, who: Planner, do: "have the plan computed anew, and review it", example: run},
 		"Stale":   {signal: NeedsAttention, who: Planner, do: "have the plan computed anew, and review it", example: run},
 	}
 }
 
-// notReady is the step for a revision that does not become ready, or has not stayed so.
+// notReady returns the step for a revision that does not become ready, or did not stay ready.
 func notReady() step {
 	return step{
 		signal: NeedsAttention, who: Author, do: correct + ", or roll back", command: rollBack, alone: &answer{do: correct},
@@ -139,8 +140,8 @@ func notReady() step {
 	}
 }
 
-// extensionSteps are the reasons of the condition Ready of ClusterExtensions. Those that it has of
-// a revision are answered by revisionSteps.
+// extensionSteps returns the advice for reasons of the condition Ready of ClusterExtensions.
+// Reasons that Ready takes from a revision are in revisionSteps.
 func extensionSteps() map[string]step {
 	return map[string]step{
 		"Succeeded":                   {signal: Healthy, who: Nobody},
@@ -175,10 +176,10 @@ func extensionSteps() map[string]step {
 const (
 	anew    = "have the plan computed anew (retry), and review it"
 	approve = "kubectl penstock plan approve {plan}"
-	run     = "kubectl penstock plan run {plan}" // computes it anew, shows it and asks
+	run     = "kubectl penstock plan run {plan}" // computes the plan again, shows it and asks
 )
 
-// planSteps are the reasons of plans.
+// planSteps returns the advice for reasons of plans.
 func planSteps() map[string]step {
 	return map[string]step{
 		"Completed":            {signal: Healthy, who: Nobody},

@@ -10,7 +10,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// stepping is a clock whose waits are over at once.
+// stepping is a clock whose waits end at once.
 type stepping struct{ *testingclock.FakeClock }
 
 func (s stepping) After(d time.Duration) <-chan time.Time {
@@ -52,7 +52,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitEnds: Ctrl-C ends the wait, with what was found.
+// TestAwaitEnds: Ctrl-C ends the wait. The results are returned.
 func TestAwaitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := []Result{{"store", Failed, "500", "x"}}

@@ -1,4 +1,4 @@
-// Package check checks an installation of Penstock as far as a client can: whether the cluster
+// Package check checks an installation of Penstock from a client. It checks whether the cluster
 // answers, trusts Penstock and sends requests to it, whether Penstock serves, and which rights the
 // caller has.
 package check
@@ -16,30 +16,30 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned/scheme"
 )
 
-// State is the answer of a check.
+// State is the outcome of a check.
 type State string
 
 const (
-	// OK is as it should be.
+	// OK: the check passed.
 	OK State = "ok"
-	// Failed: the check failed. Next names the next step.
+	// Failed: the check failed. Next is the next step.
 	Failed State = "failed"
-	// Unknown could not be found out, often because the caller cannot look.
+	// Unknown: the check was impossible, often because the caller lacks a right.
 	Unknown State = "unknown"
-	// Denied is something that the caller cannot do. Nothing is wrong with that.
+	// Denied: the caller lacks a right. That is not a fault.
 	Denied State = "denied"
-	// Skipped does not apply to this installation.
+	// Skipped: the check does not apply to this installation.
 	Skipped State = "skipped"
 )
 
 // Result is the result of one check.
 type Result struct {
-	// Name of the check, such as "apiservice v1alpha1.olm.operatorframework.io".
+	// Name is the name of the check, such as "apiservice v1alpha1.olm.operatorframework.io".
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	// Found is the finding, in words.
 	Found string `json:"found"`
-	// Next is the next step, in words that say what to do; empty when there is none.
+	// Next is the next step, as an instruction; empty for none.
 	Next string `json:"next,omitempty"`
 }
 
@@ -47,12 +47,11 @@ type Result struct {
 type Options struct {
 	// Config is the configuration for requests to the cluster, as the caller.
 	Config *rest.Config
-	// Version of the program that checks, to compare with what answers; empty compares
-	// nothing.
+	// Version is the version of this program, to compare with the server's; empty compares nothing.
 	Version string
-	// Now judges certificates and leases.
+	// Now is the time for checks of certificates and leases.
 	Now time.Time
-	// Timeout of one request; 0 is 10 seconds.
+	// Timeout bounds one request; 0 is 10 seconds.
 	Timeout time.Duration
 }
 
@@ -68,13 +67,13 @@ func Failing(results []Result) bool {
 	return false
 }
 
-// check is a row of the table of checks. It has one result, or one for each checked object.
+// check is a row of the table of checks. It has one result, or one result for each checked object.
 type check struct {
 	name string
 	run  func(*installation, context.Context) []Result
 }
 
-// checks are in the order in which one leads to the next.
+// checks returns the checks. Each check may need the results of earlier checks.
 func checks() []check {
 	return []check{
 		{"apiservice", (*installation).apiServices},
@@ -89,8 +88,8 @@ func checks() []check {
 	}
 }
 
-// Run makes all checks. It changes nothing. When the cluster does not answer, that is the
-// only result. An error is one of the configuration.
+// Run runs all checks. It changes nothing. If the cluster does not answer, that is the only result.
+// An error is a fault of the configuration.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	in, err := newInstallation(o)
 	if err != nil {
@@ -117,7 +116,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 }
 
 // rootCause returns one result that explains why every check of a stage failed: Penstock is not
-// installed, or does not answer. It returns nil when another cause is possible. Next is that of the
+// installed, or does not answer. It returns nil if another cause is possible. Its Next is from the
 // first failure.
 func rootCause(check string, results, earlier []Result) *Result {
 	if check != "apiservice" && check != "discovery" {
@@ -142,12 +141,13 @@ func rootCause(check string, results, earlier []Result) *Result {
 	return &Result{"penstock", Failed, "Penstock does not answer: " + first.Name + ": " + first.Found, first.Next}
 }
 
-// installation has the questions of the checks, and the findings so far.
+// installation holds the inputs of the checks, and the findings so far.
 type installation struct {
 	Options
 	client   rest.Interface
 	answered *client.ServerVersion
-	// services are the registrations, by group; nil for one that is not there or not seen.
+	// services holds the registrations by group; nil for a registration that does not exist or
+	// cannot be read.
 	services map[string]*apiService
 }
 

@@ -18,8 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// expect compares a result with a state and a part of what was found; a failure says what
-// to do.
+// expect checks the state of a result and a part of Found. A failed result must have a next step.
 func expect(t *testing.T, reason string, got Result, state State, found string) {
 	t.Helper()
 	if got.State != state || !strings.Contains(got.Found, found) {
@@ -58,7 +57,7 @@ func TestAPIServices(t *testing.T) {
 	}
 }
 
-// TestRootCause: the cause from which all other findings follow is reported alone.
+// TestRootCause: if one cause explains all other findings, only this cause is reported.
 func TestRootCause(t *testing.T) {
 	gone := Result{"apiservice a", Failed, notThere, "install it"}
 	silent := Result{"apiservice a", Failed, "MissingEndpoints", "start it"}

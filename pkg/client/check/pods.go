@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 )
 
-// deploymentName and deploymentNamespace are where the manifests and the chart put the Deployment.
+// deploymentName and deploymentNamespace identify the Deployment of the manifests and the chart.
 const deploymentName, deploymentNamespace = "penstock", "penstock-system"
 
 // pods returns the reasons why Pods of Penstock are not ready, in the words of `kubectl penstock why`.

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serve returns an installation in a cluster that answers paths with YAML, and others with 404.
+// serve returns an installation in a cluster that answers paths with YAML, and other paths with
+// 404.
 func serve(t *testing.T, answers map[string]string) *installation {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// apiService has the needed fields of a registration. Only clients of aggregators have its type.
+// apiService has the needed fields of an APIService. Its full type is only in the aggregator's
+// clients.
 type apiService struct {
 	Spec struct {
 		CABundle []byte `json:"caBundle"`
@@ -34,7 +35,7 @@ type apiService struct {
 	} `json:"status"`
 }
 
-// served are the group versions of Penstock, with a resource of each.
+// served returns the group versions of Penstock, with a resource of each.
 func served() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"),
@@ -78,7 +79,7 @@ func (in *installation) apiServices(ctx context.Context) []Result {
 	return results
 }
 
-// notThere is found of an APIService that does not exist.
+// notThere is Found for an APIService that does not exist.
 const notThere = "it is not there"
 
 func judgeAPIService(found apiService, err error) Result {
@@ -138,7 +139,7 @@ func judgeBundle(bundle []byte, now time.Time) Result {
 		if err != nil {
 			return Result{"", Failed, "the caBundle of the APIService is unreadable: " + err.Error(), next}
 		}
-		// One that is valid is enough: the old one stays beside its successor.
+		// One valid certificate is enough: an old certificate stays next to its successor.
 		if certificate.NotAfter.After(until) {
 			until = certificate.NotAfter
 		}
@@ -197,7 +198,7 @@ func (in *installation) read(ctx context.Context, request *rest.Request, into an
 	return nil
 }
 
-// missing is the result of a question that had no answer.
+// missing returns the result of a failed request.
 func missing(err error) Result {
 	if apierrors.IsForbidden(err) {
 		return Result{"", Unknown, "you cannot look: " + err.Error(), ""}

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// stores reports whether Penstock reads its store: a list of one.
+// stores checks whether Penstock reads its store, by a list of one object.
 func (in *installation) stores(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
@@ -47,7 +47,7 @@ func judgeRead(err error) Result {
 	}
 }
 
-// readiness requests the readiness of a replica, which needs the right to its Service's proxy.
+// readiness requests the readiness of a replica. This needs the right to its Service's proxy.
 func (in *installation) readiness(ctx context.Context) []Result {
 	const name = "readiness"
 	found := in.services[v1alpha1.GroupName]
@@ -55,8 +55,8 @@ func (in *installation) readiness(ctx context.Context) []Result {
 		return []Result{{name, Unknown, "it is not known which Service to ask", ""}}
 	}
 	service := found.Spec.Service
-	// A Penstock outside the cluster is behind a Service without a selector: kube-apiserver's
-	// proxy reaches Pods only. Users without the right to see the Service ask all the same.
+	// A Penstock outside the cluster has a Service without a selector, but kube-apiserver's proxy
+	// reaches only Pods. If the user may not read the Service, the request is sent anyway.
 	var seen struct {
 		Spec struct{ Selector map[string]string } `json:"spec"`
 	}
@@ -94,7 +94,7 @@ func judgeReadiness(lines string, err error) Result {
 	}
 }
 
-// leaseName is the Lease of the replica whose controllers run.
+// leaseName is the name of the leader's Lease.
 const leaseName = "penstock-controllers"
 
 // controllers reports whether a replica leads.
@@ -124,7 +124,7 @@ func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
 	case ptr.Deref(lease.Spec.HolderIdentity, "") == "" || lease.Spec.RenewTime == nil:
 		return Result{"", Failed, "no replica leads: nothing is rolled out", next}
 	}
-	// A leader gives up before its lease ends, so a renewal under way is within it.
+	// A leader gives up before its lease ends, so the lease's duration includes a pending renewal.
 	silent := now.Sub(lease.Spec.RenewTime.Time)
 	if limit := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second + clockSkew; silent > limit {
 		return Result{"", Failed, fmt.Sprintf("%s led, and was last heard of %s ago: nothing is rolled out", *lease.Spec.HolderIdentity, silent.Round(time.Second)), next}
@@ -132,7 +132,7 @@ func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
 	return Result{"", OK, fmt.Sprintf("%s leads, and renewed its lease %s ago", *lease.Spec.HolderIdentity, max(0, silent).Round(time.Second)), ""}
 }
 
-// job is something that people do, and the rights that it takes.
+// job is a task of users, and the rights that it needs.
 type job struct {
 	name   string
 	rights []authorizationv1.ResourceAttributes
@@ -159,7 +159,7 @@ func jobs() []job {
 	}
 }
 
-// rights lists the rights of the caller. A missing right is no failure.
+// rights lists the rights of the caller. A missing right is not a failure.
 func (in *installation) rights(ctx context.Context) []Result {
 	var results []Result
 	for _, j := range jobs() {
@@ -188,7 +188,7 @@ func (in *installation) rights(ctx context.Context) []Result {
 	return results
 }
 
-// review has the cluster fill a review in.
+// review sends an access review, and stores the cluster's answer in it.
 func (in *installation) review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
 	body, err := json.Marshal(review)
 	if err != nil {
@@ -216,8 +216,8 @@ func (in *installation) versions(context.Context) []Result {
 	return []Result{judgeRoot(in.answered.Get(), in.Version, in.Now), judgeVersion(in.answered.Get(), in.Version)}
 }
 
-// judgeRoot checks the age of the trusted root in this program, which equals Penstock's when both have
-// one version. Otherwise the check is skipped.
+// judgeRoot checks the age of the trusted root in this program. It is Penstock's root only if both
+// have the same version. Otherwise the check is skipped.
 func judgeRoot(server, program string, now time.Time) Result {
 	const name = "trusted root"
 	if server == "" || server != program {

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestSaysWhatTheServerSays: every check repeats the message of the Status, which says what to do.
+// TestSaysWhatTheServerSays: every check repeats the message of the Status, which has the next
+// step.
 func TestSaysWhatTheServerSays(t *testing.T) {
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -27,9 +28,9 @@ func TestSaysWhatTheServerSays(t *testing.T) {
 	in := &installation{client: client, services: map[string]*apiService{}}
 	for _, c := range checks() {
 		if c.name == "certificate" || c.name == "version" {
-			continue // they ask nobody
+			continue // these send no request
 		}
-		// The Service to ask is known of an APIService that could be read.
+		// The Service is known only from a readable APIService.
 		found := &apiService{}
 		found.Spec.Service = &struct {
 			Namespace, Name string

@@ -1,5 +1,5 @@
-// Package follow keeps a list of objects as it is in the cluster, for screens that show it. It
-// watches, and begins again when a watch ends.
+// Package follow keeps a list of objects up to date, for screens that show it. It watches, and
+// starts over when a watch ends.
 package follow
 
 import (
@@ -19,19 +19,19 @@ import (
 type Source[T metav1.Object] struct {
 	// List returns all objects, and the resourceVersion to watch from.
 	List func(context.Context, metav1.ListOptions) ([]T, string, error)
-	// Watch returns what changes from then on.
+	// Watch returns the changes after that resourceVersion.
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// Options narrow both.
 	Options metav1.ListOptions
-	// Pause is between two tries of a server that does not answer; a second without it.
+	// Pause is the pause between two attempts while the server does not answer; 0 means a second.
 	Pause time.Duration
-	// Trouble is told why nothing is heard at the moment. It may be nil.
+	// Trouble is called with the reason while the server does not answer. It may be nil.
 	Trouble func(error)
 }
 
-// Each calls see with all objects, sorted by name, whenever one changes. It ends when see is done or
-// fails, when the context ends, or when the server refuses. A server that does not answer ends it only
-// at the beginning.
+// Each calls see with all objects, sorted by name, after each change. It ends when see is done or
+// fails, when the context ends, or when the server refuses. A server that does not answer ends it
+// only at the beginning.
 func (s Source[T]) Each(ctx context.Context, see func([]T) (done bool, err error)) error {
 	heard := false
 	for {
@@ -70,18 +70,18 @@ func (s Source[T]) Follow(ctx context.Context, trouble func(error), see func([]T
 	return s.Each(ctx, see)
 }
 
-// Each calls see with what there is, each time that it is another, until see says that it is done or
-// fails, or the context ends; and trouble with why nothing is heard.
+// Each is a function that calls see with each new state. It ends when see is done or fails, or when
+// the context ends. It calls trouble with the reason while it receives nothing.
 type Each[T any] func(ctx context.Context, trouble func(error), see func(T) (done bool, err error)) error
 
-// Pair has the objects of two sources.
+// Pair holds the objects of two sources.
 type Pair[A, B any] struct {
 	First  A
 	Second B
 }
 
-// Both follows two at a time, and calls see with what both have, for the first time when both are
-// known. It ends like the first of them that ends.
+// Both follows two sources at the same time. It calls see with both states, as soon as both are
+// known. It ends when either ends.
 func Both[A, B any](first Each[A], second Each[B]) Each[Pair[A, B]] {
 	return func(ctx context.Context, trouble func(error), see func(Pair[A, B]) (bool, error)) error {
 		ctx, stop := context.WithCancel(ctx)
@@ -121,12 +121,12 @@ func Both[A, B any](first Each[A], second Each[B]) Each[Pair[A, B]] {
 		}()
 		err := <-ended
 		stop()
-		<-ended // nobody looks any more when this returns
+		<-ended // the source must not call see after this returns
 		return err
 	}
 }
 
-// refused is true for answers that another try does not change.
+// refused is true for answers that a retry does not change.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsBadRequest(err)
 }

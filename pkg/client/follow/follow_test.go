@@ -27,7 +27,7 @@ func names(all []*thing) []string {
 	return out
 }
 
-// TestEach: each change is seen, and a watch that ends is begun anew.
+// TestEach: each change is seen, and a watch that ends is restarted.
 func TestEach(t *testing.T) {
 	lists, watches := 0, make(chan *watch.FakeWatcher, 4)
 	var troubles []error
@@ -71,7 +71,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestRefused: a server that does not know us, or does not answer at all, ends it.
+// TestRefused: a server that refuses the caller, or never answers, ends it.
 func TestRefused(t *testing.T) {
 	for name, failure := range map[string]error{"away": errors.New("no answer"), "refused": apierrors.NewForbidden(schema.GroupResource{}, "", nil)} {
 		source := Source[*thing]{List: func(context.Context, metav1.ListOptions) ([]*thing, string, error) { return nil, "", failure }}

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// Revisions follows the revisions that a selector picks.
+// Revisions follows the revisions that match options.
 func Revisions(client versioned.Interface, options metav1.ListOptions) Source[*olmv1alpha1.ClusterExtensionRevision] {
 	return resource(client.OlmV1alpha1().ClusterExtensionRevisions(), options,
 		func(list *olmv1alpha1.ClusterExtensionRevisionList) []*olmv1alpha1.ClusterExtensionRevision {
@@ -19,7 +19,7 @@ func Revisions(client versioned.Interface, options metav1.ListOptions) Source[*o
 		})
 }
 
-// Rollouts follows the rollouts to many clusters that a selector picks.
+// Rollouts follows the rollouts to many clusters that match options.
 func Rollouts(client versioned.Interface, options metav1.ListOptions) Source[*olmv1alpha1.ClusterExtensionRollout] {
 	return resource(client.OlmV1alpha1().ClusterExtensionRollouts(), options,
 		func(list *olmv1alpha1.ClusterExtensionRolloutList) []*olmv1alpha1.ClusterExtensionRollout {
@@ -27,7 +27,7 @@ func Rollouts(client versioned.Interface, options metav1.ListOptions) Source[*ol
 		})
 }
 
-// Plans follows the plans that a selector picks.
+// Plans follows the plans that match options.
 func Plans(client versioned.Interface, options metav1.ListOptions) Source[*hcov1alpha1.ConfigurationPlan] {
 	return resource(client.HcoV1alpha1().ConfigurationPlans(), options,
 		func(list *hcov1alpha1.ConfigurationPlanList) []*hcov1alpha1.ConfigurationPlan {

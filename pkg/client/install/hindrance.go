@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// NameTaken returns the reason why existing revisions prevent the use of a request's name; empty when
+// NameTaken returns the reason why existing revisions prevent the use of a request's name; empty if
 // they do not. It ignores revisions of other names.
 func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string {
 	for i := range revisions {
@@ -33,8 +33,8 @@ func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string
 	return ""
 }
 
-// Hindered returns the reason why a request would install nothing now; empty when none is known.
-// Version is the version that the request selects, and can be empty.
+// Hindered returns the reason why a request would install nothing now; empty if none is known.
+// version is the version that the request selects, and may be empty.
 func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, there := range offered.Installed {
 		if there.Extension != r.Name {
@@ -44,14 +44,15 @@ func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version strin
 	return cmp.Or(r.Lacks(offered, version), r.OutsideChannels(offered, version))
 }
 
-// Lacks returns the settings that a version requires and the request leaves out, as far as the catalog
+// Lacks returns the settings that a version requires and the request omits, as far as the catalog
 // shows; empty for none.
 func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, one := range offered.Versions {
 		if one.Version != version {
 			continue
 		}
-		// Reasons of the catalog why OLM v1 does not install a version: some have an answer.
+		// The catalog lists reasons why OLM v1 does not install a version. A setting solves some of
+		// them.
 		for _, reason := range strings.Split(one.Unsupported, "; ") {
 			switch {
 			case reason == "":
@@ -60,7 +61,7 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 					return fmt.Sprintf("%s needs the namespace that its operator watches, since it %s: kubectl penstock install %s -n %s --watch-namespace %s", version, reason, r.Package, r.Namespace, r.watches(reason))
 				}
 			case strings.HasPrefix(reason, hasDependency):
-				// The ClusterExtension waits, and names the commands that install it.
+				// The ClusterExtension will wait, and name the commands that install the version.
 			default:
 				return fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported)
 			}
@@ -69,8 +70,8 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 	return ""
 }
 
-// OutsideChannels names the channels of a version when the channels of the request lack it. It is
-// empty when they have it, and when the package does not list the version.
+// OutsideChannels returns the channels of a version if the request's channels lack the version. It
+// is empty if they have it, or if the package does not list the version.
 func (r Request) OutsideChannels(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, one := range offered.Versions {
 		if one.Version != version || len(r.Channels) == 0 || len(one.Channels) == 0 {
@@ -83,14 +84,14 @@ func (r Request) OutsideChannels(offered *catalogv1alpha1.CatalogPackage, versio
 	return ""
 }
 
-// Statements of the server about a version, as pkg/catalog/graph writes them into
+// These are the server's statements about a version, as pkg/catalog/graph writes them into
 // catalogpackages.
 const (
 	cannotWatchAll = "cannot watch all namespaces"
 	hasDependency  = "has a dependency"
 )
 
-// watches is a namespace that an operator can watch which cannot watch all.
+// watches returns a namespace to watch, for an operator that cannot watch all namespaces.
 func (r Request) watches(reason string) string {
 	if strings.Contains(reason, "OwnNamespace") {
 		return r.Namespace
@@ -98,7 +99,8 @@ func (r Request) watches(reason string) string {
 	return "NAMESPACE"
 }
 
-// LeadsTo returns the version that a request selects, empty for a range, which Penstock resolves.
+// LeadsTo returns the version that a request selects. It is empty for a range, which Penstock
+// resolves.
 func (r Request) LeadsTo(offered *catalogv1alpha1.CatalogPackage) string {
 	if r.Version != "" {
 		for _, one := range offered.Versions {
@@ -116,9 +118,9 @@ func (r Request) LeadsTo(offered *catalogv1alpha1.CatalogPackage) string {
 	return offered.Latest
 }
 
-// DefaultChannel is the channel that an installation takes versions from unless its request names
-// another one: the default channel of the package. It is empty, which is every channel, when the
-// package has no such channel, or when no ClusterExtension can name it.
+// DefaultChannel returns the channel of an installation whose request names none: the default
+// channel of the package. It is empty, which means every channel, if the package has no such
+// channel or no ClusterExtension can name it.
 func DefaultChannel(offered *catalogv1alpha1.CatalogPackage) string {
 	name := offered.DefaultChannel
 	if len(validation.IsDNS1123Subdomain(name)) > 0 || !slices.ContainsFunc(offered.Channels, func(one catalogv1alpha1.PackageChannel) bool { return one.Name == name }) {
@@ -127,8 +129,9 @@ func DefaultChannel(offered *catalogv1alpha1.CatalogPackage) string {
 	return name
 }
 
-// Latest is the latest version of the default channel, or of the package when that has no such
-// channel; and, where others have a higher one, that with their names: "1.2.0 in candidate".
+// Latest returns the latest version of the default channel, or of the package if it has no such
+// channel. If other channels have a higher version, elsewhere is that version with their names:
+// "1.2.0 in candidate".
 func Latest(offered *catalogv1alpha1.CatalogPackage) (version, elsewhere string) {
 	at := slices.IndexFunc(offered.Channels, func(one catalogv1alpha1.PackageChannel) bool { return one.Name == offered.DefaultChannel })
 	if at < 0 || offered.Channels[at].Latest == "" || offered.Channels[at].Latest == offered.Latest {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestNameTaken: a name that would be refused as NameTaken is known before.
+// TestNameTaken: a name that Penstock would refuse as NameTaken is found before the request.
 func TestNameTaken(t *testing.T) {
 	controller := true
 	of := func(chain string, annotations map[string]string, owners ...metav1.OwnerReference) []v1alpha1.ClusterExtensionRevision {
@@ -47,7 +47,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// TestHindered: a package that another extension has, and a version that cannot be installed.
+// TestHindered: it finds a package that another extension has, and a version that cannot be
+// installed.
 func TestHindered(t *testing.T) {
 	offered := &catalogv1alpha1.CatalogPackage{Versions: []catalogv1alpha1.PackageVersion{{Version: "1.0.0", Unsupported: "it has dependencies"}, {Version: "1.1.0"}}}
 	request := Request{Package: "buoy", Name: "buoy"}
@@ -56,7 +57,7 @@ func TestHindered(t *testing.T) {
 			t.Errorf("%q: %q, want %q", version, got, want)
 		}
 	}
-	// Hindrances that flags of install answer.
+	// Flags of install solve these hindrances.
 	own := &catalogv1alpha1.CatalogPackage{Versions: []catalogv1alpha1.PackageVersion{{Version: "2.0.0", Unsupported: "has a dependency: package pump >=1; cannot watch all namespaces: supports OwnNamespace"}}}
 	request.Namespace = "sea"
 	for _, step := range []struct {
@@ -81,7 +82,8 @@ func TestHindered(t *testing.T) {
 	}
 }
 
-// TestLatest: the version of the default channel comes first, a higher one is said as what it is.
+// TestLatest: the version of the default channel comes first. A higher version is shown with its
+// channel.
 func TestLatest(t *testing.T) {
 	channels := []catalogv1alpha1.PackageChannel{{Name: "candidate", Latest: "1.2.0"}, {Name: "fast", Latest: "1.2.0"}, {Name: "stable", Latest: "1.1.0"}}
 	for name, tc := range map[string]struct{ channel, latest, elsewhere string }{
@@ -97,8 +99,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestDefaultChannel: the plugin and the console take versions from it, and a version that it
-// lacks is not asked for there.
+// TestDefaultChannel: the plugin and the console take versions from this channel. They do not
+// request a version from it that it lacks.
 func TestDefaultChannel(t *testing.T) {
 	offered := &catalogv1alpha1.CatalogPackage{
 		Channels: []catalogv1alpha1.PackageChannel{{Name: "candidate"}, {Name: "stable"}, {Name: "Not A Name"}},

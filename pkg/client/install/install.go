@@ -1,4 +1,4 @@
-// Package install makes the objects that install a package of a catalog, and describes their
+// Package install creates the objects that install a package of a catalog, and describes their
 // effect, the same for every caller.
 package install
 
@@ -21,24 +21,24 @@ import (
 // catalogNameLabel is on each ClusterCatalog, with its name.
 const catalogNameLabel = "olm.operatorframework.io/metadata.name"
 
-// watchNamespace is the field of the configuration of a bundle that names the watched namespace.
+// watchNamespace is the field of a bundle's configuration that names the watched namespace.
 const watchNamespace = "watchNamespace"
 
-// configInline is the only type of configuration that ClusterExtensions have.
+// configInline is the only type of configuration in ClusterExtensions.
 const configInline = "Inline"
 
-// Request is the requested installation.
+// Request is a requested installation.
 type Request struct {
-	// Package of a catalog, Name of the extension, and Namespace for its objects, which
-	// exists already.
+	// Package is a package of a catalog. Name is the name of the extension. Namespace is an
+	// existing namespace for its objects.
 	Package, Name, Namespace string
-	// Version is a range; empty is the highest one.
+	// Version is a range; empty means the highest version.
 	Version string
-	// Channels limit the versions; none are all.
+	// Channels limit the versions; empty means all channels.
 	Channels []string
-	// Catalog is the name of the only ClusterCatalog to ask; empty is any.
+	// Catalog is the name of the only allowed ClusterCatalog; empty means any.
 	Catalog string
-	// Approval is a value of extension.ApprovalAnnotation. Automatic, and nothing, write none.
+	// Approval is a value of extension.ApprovalAnnotation. Automatic and "" write no annotation.
 	Approval string
 	// ServiceAccount is the account whose rights install later versions.
 	ServiceAccount string
@@ -50,7 +50,7 @@ type Request struct {
 	AcceptRequirements bool
 }
 
-// Check refuses names that no extension and no package can have.
+// Check refuses names that no extension or package can have.
 func (r Request) Check() error {
 	for _, given := range []struct{ what, name string }{
 		{"an extension", r.Name}, {"a package that can be installed", r.Package}, {"a namespace", r.Namespace},
@@ -68,7 +68,7 @@ func (r Request) Check() error {
 	return nil
 }
 
-// Object is the ClusterExtension that is written for a request.
+// Object returns the ClusterExtension for a request.
 func (r Request) Object() (*unstructured.Unstructured, error) {
 	e := &extension.Extension{
 		TypeMeta:   metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
@@ -113,7 +113,7 @@ func (r Request) Object() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// InstalledAlready describes the effect of an extension whose package is installed by revisions
+// InstalledAlready describes the effect of an extension whose package revisions have installed
 // already.
 func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) string {
 	if there.Extension == name {

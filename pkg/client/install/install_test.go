@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestInstalledAlready: the content of earlier revisions of the same name is taken over, and an
-// installation under another name keeps it.
+// TestInstalledAlready: an extension of the same name takes over the content of earlier revisions.
+// An installation under another name stays.
 func TestInstalledAlready(t *testing.T) {
 	there := catalogv1alpha1.InstalledVersion{Extension: "buoy", Version: "1.0.0"}
 	if got := InstalledAlready(there, "buoy"); !strings.Contains(got, "takes their objects over") || strings.Contains(got, "refused") {
@@ -23,7 +23,7 @@ func TestInstalledAlready(t *testing.T) {
 	}
 }
 
-// TestObject: the object has the requested fields, and no others.
+// TestObject: the object has exactly the requested fields.
 func TestObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		request Request
@@ -51,7 +51,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestCheck: names that would become part of a path, or of a name that is too long.
+// TestCheck: it refuses names that would change a path, or make a name too long.
 func TestCheck(t *testing.T) {
 	good := Request{Package: "buoy", Name: "buoy", Namespace: "sea"}
 	if err := good.Check(); err != nil {
@@ -72,7 +72,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestVersionPatch: it names what was read, and a range that is taken away is not left empty.
+// TestVersionPatch: the patch names the object that was read. A removed range is not left as an
+// empty value.
 func TestVersionPatch(t *testing.T) {
 	const tests = `{"op":"test","path":"/metadata/uid","value":"u"},{"op":"test","path":"/metadata/generation","value":4},`
 	for version, want := range map[string]string{

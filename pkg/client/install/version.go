@@ -10,9 +10,9 @@ import (
 // versionPath is the JSON pointer of a ClusterExtension's version range.
 const versionPath = "/spec/source/catalog/version"
 
-// VersionPatch is a JSON patch by which a ClusterExtension asks for another range of versions,
-// where an empty one is any version. kube-apiserver refuses it for another object of the name, and when
-// the spec has changed since it had this generation. Status changes at any time, and is no reason.
+// VersionPatch returns a JSON patch that sets the version range of a ClusterExtension; an empty
+// range means any version. kube-apiserver refuses the patch if the object was replaced, or if its
+// spec has changed since this generation. Changes of status do not matter.
 func VersionPatch(uid types.UID, generation int64, version string) ([]byte, error) {
 	operations := []map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": uid},
@@ -20,7 +20,7 @@ func VersionPatch(uid types.UID, generation int64, version string) ([]byte, erro
 		{"op": "add", "path": versionPath, "value": version},
 	}
 	if version == "" {
-		// An absent part cannot be removed.
+		// A remove operation fails for an absent field.
 		operations = append(operations, map[string]any{"op": "remove", "path": versionPath})
 	}
 	patch, err := json.Marshal(operations)

@@ -14,10 +14,10 @@ import (
 // Asked is the state of a ClusterExtension's request, in the words of its status.
 type Asked struct {
 	Name string
-	// Reason and Message are of the condition Ready; Pending, and nothing, until Penstock has
-	// looked at the spec as it is.
+	// Reason and Message are from the condition Ready. They are Pending and "" until Penstock has
+	// observed the current spec.
 	Reason, Message string
-	// Since is the time of the last change of the condition Ready; without the condition, it equals
+	// Since is the time of the last change of the condition Ready. Without the condition, it equals
 	// Created.
 	Since metav1.Time
 	// Created is the creation time of the object.
@@ -25,13 +25,13 @@ type Asked struct {
 	// Needs is true if a user must look: nothing changes before a user acts, or a repeated attempt
 	// has failed.
 	Needs bool
-	// Retried is true if it is tried again by itself.
+	// Retried is true if Penstock retries by itself.
 	Retried bool
-	// Ready is true if what the spec asks for is installed and available.
+	// Ready is true if the spec's content is installed and available.
 	Ready bool
-	// UpgradeReason and UpgradeMessage are of the condition UpgradeAvailable when it is True.
+	// UpgradeReason and UpgradeMessage are from the condition UpgradeAvailable if it is True.
 	UpgradeReason, UpgradeMessage string
-	// Installed is the version that is installed, empty for none.
+	// Installed is the installed version; empty for none.
 	Installed string
 }
 
@@ -57,7 +57,7 @@ func Ask(read *extension.Extension) Asked {
 	return asked
 }
 
-// Announced is a message without the file that it may end with, and the words before that.
+// Announced returns a message without a file at its end and the words that introduce the file.
 func Announced(message string) string {
 	first, _, more := strings.Cut(message, "\n")
 	if end := strings.LastIndex(first, ": "); more && end > 0 {
@@ -66,8 +66,8 @@ func Announced(message string) string {
 	return first
 }
 
-// Join adds to extensions what their ClusterExtensions ask for, and the ClusterExtensions that have
-// no revision, by name.
+// Join adds to extensions the requests of their ClusterExtensions. It also adds the
+// ClusterExtensions without revisions, by name.
 func Join(extensions []Extension, asked []Asked) []Extension {
 	at := map[string]int{}
 	for i := range extensions {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// TestAsk: an extension that only a person can help needs attention, and so does one that failed
-// and is tried again; one that continues does not.
+// TestAsk: an extension needs attention if only a user can help, or if it failed and is retried. An
+// extension that continues does not.
 func TestAsk(t *testing.T) {
 	of := func(outcome status.Outcome, revisions ...*v1alpha1.ClusterExtensionRevision) *extension.Extension {
 		read := &extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2}}

@@ -18,15 +18,15 @@ import (
 // Extension is an extension with the revisions that the caller has read.
 type Extension struct {
 	Name string
-	// Revisions, the newest first; none of a ClusterExtension that has no revision yet.
+	// Revisions are the revisions, newest first; empty for a ClusterExtension without revisions.
 	Revisions []*v1alpha1.ClusterExtensionRevision
-	// Asked is the state of its ClusterExtension's request; nil when there is none, or it is
+	// Asked is the state of its ClusterExtension's request; nil if there is none, or if it is
 	// unknown.
 	Asked *Asked
 }
 
-// Of groups revisions by extension, by name. Names that are none of a revision are left
-// out: there are none in a cluster.
+// Of groups revisions by extension, sorted by name. It omits revisions with invalid names, which do
+// not exist in a cluster.
 func Of(revisions []*v1alpha1.ClusterExtensionRevision) []Extension {
 	groups := map[string]int{}
 	var all []Extension
@@ -52,7 +52,7 @@ func Of(revisions []*v1alpha1.ClusterExtensionRevision) []Extension {
 	return all
 }
 
-// Newest is the revision with the highest number, nil without a revision.
+// Newest returns the revision with the highest number; nil without a revision.
 func (e Extension) Newest() *v1alpha1.ClusterExtensionRevision {
 	if len(e.Revisions) == 0 {
 		return nil
@@ -60,8 +60,8 @@ func (e Extension) Newest() *v1alpha1.ClusterExtensionRevision {
 	return e.Revisions[0]
 }
 
-// Proposed is the newest revision when it is paused and was never rolled out: somebody is
-// to read it. Otherwise it is nil.
+// Proposed returns the newest revision if it is paused and was never rolled out: it waits for a
+// review. Otherwise it returns nil.
 func (e Extension) Proposed() *v1alpha1.ClusterExtensionRevision {
 	if newest := e.Newest(); newest != nil && Untried(newest) {
 		return newest
@@ -75,8 +75,9 @@ func Untried(revision *v1alpha1.ClusterExtensionRevision) bool {
 		!Is(revision, v1alpha1.ConditionSucceeded) && available(revision) == 0
 }
 
-// Current is the revision that says how the extension is: the newest that is no proposal.
-// Of an extension that has nothing else it is the proposal; nil without a revision.
+// Current returns the revision that shows the state of the extension: the newest revision that is
+// not a proposal. If there are only proposals, it returns the newest. It returns nil without a
+// revision.
 func (e Extension) Current() *v1alpha1.ClusterExtensionRevision {
 	if e.Proposed() != nil && len(e.Revisions) > 1 {
 		return e.Revisions[1]
@@ -84,8 +85,8 @@ func (e Extension) Current() *v1alpha1.ClusterExtensionRevision {
 	return e.Newest()
 }
 
-// OfClusterExtension reports whether a ClusterExtension owns a revision: its reader has fields and
-// annotations, and makes no revisions.
+// OfClusterExtension reports whether a ClusterExtension owns a revision. Its user sets fields and
+// annotations, and creates no revisions.
 func OfClusterExtension(revision *v1alpha1.ClusterExtensionRevision) bool {
 	owner := metav1.GetControllerOf(revision)
 	return owner != nil && owner.Kind == extension.Kind.Kind
@@ -96,7 +97,7 @@ func Version(revision *v1alpha1.ClusterExtensionRevision) string {
 	return revision.Annotations[v1alpha1.VersionAnnotation]
 }
 
-// State is the lifecycle state, or Deleting.
+// State returns the lifecycle state, or Deleting.
 func State(revision *v1alpha1.ClusterExtensionRevision) string {
 	if revision.DeletionTimestamp != nil {
 		return v1alpha1.StateDeleting
@@ -104,7 +105,7 @@ func State(revision *v1alpha1.ClusterExtensionRevision) string {
 	return string(revision.Spec.LifecycleState)
 }
 
-// Objects returns the number of available objects of a revision, and the number of all.
+// Objects returns the number of available objects of a revision, and the number of all objects.
 func Objects(revision *v1alpha1.ClusterExtensionRevision) (ready, all int) {
 	for i := range revision.Spec.Phases {
 		all += len(revision.Spec.Phases[i].Objects)
@@ -112,7 +113,7 @@ func Objects(revision *v1alpha1.ClusterExtensionRevision) (ready, all int) {
 	return available(revision), all
 }
 
-// Superseded counts the objects of a revision that have the content of a newer one.
+// Superseded returns the number of objects whose content is from a newer revision.
 func Superseded(revision *v1alpha1.ClusterExtensionRevision) int {
 	superseded := 0
 	for i := range revision.Status.Phases {
@@ -134,17 +135,17 @@ func Is(revision *v1alpha1.ClusterExtensionRevision, conditionType string) bool 
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, conditionType)
 }
 
-// Observed reports whether the status is of the current generation of the spec.
+// Observed reports whether the status is about the current generation of the spec.
 func Observed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Status.ObservedGeneration >= revision.Generation
 }
 
-// reasonFrozen is of the condition Progressing while the cluster is frozen.
+// reasonFrozen is the reason of the condition Progressing while the cluster is frozen.
 const reasonFrozen = "Frozen"
 
-// NeedsPerson returns the condition that somebody has to look at, or nil: the revision
-// fails, is stalled or frozen, was to be rolled back and was not, or holds its owner, which
-// is the last: the rollout goes on nevertheless.
+// NeedsPerson returns the condition that needs a user, or nil. The revision fails, is stalled, was
+// not rolled back as requested, or is frozen. Last comes a revision that holds its owner, because
+// its rollout continues.
 func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition {
 	conditions := revision.Status.Conditions
 	for _, conditionType := range []string{v1alpha1.ConditionFailing, v1alpha1.ConditionStalled} {
@@ -168,8 +169,8 @@ func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition 
 // Clients set and show it.
 const ReasonAnnotation = v1alpha1.LifecycleReasonAnnotation
 
-// Before returns the newest active revision before the given one, with which a proposal is compared.
-// It is nil when none is active.
+// Before returns the newest active revision before the given one, for comparison with a proposal.
+// It is nil if none is active.
 func (e Extension) Before(revision *v1alpha1.ClusterExtensionRevision) *v1alpha1.ClusterExtensionRevision {
 	for _, earlier := range e.Revisions {
 		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {

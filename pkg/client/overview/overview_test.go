@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// revision has a state and conditions of the form Type=Status.
+// revision returns a revision with a state and conditions of the form Type=Status.
 func revision(chain string, number int64, state v1alpha1.LifecycleState, conditions ...metav1.Condition) *v1alpha1.ClusterExtensionRevision {
 	out := &v1alpha1.ClusterExtensionRevision{}
 	out.Name = olm.RevisionName(chain, number)

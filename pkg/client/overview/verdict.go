@@ -8,16 +8,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Verdict is the outcome of a rollout or a run, or that it still goes on.
+// Verdict is the outcome of a rollout or a run, which may still continue.
 type Verdict int
 
-// Verdicts.
+// These are the verdicts.
 const (
 	// Going continues by itself.
 	Going Verdict = iota
 	// Done: the requested state is reached.
 	Done
-	// Stopped needs a person, or was given up.
+	// Stopped needs a user, or was given up.
 	Stopped
 )
 
@@ -40,7 +40,7 @@ func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdi
 	if Is(revision, v1alpha1.ConditionSucceeded) && Is(revision, v1alpha1.ConditionReady) {
 		return Done, ""
 	}
-	// A rollback holds the owner of the extension, and is rolled out meanwhile.
+	// A rollback holds the owner of the extension, but its rollout continues.
 	if found := NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
 		return Stopped, found.Reason + ": " + found.Message
 	}

@@ -1,4 +1,4 @@
-// Package upgrades tells when upgrades may begin.
+// Package upgrades finds when upgrades may begin.
 package upgrades
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 )
 
-// Window reports whether an upgrade of a ClusterExtension could begin now by itself. It is nil when
-// that is not known to the user: without the right to read windows, or without a ClusterExtension.
+// Window returns whether an upgrade of a ClusterExtension could begin now by itself. It returns nil
+// if that is unknown: the user may not read windows, or there is no ClusterExtension.
 func Window(ctx context.Context, host dynamic.Interface, name string) *maintenancewindow.Decision {
 	found, err := host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package workloads finds the Pods of workloads, and the state of each. It reads as the caller.
+// Package workloads finds the Pods of workloads, and the state of each. It uses the caller's
+// rights.
 package workloads
 
 import (
@@ -23,16 +24,18 @@ func HavePods(kind string) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"}, kind)
 }
 
-// Pods are the Pods of a namespace by workload. ReplicaSets connect a Deployment with its Pods.
+// Pods holds the Pods of a namespace by workload. It maps a Deployment to its Pods through
+// ReplicaSets.
 type Pods struct {
 	Of map[Owner][]corev1.Pod
-	// Between are the owners of the Pods that belong to another workload themselves.
+	// Between maps the owners of Pods that have an owner themselves, such as ReplicaSets, to that
+	// owner.
 	Between map[Owner]Owner
-	// More is true when the namespace has more Pods than are read.
+	// More is true if the namespace has more Pods than were read.
 	More bool
 }
 
-// Most limits the Pods that are read of a namespace.
+// Most bounds the Pods that are read from a namespace.
 const Most = 1000
 
 // List reads the Pods of a namespace.
@@ -83,11 +86,12 @@ func byOwner(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata) Pods
 
 // State is the state of a Pod.
 type State struct {
-	// Word is the phase of the Pod, or why one of its containers waits, or Terminating.
+	// Word is the phase of the Pod, the reason why a container waits, or Terminating.
 	Word              string
 	Ready, Containers int
 	Restarts          int32
-	// Good is true when nothing is left to wait for, Stuck when a container fails, or cannot start.
+	// Good is true if the Pod has reached its state. Stuck is true if a container fails, or cannot
+	// start.
 	Good, Stuck bool
 }
 

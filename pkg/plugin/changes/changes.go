@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Print shows a diff. Without lines it ends behind the table.
+// Print shows a diff. Without View.Lines it ends after the table.
 func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, view View) {
 	from := diff.From
 	if from == "" {
@@ -38,7 +38,7 @@ func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, view View) {
 	}
 	shown := diff
 	if left := diff.Truncated; left != nil && !view.Lines {
-		// Nobody misses what they did not ask for.
+		// Lines that the user did not request do not count as omitted.
 		counted := *left
 		counted.Lines = 0
 		copied := *diff
@@ -90,10 +90,10 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	return missing
 }
 
-// maxCut bounds the list of objects whose changes are cut.
+// maxCut bounds the list of objects with cut changes.
 const maxCut = 10
 
-// leftOut counts in words what is left out, empty for nothing.
+// leftOut describes the omitted parts with their numbers; empty for none.
 func leftOut(left *v1alpha1.DiffTruncation) string {
 	if left == nil {
 		return ""
@@ -110,14 +110,15 @@ func leftOut(left *v1alpha1.DiffTruncation) string {
 	return strings.Join(parts, ", ")
 }
 
-// WholeCommand returns the command that shows all changes of one object. The server cuts nothing in
-// a comparison of a single object.
+// WholeCommand returns the command that shows all changes of one object. In a comparison of a
+// single object, the server cuts nothing.
 func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) string {
 	return fmt.Sprintf("%s --object %s/%s", command(diff), Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
 }
 
-// whole returns the commands that show all changes of one object. A revision that is not stored is
-// stored first, without being rolled out: the server compares one object of stored revisions only.
+// whole returns the commands that show all changes of one object. The server compares a single
+// object only in stored revisions. So the first command stores a revision that is not stored,
+// without rolling it out.
 func whole(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange, view View) string {
 	if !view.Unstored {
 		return WholeCommand(diff, change)
@@ -125,7 +126,7 @@ func whole(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange, view View
 	return fmt.Sprintf("store %s without rolling it out (penstock render --paused | kubectl create -f -), then %s", diff.To, WholeCommand(diff, change))
 }
 
-// command is the command that shows a diff.
+// command returns the command that shows a diff.
 func command(diff *v1alpha1.RevisionDiff) string {
 	switch diff.From {
 	case "":
@@ -183,7 +184,7 @@ func table(changes []v1alpha1.ObjectChange) screen.Table {
 	return out
 }
 
-// objectOf names an object in a table, and says when not all of its change is shown.
+// objectOf returns the name of an object in a table, and whether its change is incomplete.
 func objectOf(change *v1alpha1.ObjectChange) string {
 	name := Kind(change.APIVersion, change.Kind) + " " + qualified(change.Namespace, change.Name)
 	if leftOut(change.Truncated) != "" {
@@ -192,7 +193,7 @@ func objectOf(change *v1alpha1.ObjectChange) string {
 	return name
 }
 
-// Kind is a kind with its group: Deployment.apps.
+// Kind returns a kind with its group: Deployment.apps.
 func Kind(apiVersion, kind string) string {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// TestPrintStat: lines that the user did not ask for are not reported as missing. Omitted objects
+// TestPrintStat: lines that the user did not request are not reported as omitted. Omitted objects
 // always are.
 func TestPrintStat(t *testing.T) {
 	for _, tc := range []struct {

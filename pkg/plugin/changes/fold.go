@@ -9,21 +9,21 @@ import (
 
 // View has the display options of a diff.
 type View struct {
-	// Lines shows the unified diffs behind the table.
+	// Lines shows the unified diffs after the table.
 	Lines bool
 	// Unfold also shows objects in which only version labels change.
 	Unfold bool
-	// Unstored is a diff with a revision that is not stored, which no other command can show.
+	// Unstored is true for a diff with a revision that is not stored. No other command can show it.
 	Unstored bool
 }
 
-// fold are the objects that change nothing but the same labels of the version.
+// fold is a group of objects that change only the same version labels.
 type fold struct {
 	labels  string
 	objects int
 }
 
-// text is one line about the objects, and the command that shows them.
+// text returns one line about the objects, with the command that shows them.
 func (f fold) text(diff *v1alpha1.RevisionDiff, view View) string {
 	all := "the same command with --unfold"
 	if !view.Unstored {
@@ -32,8 +32,8 @@ func (f fold) text(diff *v1alpha1.RevisionDiff, view View) string {
 	return fmt.Sprintf("%s change only %s. All of them: %s", text.Count(f.objects, "object"), f.labels, all)
 }
 
-// folded parts the changes of a diff into those that are shown each, and those that one line stands for.
-// An object with labels of its own is shown as it is.
+// folded splits the changes of a diff into changes that are shown separately, and groups that are
+// shown as one line. An object is shown separately if no other object changes the same labels.
 func folded(changes []v1alpha1.ObjectChange, view View) (shown []v1alpha1.ObjectChange, folds []fold) {
 	if view.Unfold {
 		return changes, nil
@@ -49,7 +49,7 @@ func folded(changes []v1alpha1.ObjectChange, view View) (shown []v1alpha1.Object
 			shown = append(shown, changes[i])
 		case objects > 1:
 			folds = append(folds, fold{labels, objects})
-			count[labels] = 0 // the line is there
+			count[labels] = 0 // the line exists already
 		}
 	}
 	return shown, folds

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// TestFold: objects that change the same labels of the version are one line, with their number and the
+// TestFold: objects that change the same version labels are one line, with their number and the
 // command that shows them.
 func TestFold(t *testing.T) {
 	diff := func(from string, labels ...string) *v1alpha1.RevisionDiff {
@@ -55,7 +55,7 @@ func TestFold(t *testing.T) {
 				for i := range tc.diff.Changes {
 					name, want := tc.diff.Changes[i].Name, 0
 					if strings.Contains(strings.Join(tc.names, " "), name) {
-						want = 2 // in the table, and its lines
+						want = 2 // in the table, and in its lines
 					}
 					if found := strings.Count(got, name); found != want {
 						t.Errorf("%s: %s names %s %d times, want %d:\n%s", tc.reason, format, name, found, want, got)

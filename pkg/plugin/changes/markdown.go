@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Write prints a diff in a format. Machine formats contain everything, whatever the view.
+// Write prints a diff in a format. Machine formats contain everything, for any view.
 func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDiff, view View) error {
 	if format != session.Markdown {
 		return s.PrintObject(format, diff)
@@ -19,8 +19,8 @@ func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDif
 	return err
 }
 
-// maxMarkdown bounds a diff in Markdown, in bytes. Code hosts cut comments that are slightly
-// longer, at any place.
+// maxMarkdown bounds a diff in Markdown, in bytes. Code hosts cut slightly longer comments at any
+// place.
 const maxMarkdown = 60 << 10
 
 // Markdown returns a diff for a review comment: first the important notes, then a table, then as
@@ -70,10 +70,10 @@ type markdown struct {
 	all string
 }
 
-// reserved is kept for what says that something is left out.
+// reserved is the space for the note about omitted parts.
 const reserved = 4 << 10
 
-// add adds a part if there is room for it.
+// add adds a part if there is space for it.
 func (m *markdown) add(part string) bool {
 	if m.out.Len()+len(part) > maxMarkdown-reserved {
 		return false
@@ -82,11 +82,11 @@ func (m *markdown) add(part string) bool {
 	return true
 }
 
-// rest adds what has its room reserved.
+// rest adds a part in the reserved space.
 func (m *markdown) rest(part string) { m.out.WriteString(part) }
 
-// each adds parts until there is no room, and says how many are left out. None in the
-// middle is: a reader would take the last one for the end.
+// each adds parts until there is no space, and states how many are omitted. It omits none in the
+// middle: a reader would take the last part for the end.
 func (m *markdown) each(noun string, n int, part func(int) string) {
 	for i := range n {
 		if !m.add(part(i)) {
@@ -100,7 +100,7 @@ func (m *markdown) each(noun string, n int, part func(int) string) {
 	}
 }
 
-// block has the lines of one object, in a fence that they do not end.
+// block returns the lines of one object in a fence. The lines cannot end the fence.
 func block(change *v1alpha1.ObjectChange) string {
 	if change.NotCompared != "" {
 		return escaped(qualified(change.Namespace, change.Name)+": "+change.NotCompared) + "\n\n"
@@ -115,7 +115,7 @@ func block(change *v1alpha1.ObjectChange) string {
 	return fence + "diff\n" + strings.TrimSuffix(screen.SafeLines(change.Unified), "\n") + "\n" + fence + "\n\n"
 }
 
-// escaped is a text of one line whose characters mean nothing in Markdown.
+// escaped returns a text of one line without special meaning in Markdown.
 func escaped(said string) string {
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", "#", "\\#", "@", "&#64;").Replace(screen.Safe(said))
 }

@@ -47,7 +47,7 @@ func TestMissing(t *testing.T) {
 	if last := missing[len(missing)-1]; len(missing) != 11 || !strings.Contains(last, "9 objects more") {
 		t.Errorf("%d lines, the last is %q", len(missing), last)
 	}
-	// Of a revision that is not stored no diff of one object can be asked.
+	// For a revision that is not stored, no diff of a single object exists.
 	if want, got := "All of it: store argocd-2 without rolling it out (penstock render --paused | kubectl create -f -), then kubectl penstock diff argocd-1..argocd-2 --object", Missing(diff, View{Unstored: true})[0]; !strings.Contains(got, want) {
 		t.Errorf("says %q, want %q", got, want)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// PrintPlan shows a plan for its review: its effect on nodes, the fields that it takes, and its
-// changes. Without a diff, because the user cannot read it, it shows the diff in status.
+// PrintPlan shows a plan for its review: its effect on nodes, the fields that it takes over, and
+// its changes. If the user may not read the diff, it shows the diff in status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
 	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, v1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))
@@ -32,7 +32,7 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 	}
 	if approval := status.Approval; approval != nil {
 		if approval.PlanHash != "" && approval.PlanHash != status.PlanHash {
-			// The hash of the plan that is shown follows: it is not that of this approval.
+			// The hash of the shown plan follows: this approval is for another hash.
 			s.Para(screen.Dim, screen.Waiting, before(approval))
 		}
 		comment := approval.Comment
@@ -50,8 +50,8 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 	}
 }
 
-// remark is the message of a plan without the way to approve it by kubectl, which is not
-// what somebody needs who reads this.
+// remark returns the message of a plan without its advice about kubectl. The user reads this in a
+// command that approves.
 func remark(status *v1alpha1.ConfigurationPlanStatus) string {
 	if status.Phase != v1alpha1.PhaseReviewRequired || status.PlanHash == "" {
 		return status.Message
@@ -63,7 +63,7 @@ func remark(status *v1alpha1.ConfigurationPlanStatus) string {
 	return strings.TrimRight(before, " ;:.")
 }
 
-// termLines say when a plan may be executed, and who approves it.
+// termLines describe when a plan may be executed, and who approves it.
 func termLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 	var lines []screen.Line
 	say := func(format string, args ...any) {
@@ -87,7 +87,7 @@ func termLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 
 func minute(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
-// before says of an approval of another plan which one it was for: nothing is executed on it.
+// before describes an approval of an earlier plan: it does not allow an execution.
 func before(approval *v1alpha1.PlanApproval) string {
 	said := "this plan is not approved; an earlier one was: hash " + approval.PlanHash
 	if approval.Run != 0 {
@@ -96,8 +96,8 @@ func before(approval *v1alpha1.PlanApproval) string {
 	return said
 }
 
-// worked are the items whose targets the plan itself has changed since it was computed: that
-// they are not as they were then is as it should be.
+// worked returns the items whose targets this plan has changed since it was computed: their
+// difference is expected.
 func worked(status *v1alpha1.ConfigurationPlanStatus) map[string]bool {
 	items := map[string]bool{}
 	for _, item := range status.Items {
@@ -106,7 +106,7 @@ func worked(status *v1alpha1.ConfigurationPlanStatus) map[string]bool {
 	return items
 }
 
-// standing explains an approval that was given before there was a plan to review.
+// standing explains an approval from before there was a plan to review.
 const standing = "its spec had action: Apply when the plan was created, which approves the first plan that is computed without a review"
 
 func printApprover(s *screen.Screen, name string, at metav1.Time, comment string) {

@@ -35,7 +35,7 @@ type documented struct {
 	signal                advice.Signal
 }
 
-// reasonsOf reads the table behind a heading of a page of the reference.
+// reasonsOf reads the table below a heading of a page of the reference.
 func reasonsOf(t *testing.T, page, heading string) []documented {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("../../../docs/reference", page))
@@ -59,11 +59,11 @@ func reasonsOf(t *testing.T, page, heading string) []documented {
 	return all
 }
 
-// situation is an extension in a cluster: what the passes found out, of which status follows, and
-// its revisions, the newest first.
+// situation is an extension in a cluster: the facts from which its status is computed, and its
+// revisions, newest first.
 type situation struct{ facts status.Facts }
 
-// settledAt is an extension argocd of a catalog.
+// settledAt returns an extension argocd of a catalog.
 func settledAt(result status.Result, revisions ...*v1alpha1.ClusterExtensionRevision) *situation {
 	of := &extension.Extension{TypeMeta: metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: "argocd", UID: "x", Generation: 1, CreationTimestamp: metav1.NewTime(recordedAt())},
@@ -75,7 +75,7 @@ func settledAt(result status.Result, revisions ...*v1alpha1.ClusterExtensionRevi
 	return &situation{facts: facts}
 }
 
-// revised is the revision argocd-n of the extension, with conditions as "Type=Status/Reason".
+// revised returns the revision argocd-n of the extension, with conditions as "Type=Status/Reason".
 func revised(number int64, change func(*v1alpha1.ClusterExtensionRevision), conditions ...string) *v1alpha1.ClusterExtensionRevision {
 	yes := true
 	r := &v1alpha1.ClusterExtensionRevision{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ClusterExtensionRevision"}}
@@ -101,7 +101,7 @@ func wellConditions() []string {
 	return []string{"Available=True/RolledOut", "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Failing=False/NoFailure", "Stalled=False/NotStalled", "Ready=True/RolledOut"}
 }
 
-// ofRevision is a situation in which a revision has a reason.
+// ofRevision returns a situation in which a revision has a reason.
 func ofRevision(reason string, signal advice.Signal) *situation {
 	paused := func(r *v1alpha1.ClusterExtensionRevision) { r.Spec.LifecycleState = v1alpha1.LifecycleStatePaused }
 	object := func(reason, cause string) func(*v1alpha1.ClusterExtensionRevision) {
@@ -174,7 +174,7 @@ func ofRevision(reason string, signal advice.Signal) *situation {
 	return of(revised(1, nil, replaced(rolling, "Failing=True/"+reason, "Stalled=True/"+reason)...))
 }
 
-// ofPass is a situation in which the condition Ready has a reason that no revision has.
+// ofPass returns a situation in which the condition Ready has a reason that no revision has.
 func ofPass(reason string) *situation {
 	now := metav1.NewTime(recordedAt())
 	switch reason {
@@ -194,7 +194,7 @@ func ofPass(reason string) *situation {
 	return settledAt(status.Result(reason))
 }
 
-// serve writes what the cluster answers, and serves it.
+// serve writes the cluster's answers to files, and serves them.
 func (s *situation) serve(t *testing.T) *plugintest.Server {
 	t.Helper()
 	s.facts.Extension.Status = status.Of(s.facts)
@@ -259,10 +259,10 @@ func consoleRow(t *testing.T, server *plugintest.Server) screens.ExtensionRow {
 	return row
 }
 
-// TestAnswers: why, the list of status, status of one, upgrades, the console and the condition
-// Ready say the same for every reason of the reference, and exit codes follow.
+// TestAnswers: for every reason of the reference, all answers agree: why, the list of status,
+// status of one extension, upgrades, the console and the condition Ready. Exit codes follow.
 func TestAnswers(t *testing.T) {
-	// Targets of plans have these, and an extension of which all is archived is none.
+	// Targets of plans have these reasons. An extension with only archived revisions is not listed.
 	elsewhere := []string{"Drifted", "Stale", "Archived", "Imported"}
 	situations := map[string]*situation{}
 	answers := map[string]advice.Signal{}
@@ -271,17 +271,17 @@ func TestAnswers(t *testing.T) {
 			situations["Revision/"+one.reason], answers["Revision/"+one.reason] = ofRevision(one.reason, one.signal), one.signal
 		}
 	}
-	answers["Revision/Superseded"] = advice.Healthy // of the one that takes its place
+	answers["Revision/Superseded"] = advice.Healthy // the answer is about the newer revision
 	for _, one := range reasonsOf(t, "clusterextension-status.md", "## Reasons of Ready") {
 		situations["Pass/"+one.reason], answers["Pass/"+one.reason] = ofPass(one.reason), one.signal
 		if one.signal != advice.NeedsAttention || one.reason == "RevisionsUnknown" {
 			continue
 		}
-		// The spec has changed, and what was installed before is well.
+		// The spec has changed, and the version installed before is healthy.
 		changed := settledAt(status.Result(one.reason), revised(1, nil, wellConditions()...))
 		changed.facts.Extension.Generation = 2
 		situations["Changed/"+one.reason], answers["Changed/"+one.reason] = changed, advice.NeedsAttention
-		// A catalog has a newer version, which is refused.
+		// A catalog has a newer version, but the upgrade is refused.
 		refused := settledAt(status.Result(one.reason), revised(1, nil, wellConditions()...))
 		refused.facts.Upgrades = &status.Upgrades{Allowed: "1.1.0", Newest: "1.1.0"}
 		situations["Refused/"+one.reason], answers["Refused/"+one.reason] = refused, advice.Review
@@ -291,7 +291,7 @@ func TestAnswers(t *testing.T) {
 			want := answers[name]
 			server := s.serve(t)
 			ready := meta.FindStatusCondition(s.facts.Extension.Status.Conditions, status.Ready)
-			// An extension whose drift is reported works.
+			// An extension whose drift is reported still works.
 			if is := ready.Status == metav1.ConditionTrue; is != (want == advice.Healthy || strings.HasPrefix(name, "Refused/") || name == "Revision/DriftFound") {
 				t.Errorf("Ready is %s/%s: %s; want the answer %s", ready.Status, ready.Reason, ready.Message, want)
 			}
@@ -330,7 +330,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestCommands checks the commands in the reference of reasons. Each reason that needs a person has a
+// TestCommands checks the commands in the reference of reasons. Each reason that needs a user has a
 // command. The plugin accepts its own commands with their arguments. ClusterExtensions accept the
 // annotations that commands set or remove.
 func TestCommands(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package command has the commands of the plugin, one file each. They call the API as the user, and
-// print with the packages beside this one.
+// print with the neighbouring packages.
 package command
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// completer is the prefix of the name by which kubectl calls a plugin for completions. The plugin's
-// name follows, with underscores.
+// completer begins the name of the program that kubectl runs for completions. The plugin's name
+// follows, with underscores.
 const completer = "kubectl_complete-"
 
-// Main runs the plugin and returns the code to exit with.
+// Main runs the plugin and returns the exit code.
 func Main(ctx context.Context, process session.Process) int {
 	s := session.New(process)
 	root, err := New(s)
@@ -46,7 +46,7 @@ func Main(ctx context.Context, process session.Process) int {
 	}
 	said := session.Legible(session.Explain(err).Error())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		// Ending a view is no mistake.
+		// Ending a view is not an error.
 		s.Err.Para(screen.Dim, screen.Waiting, "interrupted")
 		said = ""
 	}
@@ -55,7 +55,7 @@ func Main(ctx context.Context, process session.Process) int {
 			if i == 0 {
 				s.Err.Para(screen.Red, "Error:", line)
 			} else {
-				// The line can be a command to copy, which a line break would change.
+				// The line may be a command to copy. Wrapping would change it.
 				s.Err.Printf("%s\n", line)
 			}
 		}
@@ -63,7 +63,7 @@ func Main(ctx context.Context, process session.Process) int {
 	return int(outcome.Of(err))
 }
 
-// New is the plugin with all its commands.
+// New returns the plugin with all its commands.
 func New(s *session.Session) (*cobra.Command, error) {
 	root := &cobra.Command{
 		Use:   "kubectl-penstock",
@@ -81,11 +81,11 @@ func New(s *session.Session) (*cobra.Command, error) {
 			return s.Nowhere()
 		},
 		Version: s.Version,
-		// No Args: then cobra suggests commands of similar names.
+		// Without Args, cobra suggests commands of similar names.
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetVersionTemplate("kubectl-penstock {{.Version}}\n")
-	root.InitDefaultVersionFlag() // before arguments are looked at
+	root.InitDefaultVersionFlag() // before arguments are parsed
 	root.SetIn(s.Stdin)
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)

@@ -43,7 +43,7 @@ func newCompletion(s *session.Session) *cobra.Command {
 	return command
 }
 
-// linkCompleter makes a link beside the program, by which kubectl finds the completion.
+// linkCompleter creates a link next to the program, by which kubectl finds the completion.
 func linkCompleter(s *session.Session) error {
 	program, err := s.Executable()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 type consoleOptions struct {
 	port                int
 	noBrowser, readOnly bool
-	// place is the page that is opened; empty for the first one.
+	// place is the page to open; empty for the first page.
 	place string
 }
 
@@ -61,7 +61,7 @@ func newConsole(s *session.Session) *cobra.Command {
 	return command
 }
 
-// placeOf is the page that a link leads to, as it stands in an address.
+// placeOf returns the page of a link, escaped for a URL.
 func placeOf(link string) (string, error) {
 	read, err := url.Parse(link)
 	switch {
@@ -83,7 +83,7 @@ func serveConsole(ctx context.Context, s *session.Session, options consoleOption
 		return err
 	}
 	config.UserAgent = "penstock-console/" + s.Version
-	// A page that is left ends its requests, and the library would complain of that here.
+	// When a user leaves a page, its requests end, and the library would log errors here.
 	klog.SetLogger(logr.Discard())
 	shown, err := screens.New(screens.Options{Config: config, Cluster: s.Context(), Version: s.Version, ReadOnly: options.readOnly})
 	if err != nil {
@@ -111,7 +111,7 @@ func serveConsole(ctx context.Context, s *session.Session, options consoleOption
 	return serve(ctx, door, handler)
 }
 
-// Times of the server of the console. There is none for a whole answer: streams last.
+// The timeouts of the console's server. There is none for a whole answer, because streams last.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
@@ -125,16 +125,16 @@ func serve(ctx context.Context, door *console.Door, handler http.Handler) error 
 	}
 	select {
 	case <-ctx.Done():
-		// Streams would last for ever: a user who ends the console means them as well.
+		// Streams would last for ever: ending the console must end them.
 		return errors.Join(ctx.Err(), server.Close())
 	case err := <-ended:
 		return errors.Join(fmt.Errorf("serving the console: %w", err), server.Close())
 	}
 }
 
-// browse opens the address in a browser. It goes by way of a file that only this user can
-// read, since every user of a machine sees the arguments of its processes, and the address has
-// the key. The returned function removes the file.
+// browse opens the address in a browser. The address has the key, and every user of a machine sees
+// the arguments of its processes. So browse passes it in a file that only this user can read. The
+// returned function removes the file.
 func browse(ctx context.Context, s *session.Session, address string) (remove func()) {
 	file, err := pageTo(address)
 	if err != nil {
@@ -151,10 +151,10 @@ func browse(ctx context.Context, s *session.Session, address string) (remove fun
 	if err := exec.CommandContext(ctx, command, args...).Start(); err != nil {
 		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("no browser was opened (%v): open the address above", err))
 	}
-	return func() { _ = os.Remove(file) } // it leads nowhere any more
+	return func() { _ = os.Remove(file) } // the address does not work any more
 }
 
-// pageTo writes a page that leads to an address, for this user alone.
+// pageTo writes a page that redirects to an address. Only this user can read it.
 func pageTo(address string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

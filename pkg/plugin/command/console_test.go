@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPlaceOf: a foreign link opens a page of the console, and cannot inject content into the local
+// TestPlaceOf: a foreign link opens a page of the console. It cannot inject content into the local
 // page that holds the key.
 func TestPlaceOf(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -27,8 +27,7 @@ type deployOptions struct {
 	yes, dryRun, stat    bool
 	unfold               bool
 	acceptance           review.Acceptance
-	// savePlanFile is the file to which the shown plan is saved. planFile is a plan that was saved
-	// before.
+	// savePlanFile is the file to which the shown plan is saved. planFile is an earlier saved plan.
 	savePlanFile, planFile string
 	timeout                time.Duration
 	output                 session.Format
@@ -107,7 +106,7 @@ type deployment struct {
 	cluster *session.Cluster
 }
 
-// check says what is wrong before anything is asked or stored.
+// check validates the flags before any question or write.
 func (d *deployment) check() error {
 	if err := d.checkOutput(); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (d *deployment) check() error {
 	return d.acceptance.Check(d.yes, d.dryRun)
 }
 
-// checkPlan refuses flags that say again, or otherwise, what a plan says.
+// checkPlan refuses flags that repeat or contradict a saved plan.
 func (d *deployment) checkPlan() error {
 	file := "--plan"
 	if d.planFile == "" {
@@ -146,7 +145,7 @@ func (d *deployment) checkPlan() error {
 	return nil
 }
 
-// checkOutput: a diff can be Markdown, a revision cannot.
+// checkOutput refuses Markdown for a revision: only a diff can be Markdown.
 func (d *deployment) checkOutput() error {
 	if d.output == session.Markdown && !d.dryRun && d.savePlanFile == "" {
 		return outcome.Errorf(outcome.Unknown, "-o markdown shows what changes: it needs --dry-run")
@@ -154,7 +153,7 @@ func (d *deployment) checkOutput() error {
 	return nil
 }
 
-// run shows what a revision would change, stores it when somebody agrees, and rolls it out.
+// run shows the changes of a revision, stores it when the user agrees, and rolls it out.
 func (d *deployment) run(ctx context.Context, from string, arguments []string) error {
 	saving := d.savePlanFile != ""
 	var saved *savedPlan
@@ -164,7 +163,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 			return err
 		}
 	}
-	// 1. Render, as the revision behind the newest one that there ever was.
+	// 1. Render the revision, with the number after the highest number so far.
 	number, err := nextNumber(ctx, d.cluster, d.name)
 	if err != nil {
 		return err
@@ -180,7 +179,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out without asking, --dry-run only shows what changes")
 	}
 	d.annotate(rendered)
-	// 2. Have it read. Nothing is stored for that.
+	// 2. Show the changes. Nothing is stored for that.
 	shown, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Propose(ctx, rendered.Name, rendered, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("asking what %s would change: %w", rendered.Name, err)
@@ -202,7 +201,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	switch {
 	case saving:
 		return cmp.Or(d.savePlan(ctx, rendered, shown), d.acceptance.Failed(shown))
-	case saved != nil: // somebody has read exactly this
+	case saved != nil: // a user has read exactly these changes
 	case d.yes:
 		if err := d.acceptance.Unread(shown); err != nil {
 			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")
@@ -215,7 +214,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 			return cmp.Or(err, outcome.Quiet(outcome.No))
 		}
 	}
-	// 3. Store it, and roll it out.
+	// 3. Store the revision, and roll it out.
 	revision, err := d.store(ctx, rendered, shown)
 	if err != nil {
 		return err
@@ -223,8 +222,8 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	return d.follow(ctx, revision.Name)
 }
 
-// store stores a revision, paused, sees that it changes what was shown, and lets it go on. Of
-// anything else nothing stays.
+// store stores a paused revision, checks that it makes exactly the shown changes, and resumes it.
+// Otherwise it deletes the revision.
 func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) (*v1alpha1.ClusterExtensionRevision, error) {
 	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
 	if err != nil {
@@ -242,7 +241,7 @@ func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtens
 	}
 	digest := stored.Summary.RemovedDigest
 	if d.yes {
-		digest = "" // nobody has read it
+		digest = "" // no user has read it
 	}
 	if _, err := activate(ctx, d.cluster, revision, digest); err != nil {
 		return nil, d.withdraw(ctx, revision, err)
@@ -258,7 +257,7 @@ func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// withdraw deletes a revision that was stored and is not rolled out, and returns why.
+// withdraw deletes a stored revision that is not rolled out, and returns the reason.
 func (d *deployment) withdraw(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, why error) error {
 	ctx, cancel := session.Cleanup(ctx)
 	defer cancel()
@@ -270,8 +269,8 @@ func (d *deployment) withdraw(ctx context.Context, revision *v1alpha1.ClusterExt
 	return why
 }
 
-// activate lets a paused revision go on, unless it has changed since it was read. The
-// digest acknowledges the deletions that were read, and may be empty.
+// activate resumes a paused revision, unless it has changed since it was read. digest acknowledges
+// the deletions that the user read, and may be empty.
 func activate(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, digest string) (*v1alpha1.ClusterExtensionRevision, error) {
 	annotations := map[string]any{}
 	if digest != "" {

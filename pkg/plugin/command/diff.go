@@ -102,7 +102,7 @@ func readDiff(ctx context.Context, cluster *session.Cluster, name string, option
 	}
 }
 
-// missingSide is the error about the side of a comparison that does not exist.
+// missingSide returns the error about the side of a comparison that does not exist.
 func missingSide(ctx context.Context, cluster *session.Cluster, name string, err error) error {
 	from, to, _ := strings.Cut(name, "..")
 	for _, side := range []string{from, to} {
@@ -116,7 +116,7 @@ func missingSide(ctx context.Context, cluster *session.Cluster, name string, err
 	return err
 }
 
-// query are the parameters that narrow a diff.
+// query returns the parameters that narrow a diff.
 func (o diffOptions) query() (map[string]string, error) {
 	query := map[string]string{}
 	if o.stat && (o.output == "" || o.output == session.Markdown) {

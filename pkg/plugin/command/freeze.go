@@ -113,8 +113,8 @@ func newUnfreeze(s *session.Session) *cobra.Command {
 	return command
 }
 
-// printFreeze says that the cluster is frozen, by whom and why: nothing goes on before that
-// ends. Users without the right to read the freeze see nothing of it.
+// printFreeze prints that the cluster is frozen, by whom and why: nothing continues until it ends.
+// For users without the right to read the freeze, it prints nothing.
 func printFreeze(ctx context.Context, s *session.Session, cluster *session.Cluster) {
 	path, _, err := freezePath(ctx, cluster)
 	if err != nil {
@@ -140,8 +140,8 @@ func freezeText(frozen *corev1.ConfigMap) string {
 	return said
 }
 
-// freezePath returns the API path of the ConfigMap of a freeze, and its namespace, which the
-// APIService names.
+// freezePath returns the API path of the ConfigMap of a freeze, and its namespace, which is the
+// APIService's.
 func freezePath(ctx context.Context, cluster *session.Cluster) (path, namespace string, err error) {
 	var service struct {
 		Spec struct {
@@ -165,7 +165,7 @@ func freezePath(ctx context.Context, cluster *session.Cluster) (path, namespace 
 	return "/api/v1/namespaces/" + namespace + "/configmaps", namespace, nil
 }
 
-// send creates an object, and returns it in the same place as it was stored.
+// send creates an object, and stores the server's answer in it.
 func send(ctx context.Context, cluster *session.Cluster, path string, object any) error {
 	body, err := json.Marshal(object)
 	if err != nil {

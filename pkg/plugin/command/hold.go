@@ -15,16 +15,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// isRollback is the reason of the condition Held when a rollback is why.
+// isRollback is the reason of the condition Held after a rollback.
 const isRollback = "IsRollback"
 
-// isHeld reports whether a rollback keeps the owner of an active revision from making the next one.
+// isHeld reports whether a rollback prevents the owner of an active revision from creating the next
+// one.
 func isHeld(revision *v1alpha1.ClusterExtensionRevision) bool {
 	held := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionHeld)
 	return revision.Spec.LifecycleState == v1alpha1.LifecycleStateActive && held != nil && held.Status == metav1.ConditionTrue && held.Reason == isRollback
 }
 
-// releaseHold asks, and lets the owner of an extension make revisions again.
+// releaseHold asks, and then lets the owner of an extension create revisions again.
 func releaseHold(ctx context.Context, s *session.Session, cluster *session.Cluster, newest *v1alpha1.ClusterExtensionRevision, options lifecycleOptions) error {
 	extension, _, _ := olm.ChainOf(newest.Name)
 	history, err := cluster.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})

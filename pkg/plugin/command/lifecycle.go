@@ -89,11 +89,12 @@ func newArchive(s *session.Session) *cobra.Command {
 	return command
 }
 
-// asking shows what a change of state does. It returns a question, or none when there is
-// nothing to ask, and annotations for the change.
+// asking shows the effect of a change of state. It returns a question, or "" if there is nothing to
+// ask, and annotations for the change.
 type asking func(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error)
 
-// resumption shows what a proposal changes; a user who agrees has seen what it deletes.
+// resumption shows the changes of a proposal. If the user agrees, the annotations acknowledge its
+// deletions.
 func resumption(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error) {
 	if proposed := found.Proposed(); proposed == nil || proposed.Name != revision.Name {
 		return "", nil, nil
@@ -109,8 +110,8 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 	return review.Question("Roll out "+revision.Name, diff), review.Answers(diff), nil
 }
 
-// unread approves a proposal of the server without showing what it changes; deletions stay
-// to be acknowledged.
+// unread approves a proposal of the server without showing its changes. It does not acknowledge
+// deletions.
 func unread(ctx context.Context, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision, acceptance review.Acceptance) (map[string]any, error) {
 	if revision.Annotations[v1alpha1.ProposedAnnotation] != "true" {
 		return map[string]any{}, nil
@@ -129,7 +130,7 @@ func archival(_ context.Context, _ *session.Session, _ *session.Cluster, found *
 	return fmt.Sprintf("Archive %s for good, and delete its objects that no other active revision of %s has?", revision.Name, found.Name), nil, nil
 }
 
-// changeState sets the lifecycle state of a revision as it was read.
+// changeState sets the lifecycle state of a revision, unless it has changed since it was read.
 func changeState(ctx context.Context, s *session.Session, name string, state v1alpha1.LifecycleState, options lifecycleOptions, ask asking) error {
 	if err := options.acceptance.Check(options.yes, false); err != nil {
 		return err

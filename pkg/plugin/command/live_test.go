@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// terminal is a pty of 80 columns and few lines, and what somebody sees on it.
+// terminal is a pty of 80 columns and few lines, and its visible content.
 type terminal struct {
 	master, tty *os.File
 	lines       chan string
@@ -56,10 +56,10 @@ func openTerminal(t *testing.T, rows uint16) *terminal {
 	return v
 }
 
-// up moves the cursor some lines up and erases what is below.
+// up matches an escape that moves the cursor some lines up and erases the lines below.
 var up = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
-// styles are colours.
+// styles matches colours.
 var styles = regexp.MustCompile(`\x1b\[\d*m`)
 
 // until reads until a line of the screen contains a text.
@@ -109,8 +109,8 @@ func (v *terminal) start(ctx context.Context, server *plugintest.Server, args ..
 	return ended
 }
 
-// TestLiveView: on a terminal the picture is replaced, fits, ends with the rollout, and
-// stays.
+// TestLiveView: on a terminal the picture is replaced and fits. It ends with the rollout, and the
+// last picture stays.
 func TestLiveView(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	v := openTerminal(t, 10)
@@ -143,7 +143,7 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestInterrupted: an interrupted command says so and exits with the shell's usual code.
+// TestInterrupted: an interrupted command prints that, and exits with the shell's usual code.
 func TestInterrupted(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	v := openTerminal(t, 40)
@@ -157,7 +157,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestPiped: without a terminal there is a line for each transition, and no escape.
+// TestPiped: without a terminal, each transition prints a line, without escapes.
 func TestPiped(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	reader, writer := io.Pipe()
@@ -236,7 +236,7 @@ func TestChangesInLines(t *testing.T) {
 	}
 }
 
-// TestLiveOverview: all extensions and plans on one picture.
+// TestLiveOverview: all extensions and plans are in one picture.
 func TestLiveOverview(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	v := openTerminal(t, 40)

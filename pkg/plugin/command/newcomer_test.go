@@ -11,7 +11,7 @@ import (
 )
 
 // TestMistakes: a mistyped name gets one sentence with the existing names, before any question. Its
-// exit code is No, while wrong usage has another code.
+// exit code is No; wrong usage has another code.
 func TestMistakes(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	const unknown = `there is no extension, revision or plan "nothing"; the cluster has extensions lighthouse and shop, and plan rebalance`
@@ -89,7 +89,7 @@ func TestFreezeText(t *testing.T) {
 	}
 }
 
-// TestSameChanges: the shown changes are stored, or nothing is rolled out.
+// TestSameChanges: either the shown changes are stored, or nothing is rolled out.
 func TestSameChanges(t *testing.T) {
 	diff := func(change func(*v1alpha1.RevisionDiff)) *v1alpha1.RevisionDiff {
 		out := &v1alpha1.RevisionDiff{From: "a-1", To: "a-2", Summary: v1alpha1.DiffSummary{Removed: 1, RemovedDigest: "x"}, Changes: []v1alpha1.ObjectChange{{Kind: "ConfigMap", Unified: "-a"}}}

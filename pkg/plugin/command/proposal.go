@@ -31,7 +31,7 @@ func nextNumber(ctx context.Context, cluster *session.Cluster, extension string)
 	return number + 1, nil
 }
 
-// isThere reports whether a proposal changes nothing of what is rolled out, and says so.
+// isThere reports whether a proposal equals the rolled out content. If so, it prints that.
 func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
 	if diff.From == "" || review.Verdict(diff) != nil {
 		return false, nil
@@ -41,7 +41,7 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 		return false, fmt.Errorf("reading %s: %w", diff.From, err)
 	}
 	if current.Spec.LifecycleState != v1alpha1.LifecycleStateActive || current.DeletionTimestamp != nil {
-		return false, nil // it brings back what is not rolled out any more
+		return false, nil // the rollout creates objects again that are not rolled out any more
 	}
 	switch {
 	case d.output != "" && (d.dryRun || d.savePlanFile != ""):
@@ -53,8 +53,8 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 	return true, nil
 }
 
-// sameChanges reports whether two diffs show the same, made before and after the revision was
-// stored.
+// sameChanges reports whether the diffs before and after the revision was stored show the same
+// changes.
 func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {
 		summary.RemovedDigest, summary.ApprovalDigest = "", ""
@@ -69,7 +69,7 @@ func (d *deployment) view(lines bool) changes.View {
 	return changes.View{Lines: lines && !d.stat, Unfold: d.unfold, Unstored: true}
 }
 
-// show shows what a revision would change that is not stored.
+// show shows the changes of a revision that is not stored.
 func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, diff *v1alpha1.RevisionDiff) error {
 	if diff.From != "" && d.version != "" {
 		from, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
@@ -85,7 +85,7 @@ func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensi
 		}
 		on = d.Err
 	}
-	// Of a first install the lines are the manifests, which are there to be read.
+	// The diff of a first installation consists of the manifests, which the user has.
 	changes.Print(on, diff, d.view(diff.From != ""))
 	return nil
 }

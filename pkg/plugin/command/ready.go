@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// askAgain is the time between two questions for a plan.
+// askAgain is the time between two requests for a plan.
 const askAgain = time.Second
 
 func newReady(s *session.Session) *cobra.Command {
@@ -54,7 +54,7 @@ func newReady(s *session.Session) *cobra.Command {
 			for ask := true; ask; ask = answer.Pending > 0 && (timeout == 0 || time.Since(begun) < timeout) { // the server waits while it renders
 				if answer.Pending > 0 {
 					select {
-					case <-time.After(askAgain): // without a place, it does not wait
+					case <-time.After(askAgain): // when the server has no free place, it answers without waiting
 					case <-command.Context().Done():
 						return command.Context().Err()
 					}
@@ -105,7 +105,8 @@ func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
 	return nil
 }
 
-// printReady prints the verdict, each finding with its command, and each extension that was not looked at.
+// printReady prints the verdict, each finding with its command, and each extension that was not
+// checked.
 func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 	style, glyph := screen.Green, screen.Good
 	switch answer.Verdict {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// TestReadyOutcome: a verdict that this plugin does not know is no yes.
+// TestReadyOutcome: an unknown verdict does not count as ready.
 func TestReadyOutcome(t *testing.T) {
 	acknowledged := []v1alpha1.UpgradeFinding{{Severity: v1alpha1.UpgradeLook, Acknowledged: &v1alpha1.UpgradeAcknowledgement{By: "alice"}}}
 	look := []v1alpha1.UpgradeFinding{{Severity: v1alpha1.UpgradeLook}}

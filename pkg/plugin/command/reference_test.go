@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// plugin is the root of all commands.
+// plugin returns the root command.
 func plugin(t *testing.T) *cobra.Command {
 	t.Helper()
 	root, err := New(session.New(session.Process{
@@ -29,7 +29,7 @@ func plugin(t *testing.T) *cobra.Command {
 	return root
 }
 
-// each calls a function for the commands below one, in the order of the help.
+// each calls a function for all commands below a command, in the order of the help.
 func each(command *cobra.Command, do func(*cobra.Command)) {
 	for _, child := range command.Commands() {
 		if child.Name() != "help" && !child.Hidden {
@@ -39,7 +39,7 @@ func each(command *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// examples are the lines of a command's help that somebody types.
+// examples returns the example lines in a command's help.
 func examples(command *cobra.Command) []string {
 	return regexp.MustCompile(`kubectl penstock .*`).FindAllString(command.Example, -1)
 }
@@ -72,7 +72,7 @@ func TestExamples(t *testing.T) {
 			if slices.ContainsFunc([]string{"adopt", "render", "unregister", "verify-release"}, func(name string) bool { return strings.HasPrefix(line, "kubectl penstock "+name+" ") }) {
 				continue
 			}
-			// The tour of test/smoke leaves the name of the plugin out.
+			// The tour of test/smoke omits the name of the plugin.
 			short := strings.TrimPrefix(line, "kubectl penstock ")
 			if !slices.ContainsFunc([]string{"`" + line + "`", "`" + short + "`", `"` + short + `"`}, func(typed string) bool { return strings.Contains(run.String(), typed) }) {
 				t.Errorf("no test of test/e2e, test/extension, test/console or test/smoke runs %s", line)
@@ -81,7 +81,7 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// TestNamedCommands: commands that other packages name exist.
+// TestNamedCommands: the commands that other packages mention exist.
 func TestNamedCommands(t *testing.T) {
 	root := plugin(t)
 	named := regexp.MustCompile(`kubectl penstock ([a-z]+(?:-[a-z]+)*)(?: ([a-z]+))?`)
@@ -137,7 +137,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// row of a command: its arguments and its purpose.
+// row returns a table row of a command: its arguments and its purpose.
 func row(command *cobra.Command) string {
 	usage := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(command.UseLine()), "kubectl penstock "), " [flags]")
 	return fmt.Sprintf("- `%s`: %s", usage, command.Short)

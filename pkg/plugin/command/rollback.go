@@ -57,7 +57,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	return command
 }
 
-// rollback goes back to a revision.
+// rollback rolls back to a revision.
 func (d *deployment) rollback(ctx context.Context, to string) error {
 	target, err := d.target(ctx, to)
 	if err != nil {
@@ -113,7 +113,8 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 			return outcome.Quiet(outcome.No)
 		}
 	}
-	// The shown diff is against this revision: any other newest one is a conflict.
+	// The shown diff starts at this revision. If another revision is the newest by now, the server
+	// reports a conflict.
 	asked.Spec.From = would.Status.From
 	done, err := api.Rollback(ctx, target, asked, metav1.CreateOptions{})
 	if err != nil {
@@ -141,7 +142,7 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 	return nil
 }
 
-// target is the name of the revision to go back to.
+// target returns the name of the revision to roll back to.
 func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
 	if session.NotFound(err) {
@@ -154,7 +155,7 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	if to != "" {
 		return named(d.name, to, rows)
 	}
-	// Neither the current revision nor an abandoned one is a way back.
+	// A rollback to the current revision or an abandoned revision makes no sense.
 	current := len(rows) - 1
 	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
 		current--
@@ -167,7 +168,7 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists all revisions, --to names one", d.name, d.name)
 }
 
-// named is the revision that --to names, by its number or its name.
+// named returns the revision that --to names, by its number or its name.
 func named(extension, to string, rows []v1alpha1.RevisionRecord) (string, error) {
 	number, err := strconv.ParseInt(strings.TrimPrefix(to, extension+"-"), 10, 64)
 	if err != nil || number < 1 {
@@ -186,7 +187,8 @@ func named(extension, to string, rows []v1alpha1.RevisionRecord) (string, error)
 	return "", outcome.Errorf(outcome.No, "%s has no revision %d to go back to; it has %s", extension, number, session.Enumerate(there))
 }
 
-// sameContent says that what runs has the content of the target already.
+// sameContent returns the message when the rolled out revision has the content of the target
+// already.
 func (d *deployment) sameContent(ctx context.Context, from, target string) (string, error) {
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
 	if err != nil {
@@ -195,8 +197,8 @@ func (d *deployment) sameContent(ctx context.Context, from, target string) (stri
 	return alreadyThere(history.Revisions, from, target), nil
 }
 
-// alreadyThere returns the message when a rollback would change nothing; empty when it has to be
-// made nevertheless, since the newest revision is not what runs. Rows are the oldest first.
+// alreadyThere returns the message when a rollback would change nothing. It is empty if the newest
+// revision is not rolled out: then the rollback is needed. rows are oldest first.
 func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
 	said, earlier := "", ""
 	for i := range rows {
@@ -218,7 +220,7 @@ func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
 	return said
 }
 
-// isGone is true for revisions that cannot be gone back to.
+// isGone is true for revisions that a rollback cannot use.
 func isGone(state string) bool {
 	return state == v1alpha1.StateDeleted || state == v1alpha1.StateDeleting
 }

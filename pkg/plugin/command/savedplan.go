@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// savedPlanKind and savedPlanVersion say what a file is, from its first byte.
+	// savedPlanKind and savedPlanVersion identify the file type.
 	savedPlanKind    = "PenstockDeployPlan"
 	savedPlanVersion = 1
 )
 
 // savedPlan is a reviewed deploy, for a later command that does exactly the same. It has no content
-// of manifests, only digests; those of Secrets are made with the key of the server's store, so
-// nobody can guess a value by them.
+// of manifests, only digests. Digests of Secrets are keyed with the store's key, so that nobody can
+// guess a value from them.
 type savedPlan struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"formatVersion"`
-	// Server identifies the cluster, and Extension and Revision the revision to create. From is the
-	// revision to compare with, empty for none, and FromUID its uid.
+	// Server identifies the cluster. Extension and Revision identify the revision to create. From
+	// is the revision to compare with, empty for none, and FromUID its uid.
 	Server    string `json:"server"`
 	Extension string `json:"extension"`
 	Revision  string `json:"revision"`
@@ -40,22 +40,22 @@ type savedPlan struct {
 	// Version and Cause are annotations of the revision.
 	Version string `json:"version,omitempty"`
 	Cause   string `json:"cause,omitempty"`
-	// Content is a digest of the spec with the digests of all objects, Changes of the diff with its
-	// notes.
+	// Content is a digest of the spec with the digests of all objects. Changes is a digest of the
+	// diff with its notes.
 	Content string `json:"content"`
 	Changes string `json:"changes"`
 	// Summary has the counts of the shown diff.
 	Summary v1alpha1.DiffSummary `json:"summary"`
 }
 
-// plan returns the effects of a deploy now.
+// plan returns the effects of the deploy at this moment.
 func (d *deployment) plan(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) (*savedPlan, error) {
 	config, err := d.Config()
 	if err != nil {
 		return nil, err
 	}
 	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
-	// The server replaces all bodies by digests, and judges the rights of the user.
+	// The server replaces all bodies with digests, and checks the user's rights.
 	would, err := api.Create(ctx, rendered.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return nil, fmt.Errorf("asking for the digests of %s: %w", rendered.Name, err)
@@ -117,7 +117,7 @@ func orNothing(text string) string {
 	return text
 }
 
-// savePlan writes what was shown to a file that only its owner may read.
+// savePlan writes the shown plan to a file that only its owner can read.
 func (d *deployment) savePlan(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) error {
 	if shown.Summary.Withheld > 0 || shown.Truncated != nil {
 		return outcome.Errorf(outcome.Unknown, "the plan is not saved: not all changes are shown, so nobody can have read them")
@@ -130,7 +130,7 @@ func (d *deployment) savePlan(ctx context.Context, rendered *v1alpha1.ClusterExt
 	if err != nil {
 		return fmt.Errorf("encoding a plan: %w", err)
 	}
-	// A file of the temporary name has mode 0600, whatever the mode of a file is that it replaces.
+	// A temporary file has mode 0600, whatever mode the replaced file has.
 	file, err := os.CreateTemp(filepath.Dir(d.savePlanFile), "."+filepath.Base(d.savePlanFile)+"-*")
 	if err != nil {
 		return fmt.Errorf("saving the plan: %w", err)
@@ -146,7 +146,7 @@ func (d *deployment) savePlan(ctx context.Context, rendered *v1alpha1.ClusterExt
 	return nil
 }
 
-// loadPlan reads a file that savePlan has written, and takes over the annotations.
+// loadPlan reads a saved plan, and takes over its annotations.
 func (d *deployment) loadPlan() (*savedPlan, error) {
 	raw, err := os.ReadFile(d.planFile)
 	if err != nil {
@@ -173,7 +173,7 @@ func (d *deployment) loadPlan() (*savedPlan, error) {
 	return read, nil
 }
 
-// samePlan refuses to roll out anything else than what was saved.
+// samePlan refuses a rollout that differs from the saved plan.
 func (d *deployment) samePlan(ctx context.Context, saved *savedPlan, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) error {
 	now, err := d.plan(ctx, rendered, shown)
 	if err != nil {

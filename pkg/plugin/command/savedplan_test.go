@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// TestPlanDifferences: each difference is named, and none is overlooked.
+// TestPlanDifferences: each difference is reported.
 func TestPlanDifferences(t *testing.T) {
 	saved := savedPlan{Server: "https://a", Extension: "buoy", Revision: "buoy-2", From: "buoy-1", FromUID: "u", Content: "c", Changes: "d"}
 	for want, change := range map[string]func(*savedPlan){

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
 )
 
-// BenchmarkStatus is kubectl penstock status with 1,000 extensions.
+// BenchmarkStatus runs kubectl penstock status with 1,000 extensions.
 func BenchmarkStatus(b *testing.B) {
 	const extensions = 1000
 	recorded, err := os.ReadFile("testdata/recorded/revisions.json")

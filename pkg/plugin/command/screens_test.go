@@ -19,7 +19,7 @@ import (
 // recordedAt returns the time at which testdata/recorded was recorded.
 func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
 
-// run runs a command on what was recorded, on a terminal of so many columns, or on none.
+// run runs a command on recorded answers, on a terminal with some columns, or without a terminal.
 func run(t testing.TB, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errors bytes.Buffer
@@ -59,7 +59,7 @@ func TestScreens(t *testing.T) {
 				}
 				golden(t, fmt.Sprintf("%s-%d.txt", name, columns), stdout+stderr)
 				for line := range strings.Lines(stdout) {
-					// Lines of manifests are as long as they are.
+					// Lines of manifests are not wrapped.
 					if line = strings.TrimSuffix(line, "\n"); !strings.Contains("+-@ ", line[:min(1, len(line))]) && screen.Width(line) > columns && strings.Contains(line, "   ") {
 						t.Errorf("%d columns: %s", screen.Width(line), line)
 					}
@@ -72,7 +72,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestMarkdown: a diff for the comment of a review.
+// TestMarkdown: the diff is suitable for the comment of a review.
 func TestMarkdown(t *testing.T) {
 	stdout, _, code := run(t, plugintest.New(t, "testdata/recorded"), 0, nil, "diff", "lighthouse-1..lighthouse-2", "-o", "markdown")
 	if code != 1 {
@@ -118,8 +118,8 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestSkew: a server of another minor version gets one warning. Versions that are no releases get
-// none.
+// TestSkew: a server of another minor version causes one warning. Versions that are not releases
+// cause none.
 func TestSkew(t *testing.T) {
 	for version, want := range map[string]bool{"v0.0.7": false, "v0.1.0": true, "devel-123": false, "": false} {
 		server := plugintest.New(t, "testdata/recorded")
@@ -136,7 +136,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestUnserved: without Penstock, or without a kubeconfig, the error says what to do. Shell
+// TestUnserved: without Penstock, or without a kubeconfig, the error gives the next step. Shell
 // completion does not wait.
 func TestUnserved(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
@@ -149,7 +149,7 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestRequests: the requests of a screen.
+// TestRequests: each screen sends the expected requests.
 func TestRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		most int
@@ -169,7 +169,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestOutputs: every command has its output for machines.
+// TestOutputs: every command has output for machines.
 func TestOutputs(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
 	for _, tc := range []struct {

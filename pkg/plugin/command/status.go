@@ -78,14 +78,14 @@ func newStatus(s *session.Session) *cobra.Command {
 	return command
 }
 
-// unarchived selects revisions that have something in the cluster, or may get it.
+// unarchived selects revisions that have objects in the cluster, or may get some.
 func unarchived() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
 }
 
-// listUnarchived lists revisions that have something in the cluster, or may get it. It decodes the answer
-// once: the decoder of a client reads all of it before, for its kind, which takes a quarter of the time
-// of a thousand revisions.
+// listUnarchived lists the unarchived revisions. It decodes the answer once. A generated client
+// decodes it twice, the first time for the kind, which takes a quarter of the time for a thousand
+// revisions.
 func listUnarchived(ctx context.Context, cluster *session.Cluster) (*v1alpha1.ClusterExtensionRevisionList, error) {
 	options := unarchived()
 	raw, err := cluster.OlmV1alpha1().RESTClient().Get().Resource("clusterextensionrevisions").VersionedParams(&options, scheme.ParameterCodec).DoRaw(ctx)
@@ -136,7 +136,8 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	return nil
 }
 
-// readablePlans lists plans. A user without the right to see them learns that, and sees the rest.
+// readablePlans lists plans. For a user without the right to list them, it prints that, and the
+// other parts are shown.
 func readablePlans(ctx context.Context, s *session.Session, cluster *session.Cluster) (*hcov1alpha1.ConfigurationPlanList, error) {
 	listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	switch {
@@ -149,7 +150,7 @@ func readablePlans(ctx context.Context, s *session.Session, cluster *session.Clu
 	return listed, nil
 }
 
-// printAll prints one screen: what needs a person, then tables.
+// printAll prints one screen: first the objects that need a user, then tables.
 func printAll(s *session.Session, extensions []overview.Extension, proposed []hcov1alpha1.ConfigurationPlan) {
 	if len(extensions) == 0 && len(proposed) == 0 {
 		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
@@ -172,7 +173,8 @@ func printAll(s *session.Session, extensions []overview.Extension, proposed []hc
 	}
 }
 
-// extensionsInNeed are lines about extensions that somebody has to look at; why says all of it.
+// extensionsInNeed returns lines about extensions that need a user; the command why shows the
+// details.
 func extensionsInNeed(extensions []overview.Extension) []screen.Line {
 	var lines []screen.Line
 	for _, extension := range extensions {
@@ -256,7 +258,7 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 	}
 	switch first := given[0]; {
 	case found.Revision == nil && !slices.ContainsFunc(shown, func(one *v1alpha1.ClusterExtensionRevision) bool { return one.Name == first.Subject }):
-		printAdvice(s, given[:1]) // no revision says it
+		printAdvice(s, given[:1]) // no revision shows it
 	case first.Signal != advice.Healthy && first.Who != advice.Nobody && found.Revision == nil:
 		s.Out.Para(screen.Yellow, "→", strings.TrimSuffix(first.Do+": "+first.Command, ": "))
 	}
@@ -266,11 +268,11 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 	return verdict(given)
 }
 
-// reasonSuperseded is of a revision whose objects a newer one has.
+// reasonSuperseded is the reason of a revision whose objects belong to a newer revision.
 const reasonSuperseded = "Superseded"
 
-// shownRevisions returns the named revision, or the revisions of the extension that are not
-// archived, or the newest one when all are.
+// shownRevisions returns the named revision, or else the unarchived revisions of the extension. If
+// all are archived, it returns the newest.
 func shownRevisions(found *session.Found) []*v1alpha1.ClusterExtensionRevision {
 	if found.Revision != nil {
 		return []*v1alpha1.ClusterExtensionRevision{found.Revision}
@@ -299,8 +301,8 @@ func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster,
 	return stands(ctx, cluster, found)
 }
 
-// stands returns the outcome of following an extension whose newest revision is rolled out. The
-// extension may still need a person, because its ClusterExtension asks for another version.
+// stands returns the outcome for an extension whose newest revision is rolled out. The extension
+// may still need a user, because its ClusterExtension requests another version.
 func stands(ctx context.Context, cluster *session.Cluster, found *session.Found) error {
 	if found.Revision != nil {
 		return nil
@@ -315,7 +317,7 @@ func stands(ctx context.Context, cluster *session.Cluster, found *session.Found)
 	return nil
 }
 
-// watched is the revision whose rollout is followed: the one that was named, or the newest.
+// watched returns the revision whose rollout is followed: the named revision, or the newest.
 func watched(found *session.Found) string {
 	if found.Revision != nil {
 		return found.Revision.Name

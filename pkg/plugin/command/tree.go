@@ -61,7 +61,7 @@ func newTree(s *session.Session) *cobra.Command {
 	return command
 }
 
-// treeReader reads what a tree is made of. It caches each namespace that it has read.
+// treeReader reads the data of a tree. It caches each namespace that it has read.
 type treeReader struct {
 	*session.Session
 	cluster    *session.Cluster
@@ -74,7 +74,7 @@ func (r *treeReader) read(ctx context.Context, revision *v1alpha1.ClusterExtensi
 		return nil, fmt.Errorf("reading the objects of %s: %w", revision.Name, err)
 	}
 	out := &revisionTree{Revision: revision, Objects: objects, Pods: map[workloads.Owner][]corev1.Pod{}}
-	// Pods of another cluster are not in reach.
+	// Pods of another cluster cannot be read.
 	if !pods || revision.Spec.TargetRef != nil {
 		return out, nil
 	}
@@ -93,7 +93,7 @@ func (r *treeReader) read(ctx context.Context, revision *v1alpha1.ClusterExtensi
 	return out, nil
 }
 
-// pods of a namespace, by their owners.
+// pods returns the Pods of a namespace, by their owners.
 func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods, error) {
 	if known, read := r.namespaces[namespace]; read {
 		return known, nil
@@ -113,7 +113,7 @@ func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods
 	return found, nil
 }
 
-// revisionTree is one revision with its objects as they are now.
+// revisionTree is a revision with its objects in their present state.
 type revisionTree struct {
 	Revision *v1alpha1.ClusterExtensionRevision
 	Objects  *v1alpha1.RevisionObjects
@@ -121,7 +121,7 @@ type revisionTree struct {
 	Pods map[workloads.Owner][]corev1.Pod
 }
 
-// lines is the picture of a revision.
+// lines returns the picture of a revision.
 func (r revisionTree) lines() []screen.Line {
 	lines := progress.RevisionLines(r.Revision)[:1]
 	byPhase := map[string][]*v1alpha1.RevisionObjectStatus{}
@@ -182,7 +182,7 @@ func objectLine(object *v1alpha1.RevisionObjectStatus) screen.Line {
 	return line
 }
 
-// podLine says how a Pod is: Pod web-1: Running, 1/1 ready, 3 restarts.
+// podLine returns the state of a Pod: Pod web-1: Running, 1/1 ready, 3 restarts.
 func podLine(pod *corev1.Pod) screen.Line {
 	state := workloads.StateOf(pod)
 	line := screen.Line{Indent: 6, Glyph: screen.Working, Style: screen.Yellow, Text: fmt.Sprintf("Pod %s: %s, %d/%d ready", pod.Name, state.Word, state.Ready, state.Containers)}

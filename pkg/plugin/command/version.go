@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// versions are those of the plugin and of the Penstock that answers.
+// versions are the versions of the plugin and of the Penstock that answers.
 type versions struct {
 	Client string `json:"client"`
 	Server string `json:"server,omitempty"`
@@ -29,7 +29,7 @@ func newVersion(s *session.Session) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			found := versions{Client: s.Version}
-			// Without a cluster the plugin's own version is still an answer.
+			// Without a cluster, the plugin's own version is still useful.
 			var unanswered error
 			if !onlyClient {
 				found.Server, unanswered = serverVersion(command.Context(), s)
@@ -66,14 +66,14 @@ func newVersion(s *session.Session) *cobra.Command {
 	return command
 }
 
-// serverVersion asks for the version of the Penstock that answers. It is empty when that
-// is too old to name it.
+// serverVersion requests the version of the Penstock that answers. It is empty if that Penstock is
+// too old to report it.
 func serverVersion(ctx context.Context, s *session.Session) (string, error) {
 	cluster, err := s.Connect()
 	if err != nil {
 		return "", err
 	}
-	// Any answer has the header, a refusal too.
+	// Every answer has the header, including refusals.
 	_, err = client.Raw(cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx))
 	if version := s.Server.Get(); version != "" {
 		return version, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// clusterExtensions lists the ClusterExtensions by name, nil where they are not seen: the caller may
-// not, and is told so, or the cluster does not have the kind.
+// clusterExtensions lists the ClusterExtensions by name. It returns nil if the cluster does not
+// have the kind, or if the caller may not list them, which it prints.
 func clusterExtensions(ctx context.Context, s *session.Session, cluster *session.Cluster) ([]unstructured.Unstructured, error) {
 	listed, err := cluster.Host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
 	switch {
@@ -30,10 +30,11 @@ func clusterExtensions(ctx context.Context, s *session.Session, cluster *session
 		return nil, fmt.Errorf("listing ClusterExtensions: %w", err)
 	}
 	slices.SortFunc(listed.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return append([]unstructured.Unstructured{}, listed.Items...), nil // nil is that they are not seen
+	return append([]unstructured.Unstructured{}, listed.Items...), nil // nil would mean that they cannot be listed
 }
 
-// join adds to extensions what their ClusterExtensions ask for, and those that have no revision.
+// join adds to extensions the requests of their ClusterExtensions, and the ClusterExtensions
+// without revisions.
 func join(extensions []overview.Extension, objects []unstructured.Unstructured) ([]overview.Extension, error) {
 	asked := make([]overview.Asked, 0, len(objects))
 	for i := range objects {

@@ -11,7 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// asks is a ClusterExtension whose condition Ready is False, and another condition True.
+// asks returns a ClusterExtension whose condition Ready is False, with another condition that is
+// True.
 func asks(name, reason, also, alsoReason string) unstructured.Unstructured {
 	condition := func(of, status, reason string) any {
 		return map[string]any{"type": of, "status": status, "reason": reason, "message": "because", "observedGeneration": int64(1), "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -20,8 +21,8 @@ func asks(name, reason, also, alsoReason string) unstructured.Unstructured {
 		"spec": map[string]any{"namespace": "sea"}, "status": map[string]any{"conditions": []any{condition("Ready", "False", reason), condition(also, "True", alsoReason)}}}}
 }
 
-// TestWanted: status shows that a ClusterExtension without its requested version needs a user, in
-// its line and in the table, even if its revisions are healthy.
+// TestWanted: status shows that a ClusterExtension without its requested version needs a user. Both
+// its line and the table show that, even if its revisions are healthy.
 func TestWanted(t *testing.T) {
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	revision.Name, revision.Spec.Revision, revision.Spec.LifecycleState = "web-7", 7, v1alpha1.LifecycleStateActive

@@ -22,11 +22,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// everything are the revisions and plans of a cluster.
+// everything holds the revisions and plans of a cluster.
 type everything = follow.Pair[[]*v1alpha1.ClusterExtensionRevision, []*hcov1alpha1.ConfigurationPlan]
 
-// followAll follows revisions that options pick, and all plans, as far as the caller may see
-// these.
+// followAll follows the revisions that match options, and all plans that the caller may see.
 func followAll(ctx context.Context, s *session.Session, cluster *session.Cluster, options metav1.ListOptions) (follow.Each[everything], error) {
 	plans := cluster.Plans(metav1.ListOptions{})
 	seen, err := readablePlans(ctx, s, cluster)
@@ -39,7 +38,7 @@ func followAll(ctx context.Context, s *session.Session, cluster *session.Cluster
 	return follow.Both(cluster.Revisions(options).Follow, plans.Follow), nil
 }
 
-// none is a source that has nothing, and never will.
+// none returns a source that is always empty.
 func none[T metav1.Object]() follow.Source[T] {
 	return follow.Source[T]{
 		List: func(context.Context, metav1.ListOptions) ([]T, string, error) { return nil, "", nil },
@@ -51,10 +50,10 @@ func none[T metav1.Object]() follow.Source[T] {
 	}
 }
 
-// withAsked is everything, and the ClusterExtensions.
+// withAsked adds the ClusterExtensions to everything.
 type withAsked = follow.Pair[everything, []*unstructured.Unstructured]
 
-// watchAll follows all extensions and plans until the person has seen enough.
+// watchAll follows all extensions and plans until the user ends it.
 func watchAll(ctx context.Context, s *session.Session, cluster *session.Cluster) error {
 	each, err := followAll(ctx, s, cluster, unarchived())
 	if err != nil {
@@ -83,8 +82,8 @@ func watchAll(ctx context.Context, s *session.Session, cluster *session.Cluster)
 	}.Run(ctx)
 }
 
-// overviewLines are one line for each extension and each plan; what is well is left out
-// first where there is no room.
+// overviewLines returns one line for each extension and each plan. If the space is short, healthy
+// objects are omitted first.
 func overviewLines(all []overview.Extension, plans []*hcov1alpha1.ConfigurationPlan) []screen.Line {
 	head := text.Count(len(all), "extension")
 	if len(plans) > 0 {
@@ -117,8 +116,9 @@ func overviewLines(all []overview.Extension, plans []*hcov1alpha1.ConfigurationP
 	return lines
 }
 
-// printChanges prints each object whenever it changes, for a program: of everything until
-// the context ends, of an extension until its newest revision is rolled out, or stops.
+// printChanges prints each object whenever it changes, for programs. Without a name it continues
+// until the context ends. For an extension it continues until its newest revision is rolled out, or
+// stops.
 func printChanges(ctx context.Context, s *session.Session, cluster *session.Cluster, args []string, output session.Format) error {
 	printed := map[types.UID]string{}
 	if len(args) > 0 {
@@ -158,7 +158,7 @@ func printChanges(ctx context.Context, s *session.Session, cluster *session.Clus
 	}))
 }
 
-// within is the cause of the end of a context, where that ended what was followed.
+// within returns the cause of the end of a context, if err came from that.
 func within(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 		return cause
@@ -166,7 +166,7 @@ func within(ctx context.Context, err error) error {
 	return err
 }
 
-// changedSince is an object unless it was printed as it is.
+// changedSince drops an object that was already printed in this state.
 func changedSince[T interface {
 	metav1.Object
 	runtime.Object

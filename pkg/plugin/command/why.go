@@ -57,7 +57,7 @@ func newWhy(s *session.Session) *cobra.Command {
 	return command
 }
 
-// verdict returns outcome.No if a person has to act, and nil otherwise.
+// verdict returns outcome.No if a user has to act, and nil otherwise.
 func verdict(given []advice.Advice) error {
 	if given[0].Signal == advice.NeedsAttention {
 		return outcome.Quiet(outcome.No)
@@ -65,7 +65,7 @@ func verdict(given []advice.Advice) error {
 	return nil
 }
 
-// adviceOf finds what a name stands for.
+// adviceOf returns the advice for a name of an extension, revision or plan.
 func adviceOf(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) ([]advice.Advice, error) {
 	plan, named := strings.CutPrefix(name, "plan/")
 	var unknown error
@@ -95,14 +95,14 @@ func adviceOf(ctx context.Context, s *session.Session, cluster *session.Cluster,
 	return []advice.Advice{advice.Plan(read)}, nil
 }
 
-// printHidden says that an answer is of revisions alone.
+// printHidden prints that the answer is based on revisions only.
 func printHidden(s *session.Session, found *session.Found) {
 	if found.Hidden != nil {
 		s.Err.Para(screen.Yellow, screen.Notice, found.Hidden.Error())
 	}
 }
 
-// printAdvice prints a paragraph each, and the command that does it in a line of its own.
+// printAdvice prints a paragraph for each advice, with its command on a separate line.
 func printAdvice(s *session.Session, given []advice.Advice) {
 	for i, one := range given {
 		if i > 0 {
@@ -111,12 +111,12 @@ func printAdvice(s *session.Session, given []advice.Advice) {
 		glyph, style := progress.Mark(one.Signal)
 		command := one.Command
 		one.Command = ""
-		// Approvers look for the command, not for the story.
+		// Approvers need the command more than the explanation.
 		if one.Who == advice.Approver && command != "" {
 			s.Out.Printf("    %s\n\n", command)
 			command = ""
 		}
-		// A message may end in a file that is to be copied as it is.
+		// A message may end in a file that must be copied unchanged.
 		first, file, _ := strings.Cut(session.Legible(one.Because), "\n")
 		one.Because = first
 		s.Out.Para(style, glyph, one.String())

@@ -1,5 +1,5 @@
 // Package extensions has the commands for packages of catalogs and for the ClusterExtensions that
-// install them, one file each, with their shared code.
+// install them. Each command has its own file.
 package extensions
 
 import (
@@ -42,8 +42,8 @@ func getExtension(ctx context.Context, cluster *session.Cluster, name string) (*
 	return extension.From(object)
 }
 
-// askForVersion changes the range of versions that a ClusterExtension asks for, unless somebody
-// has changed its spec since it was read. Status changes at any time, and is no reason.
+// askForVersion changes the version range of a ClusterExtension, unless its spec has changed since
+// it was read. Changes of status do not matter.
 func askForVersion(ctx context.Context, cluster *session.Cluster, read *extension.Extension, version string, dryRun bool) error {
 	patch, err := install.VersionPatch(read.UID, read.Generation, version)
 	if err != nil {
@@ -62,7 +62,7 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
 }
 
-// takeOver writes an extension as it is, in the name of the user who runs the command.
+// takeOver writes an unchanged extension in the name of the user who runs the command.
 func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Extension) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": read.UID, "annotations": map[string]string{extension.AuthorAnnotation: author.Renew}}})
 	if err != nil {
@@ -77,7 +77,7 @@ func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Ext
 // extensionAndRevisions is an extension with its revisions, newest last.
 type extensionAndRevisions = follow.Pair[[]*unstructured.Unstructured, []*v1alpha1.ClusterExtensionRevision]
 
-// followed has the known state of an extension that is followed.
+// followed is the known state of a followed extension.
 type followed struct {
 	extension *extension.Extension
 	revisions []*v1alpha1.ClusterExtensionRevision
@@ -91,7 +91,7 @@ func readFollowed(all extensionAndRevisions) (followed, error) {
 	return followed{extension: read, revisions: all.Second}, err
 }
 
-// newest is the revision of the highest number, nil for none.
+// newest returns the revision with the highest number; nil for none.
 func (f followed) newest() *v1alpha1.ClusterExtensionRevision {
 	var newest *v1alpha1.ClusterExtensionRevision
 	for _, one := range f.revisions {
@@ -102,7 +102,7 @@ func (f followed) newest() *v1alpha1.ClusterExtensionRevision {
 	return newest
 }
 
-// condition is one of the extension, when it is about its spec as it is.
+// condition returns a condition of the extension if it is about the current spec.
 func (f followed) condition(kind string) *metav1.Condition {
 	if f.extension == nil {
 		return nil
@@ -114,8 +114,8 @@ func (f followed) condition(kind string) *metav1.Condition {
 	return found
 }
 
-// lines are a picture: how its newest revision goes on, or what the extension says where no
-// revision is made of its spec.
+// lines returns a picture: the progress of its newest revision, or the extension's condition if no
+// revision was created from its spec.
 func (f followed) lines(name string) []screen.Line {
 	newest := f.newest()
 	if newest != nil && f.isMadeOf(newest) {
@@ -129,14 +129,14 @@ func (f followed) lines(name string) []screen.Line {
 	given := advice.Extension(overview.Extension{Name: name, Asked: &asked})[0]
 	line.Glyph, line.Style = progress.Mark(given.Signal)
 	line.Text = fmt.Sprintf("%s: %s", name, given.State())
-	// The error that ends it has the message: it may be long.
+	// The final error has the message, because it may be long.
 	if given.Signal != advice.NeedsAttention && given.Because != "" {
 		line.Text += ": " + given.Because
 	}
 	return []screen.Line{line}
 }
 
-// isMadeOf reports whether a revision has what the current spec asks for: it was created from the
+// isMadeOf reports whether a revision has the content of the current spec: it was created from the
 // spec, or has the same content. Revisions of an earlier extension of the same name do not count,
 // although their generations may match.
 func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
@@ -148,8 +148,8 @@ func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
 		revision.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(f.extension.Generation, 10)
 }
 
-// ended reports whether an extension is as its spec asks for, or waits for approval; the error says
-// what keeps it from that, when a person has to act.
+// ended reports whether an extension matches its spec, or waits for approval. If a user has to act,
+// the error is the reason.
 func (f followed) ended(name string) (bool, error) {
 	if f.extension == nil {
 		return true, outcome.Errorf(outcome.No, "%s is not installed: %w", name, review.ErrGone)
@@ -177,14 +177,13 @@ func (f followed) ended(name string) (bool, error) {
 	return false, nil
 }
 
-// proposed reports whether a revision waits for somebody to approve it; who archives one declines
-// it.
+// proposed reports whether a revision waits for an approval. Archiving such a revision declines it.
 func proposed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
 }
 
-// followExtension shows an extension until it is as its spec asks for, or waits for approval;
-// it returns the proposal then.
+// followExtension shows an extension until it matches its spec, or waits for approval. In the
+// latter case it returns the proposal.
 func followExtension(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) (*v1alpha1.ClusterExtensionRevision, error) {
 	var last followed
 	var broken error

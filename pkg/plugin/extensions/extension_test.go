@@ -14,7 +14,7 @@ import (
 )
 
 // TestFollowedExtension: the command follows an extension until it matches its current spec, waits
-// for approval, or needs a person. Conditions of an older generation do not count.
+// for approval, or needs a user. Conditions of an older generation do not count.
 func TestFollowedExtension(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, generation int64) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: "Because", Message: "of this", ObservedGeneration: generation}

@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// InstallName is the name of the only command that uses namespaces.
+// InstallName is the name of the only command with --namespace.
 const InstallName = "install"
 
 type installOptions struct {
@@ -34,7 +34,7 @@ type installOptions struct {
 	output                              session.Format
 }
 
-// NewInstall writes a ClusterExtension.
+// NewInstall returns the command that creates a ClusterExtension.
 func NewInstall(s *session.Session) *cobra.Command {
 	var options installOptions
 	command := &cobra.Command{
@@ -76,7 +76,7 @@ type installation struct {
 	*session.Session
 	installOptions
 	pkg, name string
-	// anyChannel is true when the default channel is not meant: --channel was given.
+	// anyChannel is true if --channel was given, so that the default channel does not apply.
 	anyChannel bool
 	configured map[string]any
 	cluster    *session.Cluster
@@ -120,7 +120,7 @@ func (i *installation) check() error {
 	return nil
 }
 
-// run shows what would be written, writes it when somebody agrees, and follows it.
+// run shows the object, creates it when the user agrees, and follows it.
 func (i *installation) run(ctx context.Context) error {
 	err := i.check()
 	if err != nil {
@@ -129,12 +129,12 @@ func (i *installation) run(ctx context.Context) error {
 	if i.cluster, err = i.Connect(); err != nil {
 		return err
 	}
-	// 1. The content of the catalogs.
+	// 1. Read the package.
 	offered, err := i.offered(ctx)
 	if err != nil {
 		return err
 	}
-	// 2. The cluster checks it. Nothing is stored for that.
+	// 2. Let the cluster check the object. Nothing is stored for that.
 	written, err := i.request().Object()
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (i *installation) run(ctx context.Context) error {
 			return err
 		}
 	}
-	// 3. Write it, and follow it.
+	// 3. Create it, and follow it.
 	if _, err := extensions.Create(ctx, written, options); err != nil {
 		return i.refused(err)
 	}
@@ -179,7 +179,7 @@ func (i *installation) refused(err error) error {
 	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
 }
 
-// offered is the package, nil for users who cannot read packages.
+// offered returns the package; nil for users who may not read packages.
 func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPackage, error) {
 	found, err := i.cluster.CatalogV1alpha1().CatalogPackages().Get(ctx, i.pkg, metav1.GetOptions{})
 	switch {
@@ -203,10 +203,10 @@ func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPac
 	return found, i.choose(found)
 }
 
-// choose takes the default channel unless another one was named.
+// choose takes the default channel unless the user named a channel.
 func (i *installation) choose(offered *catalogv1alpha1.CatalogPackage) error {
 	if i.catalog != "" && i.catalog != offered.Catalog {
-		return nil // the default channel of that catalog is not known
+		return nil // the default channel of that catalog is unknown
 	}
 	if channel := install.DefaultChannel(offered); channel != "" && !i.anyChannel {
 		i.channels = []string{channel}
@@ -226,7 +226,7 @@ func (i *installation) request() install.Request {
 	}
 }
 
-// show prints what would be written, and what the catalogs have.
+// show prints the object, and the catalogs' content.
 func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any) error {
 	if i.output != "" && i.dryRun {
 		return i.PrintValue(i.output, written)

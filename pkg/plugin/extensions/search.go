@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// NewSearch lists packages.
+// NewSearch returns the command that lists packages.
 func NewSearch(s *session.Session) *cobra.Command {
 	var output session.Format
 	catalog := ""

@@ -35,7 +35,7 @@ type uninstallOptions struct {
 	timeout     time.Duration
 }
 
-// NewUninstall deletes a ClusterExtension.
+// NewUninstall returns the command that deletes a ClusterExtension.
 func NewUninstall(s *session.Session) *cobra.Command {
 	var options uninstallOptions
 	command := &cobra.Command{
@@ -105,7 +105,7 @@ func uninstall(ctx context.Context, s *session.Session, cluster *session.Cluster
 	return followLeaving(ctx, s, cluster, read, len(owned), options)
 }
 
-// ownedBy are the revisions whose owner is an extension.
+// ownedBy returns the revisions whose owner is an extension.
 func ownedBy(uid types.UID, all []*v1alpha1.ClusterExtensionRevision) []*v1alpha1.ClusterExtensionRevision {
 	var owned []*v1alpha1.ClusterExtensionRevision
 	for _, one := range all {
@@ -116,7 +116,7 @@ func ownedBy(uid types.UID, all []*v1alpha1.ClusterExtensionRevision) []*v1alpha
 	return owned
 }
 
-// showLeaving says what goes, and what stays.
+// showLeaving prints which objects are deleted, and which stay.
 func showLeaving(s *session.Session, name string, owned []*v1alpha1.ClusterExtensionRevision, cascade string) {
 	objects := int32(0)
 	keeps := false
@@ -138,7 +138,8 @@ func showLeaving(s *session.Session, name string, owned []*v1alpha1.ClusterExten
 	}
 }
 
-// followLeaving shows what is left, until nothing is. With orphans so many revisions are kept.
+// followLeaving shows the remaining objects until none are left. With orphans, this number of
+// revisions is kept.
 func followLeaving(ctx context.Context, s *session.Session, cluster *session.Cluster, read *extension.Extension, kept int, options uninstallOptions) error {
 	var left []*v1alpha1.ClusterExtensionRevision
 	orphans := options.cascade == cascadeOrphan
@@ -176,7 +177,7 @@ func followLeaving(ctx context.Context, s *session.Session, cluster *session.Clu
 	return nil
 }
 
-// leaving is the first line of the picture.
+// leaving returns the first line of the picture.
 func leaving(name string, there bool, owned int, orphans bool) screen.Line {
 	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Keep: true}
 	switch {
@@ -192,7 +193,7 @@ func leaving(name string, there bool, owned int, orphans bool) screen.Line {
 	return line
 }
 
-// stillLeaving says what is left when nobody follows it any longer, and why.
+// stillLeaving describes the remaining objects when the user stops following, and the reason.
 func stillLeaving(name string, left []*v1alpha1.ClusterExtensionRevision, orphans bool) string {
 	told := fmt.Sprintf("the deletion of %s continues by itself, and nothing else was deleted", name)
 	for _, one := range left {

@@ -24,15 +24,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// upgrading is one run of upgrade, or the end of one of install.
+// upgrading is one run of upgrade, or the last part of a run of install.
 type upgrading struct {
 	*session.Session
 	cluster *session.Cluster
 	name    string
 	version string
-	// yes approves unasked, and unasked asks nothing and approves nothing.
+	// yes approves without a question. unasked neither asks nor approves.
 	yes, unasked, dryRun, stat bool
-	// when is now or window; empty asks outside of a window.
+	// when is now or window. If it is empty, the command asks outside of a window.
 	when       string
 	acceptance review.Acceptance
 	timeout    time.Duration
@@ -113,7 +113,7 @@ func (u *upgrading) run(ctx context.Context) error {
 	return nil
 }
 
-// waiting is the proposal, nil when there is none.
+// waiting returns the proposal; nil if there is none.
 func (u *upgrading) waiting(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
 	found, err := u.cluster.Find(ctx, u.name)
 	if session.IsUnknownName(err) {
@@ -128,8 +128,9 @@ func (u *upgrading) waiting(ctx context.Context) (*v1alpha1.ClusterExtensionRevi
 	return nil, nil
 }
 
-// beginNow has an upgrade begin that waits for a maintenance window, or for the installed operator,
-// when the user wants that: by a write of their own, which waits for neither.
+// beginNow offers to start an upgrade that waits for a maintenance window or for the installed
+// operator. If the user agrees, the command writes the extension as the user: an upgrade that a
+// user requests waits for neither.
 func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, waits metav1.Condition) error {
 	u.Out.Para("", screen.Waiting, waits.Message)
 	question, later := "Begin now, in your name, outside of the window?", "it begins by itself when the window opens"
@@ -151,14 +152,14 @@ func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, wai
 	return u.follow(ctx)
 }
 
-// Values of --when.
+// The values of --when.
 const (
 	whenNow    = "now"
 	whenWindow = "window"
 )
 
-// begins asks when an approved proposal begins: zero is now. Without the right to read windows it is now,
-// and nothing is said: a person's own write waits for none.
+// begins asks when an approved proposal begins; zero means now. Without the right to read windows,
+// it returns now without a question: a user's own write waits for no window.
 func (u *upgrading) begins(ctx context.Context, question string) (notBefore time.Time, agreed bool, err error) {
 	decision := upgrades.Window(ctx, u.cluster.Host, u.name)
 	if decision == nil && u.when == whenWindow {
@@ -190,9 +191,9 @@ func (u *upgrading) begins(ctx context.Context, question string) (notBefore time
 	return decision.Opens, agreed, err
 }
 
-// approveLater approves a proposal for when upgrades may begin.
+// approveLater approves a proposal for the time when upgrades may begin.
 func (u *upgrading) approveLater(ctx context.Context, waiting *v1alpha1.ClusterExtensionRevision, answers map[string]any, notBefore time.Time) error {
-	delete(answers, v1alpha1.LifecycleReasonAnnotation) // it still waits for this
+	delete(answers, v1alpha1.LifecycleReasonAnnotation) // it still waits for its reason
 	answers[v1alpha1.ApproveNotBeforeAnnotation] = notBefore.UTC().Format(time.RFC3339)
 	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStatePaused, answers); err != nil {
 		return refusedApproval(err)
@@ -202,7 +203,7 @@ func (u *upgrading) approveLater(ctx context.Context, waiting *v1alpha1.ClusterE
 	return u.done(ctx)
 }
 
-// refusedApproval turns a conflict into an outcome that says to run the command again. It returns
+// refusedApproval turns a conflict into an outcome that asks to run the command again. It returns
 // other errors unchanged.
 func refusedApproval(err error) error {
 	if stale(err) {
@@ -211,7 +212,7 @@ func refusedApproval(err error) error {
 	return err
 }
 
-// askFor changes the range of versions, and follows what becomes of it.
+// askFor changes the version range, and follows the result.
 func (u *upgrading) askFor(ctx context.Context, read *extension.Extension) error {
 	source := read.Spec.Source.Catalog
 	if source == nil {
@@ -247,7 +248,7 @@ func (u *upgrading) askFor(ctx context.Context, read *extension.Extension) error
 	return u.follow(ctx)
 }
 
-// follow shows what becomes of the spec, and has it approved where it waits for that.
+// follow shows the result of the spec, and asks for an approval if it needs one.
 func (u *upgrading) follow(ctx context.Context) error {
 	following, cancel := session.Within(ctx, u.timeout)
 	defer cancel()
@@ -269,7 +270,7 @@ func (u *upgrading) follow(ctx context.Context) error {
 	return u.approve(ctx, waiting)
 }
 
-// approve shows what a proposal changes, and approves it when somebody agrees.
+// approve shows the changes of a proposal, and approves it when the user agrees.
 func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtensionRevision) error {
 	diff, _, err := review.Proposal(ctx, u.cluster, u.name, waiting)
 	if err != nil {
@@ -298,7 +299,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 		return u.acceptance.Verdict(diff)
 	}
 	answers := review.Answers(diff)
-	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
+	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it does not wait for its reason any more
 	if given := approval.Pending(waiting.Annotations); given != nil {
 		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s approved it already: it begins when a maintenance window lets it, not before %s", given.User, given.NotBefore.UTC().Format(time.RFC3339)))
 	}
@@ -306,7 +307,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 		if err := u.acceptance.Unread(diff); err != nil {
 			return u.declined(err, waiting.Name+" stays proposed")
 		}
-		delete(answers, v1alpha1.AcknowledgeDeletionAnnotation) // nobody has read it
+		delete(answers, v1alpha1.AcknowledgeDeletionAnnotation) // no user has read the deletions
 	}
 	notBefore, agreed, err := u.begins(ctx, review.Question("Roll out "+waiting.Name, diff))
 	if err != nil || !agreed {
@@ -326,8 +327,8 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	return u.done(ctx)
 }
 
-// stale reports whether an approval was refused because something else is rolled out than was
-// shown, or because the proposal was withdrawn.
+// stale reports whether an approval was refused because the changes differ from the shown changes,
+// or because the proposal was withdrawn.
 func stale(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, v1alpha1.ApproveAnnotation)
@@ -353,7 +354,7 @@ func (u *upgrading) done(ctx context.Context) error {
 	return u.PrintObject(u.output, read)
 }
 
-// yamlLines are the lines of a value as YAML.
+// yamlLines returns the lines of a value as YAML.
 func yamlLines(value any) ([]string, error) {
 	encoded, err := yaml.Marshal(value)
 	if err != nil {

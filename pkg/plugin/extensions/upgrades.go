@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// NewUpgrades lists versions.
+// NewUpgrades returns the command that lists versions.
 func NewUpgrades(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
@@ -71,8 +71,8 @@ func NewUpgrades(s *session.Session) *cobra.Command {
 	return command
 }
 
-// upgradesOf reads what there is for one extension, or for all of catalogs, and how each is. It
-// costs a request a package, and two.
+// upgradesOf reads the available versions for one extension, or for all extensions of catalogs, and
+// the state of each. It sends one request per package, and two more.
 func upgradesOf(ctx context.Context, cluster *session.Cluster, name string) ([]catalogv1alpha1.ExtensionUpgrades, map[string]advice.Advice, error) {
 	var all []*extension.Extension
 	if name != "" {
@@ -172,7 +172,8 @@ func printUpgradeTable(s *session.Session, rows []catalogv1alpha1.ExtensionUpgra
 	s.Out.Table(table)
 }
 
-// printUpgrades says what there is for one extension, and what helps. First is how it is.
+// printUpgrades prints the available versions for one extension, and the next step. first is the
+// extension's state.
 func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades, first advice.Advice) {
 	installed := "nothing is installed"
 	if row.Installed != "" {
@@ -198,7 +199,7 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades, fi
 		case row.Message != "":
 			said += "; " + row.Message
 		default:
-			glyph, style = progress.Mark(advice.InProgress) // its revision is on its way
+			glyph, style = progress.Mark(advice.InProgress) // its revision is being rolled out
 		}
 	}
 	s.Out.Para(style, glyph, said)

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// New is the command fleet, with those below it.
+// New returns the command fleet with its subcommands.
 func New(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "fleet",
@@ -42,8 +42,8 @@ func New(s *session.Session) *cobra.Command {
 	return command
 }
 
-// find reads a rollout by its name, or the newest rollout of a set. A name of both needs its kind before
-// it: rollout/NAME or set/NAME.
+// find reads a rollout by its name, or the newest rollout of a set. If both have the name, it needs
+// the kind before it: rollout/NAME or set/NAME.
 func find(ctx context.Context, cluster *session.Cluster, asked string) (*v1alpha1.ClusterExtensionRollout, error) {
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
@@ -130,8 +130,8 @@ func newStatus(s *session.Session) *cobra.Command {
 	return command
 }
 
-// show prints a rollout: its phase, its waves and clusters, and for whom it waits. Clusters that have the
-// content already are a number: a wait names those that it is about.
+// show prints a rollout: its phase, its waves and clusters, and the users that it waits for.
+// Clusters that have the content already are only counted.
 func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, fmt.Sprintf("%s of set %s: %s", rollout.Name, rollout.Spec.Set.Name, cmp.Or(rollout.Status.Phase, "Pending"))))
 	at := map[string]v1alpha1.RolloutClusterStatus{}
@@ -308,7 +308,7 @@ func approve(ctx context.Context, s *session.Session, cluster *session.Cluster, 
 	}
 	request := &v1alpha1.RolloutRequest{Spec: v1alpha1.RolloutRequestSpec{Digest: shown, Comment: asked.comment}}
 	api := cluster.OlmV1alpha1().ClusterExtensionRollouts()
-	// The server judges beforehand: nobody has to agree to what is refused anyway.
+	// The server checks first: no user should agree to a change that is refused anyway.
 	if _, err := api.Approve(ctx, rollout.Name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		return fmt.Errorf("%s cannot be approved: %w", what, err)
 	}
@@ -333,7 +333,7 @@ func approve(ctx context.Context, s *session.Session, cluster *session.Cluster, 
 	return nil
 }
 
-// agreeToLeave shows the clusters that a resumed rollout lets leave, and asks.
+// agreeToLeave shows the clusters that leave when a rollout is resumed, and asks.
 func agreeToLeave(ctx context.Context, s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) error {
 	leaving := rollout.Status.Leaving
 	if len(leaving) == 0 {
@@ -351,7 +351,7 @@ func agreeToLeave(ctx context.Context, s *session.Session, rollout *v1alpha1.Clu
 	return err
 }
 
-// newDecision is a command that decides about a rollout as it is when the command reads it.
+// newDecision returns a command that decides about the rollout as the command reads it.
 func newDecision(s *session.Session, verb, short, more string) *cobra.Command {
 	var comment, digest string
 	use, args := verb+" NAME", cobra.ExactArgs(1)

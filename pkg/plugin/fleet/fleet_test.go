@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// TestAgreeToLeave: nobody lets clusters leave that they were not shown.
+// TestAgreeToLeave: a user can only agree to clusters that the command has shown.
 func TestAgreeToLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		leaving  []string
@@ -53,7 +53,8 @@ func TestAgreeToLeave(t *testing.T) {
 	}
 }
 
-// TestFind: a name leads to a rollout, or to the newest one of a set, and never to either of two.
+// TestFind: a name selects a rollout, or the newest rollout of a set. An ambiguous name selects
+// neither.
 func TestFind(t *testing.T) {
 	rollout := func(name, set string) *v1alpha1.ClusterExtensionRollout {
 		one := &v1alpha1.ClusterExtensionRollout{}
@@ -78,8 +79,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestShow: clusters that have the content already are a number, and windows of waves are in the status and the
-// diff.
+// TestShow: clusters that have the content already are counted. The status and the diff show the
+// windows of waves.
 func TestShow(t *testing.T) {
 	var out bytes.Buffer
 	s := session.New(session.Process{

@@ -12,20 +12,21 @@ import (
 // Code is the exit code of the process.
 type Code int
 
-// Codes.
+// These are the exit codes.
 const (
 	// OK means that the requested condition holds.
 	OK Code = 0
-	// No is that it does not: there are differences, a rollout failed.
+	// No means that the requested condition does not hold: there are differences, or a rollout
+	// failed.
 	No Code = 1
-	// Unknown is that it could not be found out: usage, rights, a server that does not
-	// answer.
+	// Unknown means that the command could not find out: wrong usage, missing rights, or a server
+	// that does not answer.
 	Unknown Code = 2
 	// Conflict means that an object changed after it was shown.
 	Conflict Code = 3
-	// TimedOut is that it took too long.
+	// TimedOut means that the time limit was reached.
 	TimedOut Code = 124
-	// Interrupted is that a person stopped it.
+	// Interrupted means that a user stopped the command.
 	Interrupted Code = 130
 )
 
@@ -47,7 +48,7 @@ func (e *Error) Error() string {
 // Unwrap returns the inner error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf is an error with a code.
+// Errorf returns an error with a code.
 func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }

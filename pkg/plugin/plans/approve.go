@@ -19,7 +19,8 @@ type approvalOptions struct {
 	hash, comment string
 	run           int64
 	yes, wait     bool
-	// declined says what a no leaves behind; nil where it leaves the plan as it was.
+	// declined returns the state of the plan after the user declined. It is nil if the plan is
+	// unchanged.
 	declined func(context.Context) (string, error)
 	timeout  time.Duration
 	output   session.Format
@@ -34,7 +35,7 @@ func (o *approvalOptions) add(command *cobra.Command) {
 	o.output.Add(flags)
 }
 
-// planCommand is a command about one plan.
+// planCommand completes a command about one plan.
 func planCommand(s *session.Session, command *cobra.Command, do func(context.Context, *planReview) error) *cobra.Command {
 	command.Args = cobra.ExactArgs(1)
 	command.ValidArgsFunction = names(s)
@@ -69,8 +70,8 @@ func newPlanApprove(s *session.Session) *cobra.Command {
 	return command
 }
 
-// approve shows the plan that waits, and approves it when the person agrees. Complete is
-// false when others have to approve it, too.
+// approve shows the waiting plan, and approves it when the user agrees. complete is false if other
+// users have to approve it, too.
 func (p *planReview) approve(ctx context.Context, options approvalOptions) (complete bool, err error) {
 	if _, err := p.read(ctx); err != nil {
 		return false, err
@@ -88,7 +89,7 @@ func (p *planReview) approve(ctx context.Context, options approvalOptions) (comp
 	case options.hash != "" && options.hash != plan.Status.PlanHash:
 		return false, outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
 	}
-	// The server judges beforehand: nobody has to agree to what is refused anyway.
+	// The server checks first: no user should agree to a change that is refused anyway.
 	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
 	request := &v1alpha1.PlanApprovalRequest{Spec: v1alpha1.PlanApprovalRequestSpec{PlanHash: plan.Status.PlanHash, Comment: options.comment}}
 	if _, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {

@@ -105,7 +105,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		}
 		plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil {
-			plan = &v1alpha1.ConfigurationPlan{} // deleted, or not for who asks
+			plan = &v1alpha1.ConfigurationPlan{} // it was deleted, or the caller may not read it
 		}
 		p.Out.Table(historyTable(history.Runs, string(plan.UID)))
 		return nil
@@ -114,8 +114,8 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 	return command
 }
 
-// historyTable lists runs, the newest first. Numbers begin anew with each plan of a name: where
-// there were several, a column tells those of the plan of a uid.
+// historyTable lists runs, newest first. Each plan with a name numbers its runs from 1. If there
+// were several plans, a column shows which runs are of the plan with this uid.
 func historyTable(runs []v1alpha1.PlanRun, uid string) screen.Table {
 	out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
 	several := uid != "" && slices.ContainsFunc(runs, func(run v1alpha1.PlanRun) bool { return run.Plan != uid })
@@ -138,7 +138,7 @@ func historyTable(runs []v1alpha1.PlanRun, uid string) screen.Table {
 	return out
 }
 
-// planOf tells the plan that there is from those of its name that were deleted.
+// planOf distinguishes the present plan from deleted plans of the same name.
 func planOf(of, uid string) string {
 	if of == uid {
 		return "this"
@@ -146,8 +146,8 @@ func planOf(of, uid string) string {
 	return "earlier, " + of[:min(8, len(of))]
 }
 
-// outcomeOf returns the outcome of a run. A run that a user has stopped ended because the rest is
-// planned anew, which is the phase that the API names.
+// outcomeOf returns the outcome of a run. If a user has stopped the run, the API shows a phase of
+// the new computation; this function returns Stopped instead.
 func outcomeOf(run *v1alpha1.PlanRun) string {
 	if run.EndedAt != nil && run.Outcome == v1alpha1.PhaseDrafting {
 		return v1alpha1.PhaseText("Stopped", run.RestoreRun)
@@ -183,8 +183,8 @@ func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
 	return lines
 }
 
-// given returns the number of people who have approved a plan that needs two or more. It is 0 for a
-// plan without approval, and for a plan that needs one approval.
+// given returns the number of users who have approved a plan that needs two or more approvals. It
+// is 0 for a plan without approval, and for a plan that needs one approval.
 func given(plan *v1alpha1.ConfigurationPlan) int {
 	approval := plan.Status.Approval
 	if plan.Spec.Approvals < 2 || approval == nil || approval.PlanHash != plan.Status.PlanHash || approval.Run != 0 {
@@ -193,7 +193,7 @@ func given(plan *v1alpha1.ConfigurationPlan) int {
 	return 1 + len(approval.Others)
 }
 
-// lacksApprovals reports whether a plan has an approval and waits for further ones.
+// lacksApprovals reports whether a plan has an approval and needs further approvals.
 func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 	return given(plan) > 0 && given(plan) < int(plan.Spec.Approvals)
 }
@@ -213,7 +213,8 @@ func begins(plan *v1alpha1.ConfigurationPlan) string {
 	return at(&window.OpensAt)
 }
 
-// current is the item of a plan that runs, or why it does not go on, such as a freeze.
+// current returns the running item of a plan, or the reason why the plan does not continue, such as
+// a freeze.
 func current(plan *v1alpha1.ConfigurationPlan) string {
 	reason, running := "", ""
 	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
@@ -227,7 +228,7 @@ func current(plan *v1alpha1.ConfigurationPlan) string {
 	return v1alpha1.CurrentText(string(plan.Status.Phase), reason, running)
 }
 
-// Table lists plans.
+// Table returns a table of plans.
 func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
 	waits := slices.ContainsFunc(plans, func(plan v1alpha1.ConfigurationPlan) bool { return begins(&plan) != "" })

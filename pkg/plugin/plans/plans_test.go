@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// weekly is a plan with a window, an end and two approvals, of which it has one.
+// weekly returns a plan with a window, an expiry and one of two approvals.
 func weekly() v1alpha1.ConfigurationPlan {
 	at := func(day, hour int) metav1.Time {
 		return metav1.NewTime(time.Date(2026, 11, day, hour, 0, 0, 0, time.UTC))
@@ -66,8 +66,8 @@ func TestShowsStandingApproval(t *testing.T) {
 	}
 }
 
-// TestShowsDone: changes of the plan itself are no mistake, and an approval of another plan is none
-// of this one.
+// TestShowsDone: changes of the plan itself are not shown as drift. An approval of another plan
+// does not count.
 func TestShowsDone(t *testing.T) {
 	show := func(plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) string {
 		var out strings.Builder

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// planReview is the handling of one plan.
+// planReview holds the parts for handling one plan.
 type planReview struct {
 	*session.Session
 	cluster *session.Cluster
@@ -33,7 +33,7 @@ func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 	return plan, nil
 }
 
-// history are the runs of the plan, the newest first; it may be deleted.
+// history returns the runs of the plan, newest first. The plan may be deleted.
 func (p *planReview) history(ctx context.Context) (*v1alpha1.PlanHistory, error) {
 	history, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(ctx, p.name, metav1.GetOptions{})
 	if session.NotFound(err) {
@@ -45,8 +45,8 @@ func (p *planReview) history(ctx context.Context) (*v1alpha1.PlanHistory, error)
 	return history, nil
 }
 
-// show prints a plan with what it would change now, and returns it. Both are of the same
-// hash, or the plan is read again.
+// show prints a plan with its present changes, and returns it. If the hashes of both differ, it
+// reads the plan again.
 func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
 	for {
 		plan, err := p.read(ctx)
@@ -65,7 +65,7 @@ func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 		case err != nil:
 			return nil, fmt.Errorf("asking what plan %s would change: %w", p.name, err)
 		case diff.PlanHash != plan.Status.PlanHash:
-			continue // it was computed anew in between
+			continue // it was computed again in between
 		}
 		changes.PrintPlan(p.Out, plan, diff)
 		return plan, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// errDeleted ends the following of what is gone.
+// errDeleted ends the watch when the plan is deleted.
 var errDeleted = errors.New("it was deleted")
 
 func newPlanReject(s *session.Session) *cobra.Command {
@@ -129,8 +129,8 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 	return command
 }
 
-// hasRun is an error when there is no run to undo: of that number, or none at all when that is
-// 0.
+// hasRun returns an error if there is no run to undo: no run with the number, or no run if the
+// number is 0.
 func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.read(ctx)
 	if err != nil {
@@ -158,13 +158,14 @@ func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.Config
 	case len(runs) == 0:
 		return nil, outcome.Errorf(outcome.No, "plan %s was never executed: there is nothing to undo%s", p.name, earlier)
 	case number != 0:
-		slices.Reverse(runs) // they are listed the newest first
+		slices.Reverse(runs) // the runs are listed newest first
 		return nil, outcome.Errorf(outcome.No, "plan %s has no run %d; it has %s%s", p.name, number, session.Enumerate(runs), earlier)
 	}
 	return plan, nil
 }
 
-// waits says after a no what state a plan is in that was computed anew to be shown.
+// waits returns a function that describes, after the user declined, the state of the newly computed
+// plan.
 func (p *planReview) waits(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
 		return fmt.Sprintf("it was %s, and was computed anew: it now waits for an approval, and until then does not look for drift; kubectl penstock plan approve %s approves it later",
@@ -172,7 +173,7 @@ func (p *planReview) waits(before *v1alpha1.ConfigurationPlan) func(context.Cont
 	}
 }
 
-// putBack takes the request of an undo back after a no: the plan is for what it was for before.
+// putBack returns a function that withdraws the request of an undo after the user declined.
 func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		now, err := p.read(ctx)
@@ -193,7 +194,7 @@ func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Co
 	}
 }
 
-// bringIntoEffect waits until the plan is computed, has it approved, and follows it.
+// bringIntoEffect waits until the plan is computed, asks for an approval, and follows it.
 func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOptions) error {
 	plan, err := p.computed(ctx, options.timeout)
 	if err != nil {
@@ -221,7 +222,7 @@ func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOption
 	return p.follow(ctx, options.timeout)
 }
 
-// computed waits until status speaks of spec as it is, and nothing is computed any more.
+// computed waits until the status is about the current spec, and the computation has ended.
 func (p *planReview) computed(ctx context.Context, timeout time.Duration) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.read(ctx)
 	if err != nil {
@@ -245,7 +246,7 @@ func (p *planReview) computed(ctx context.Context, timeout time.Duration) (*v1al
 	return plan, err
 }
 
-// act sets what is to be done with a plan, unless it has changed since it was read.
+// act sets the action of a plan, unless it has changed since it was read.
 func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, action v1alpha1.Action, reason string) error {
 	metadata := map[string]any{"uid": plan.UID, "resourceVersion": plan.ResourceVersion}
 	if reason != "" {
@@ -279,7 +280,7 @@ func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 			}
 			plan := all[0]
 			if plan.Status.Phase == v1alpha1.PhaseReviewRequired && plan.Status.Approval != nil && !lacksApprovals(plan) {
-				return false, nil // the approval has not been taken up yet
+				return false, nil // the controller has not seen the approval yet
 			}
 			switch verdict, reason := overview.PlanVerdict(plan); {
 			case verdict == overview.Done:

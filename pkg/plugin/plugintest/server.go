@@ -33,8 +33,8 @@ type Server struct {
 	requests []string
 }
 
-// New serves a folder until the test ends: revisions.json and plans.json are lists,
-// everything else has the kind and the name of what it is.
+// New serves a folder until the test ends. revisions.json and plans.json are lists; the name of any
+// other file is the kind and name of its object.
 func New(t testing.TB, dir string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: dir, Events: make(chan any)}
@@ -45,7 +45,7 @@ func New(t testing.TB, dir string) *Server {
 		s.file(w, r.PathValue("subresource")+"-"+r.PathValue("name"))
 	})
 	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("watch") != "" { // nothing happens to them
+		if r.URL.Query().Get("watch") != "" { // these objects do not change
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
@@ -60,7 +60,7 @@ func New(t testing.TB, dir string) *Server {
 	mux.HandleFunc(olm+"revisionhistories/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "history-"+r.PathValue("name")) })
 	mux.HandleFunc(olm+"upgradereadinesses/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "readiness-"+r.PathValue("name")) })
 	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("watch") != "" { // nothing happens to plans
+		if r.URL.Query().Get("watch") != "" { // plans do not change
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
@@ -94,7 +94,7 @@ func New(t testing.TB, dir string) *Server {
 	return s
 }
 
-// Close ends the server, and watches before it.
+// Close ends the watches, and then the server.
 func (s *Server) Close() {
 	s.CloseClientConnections()
 	s.Server.Close()
@@ -110,14 +110,14 @@ func (s *Server) Kubeconfig() string {
 	return path
 }
 
-// Requests that were sent, as "GET /path?query".
+// Requests returns the sent requests, as "GET /path?query".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.requests...)
 }
 
-// revisions lists and watches what selectors pick.
+// revisions lists and watches the selected revisions.
 func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("watch") != "" {
 		w.WriteHeader(http.StatusOK)
@@ -164,7 +164,8 @@ func (s *Server) Revision(name string) *v1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// selected is true for what the plugin selects by: extensions, and lifecycle states.
+// selected is true for an object that matches the selectors of the plugin: extension, and lifecycle
+// state.
 func selected(item object, labels, fields string) bool {
 	if state, not := strings.CutPrefix(fields, v1alpha1.LifecycleStateField+"!="); not && item["spec"].(object)["lifecycleState"] == state {
 		return false
@@ -203,7 +204,7 @@ func (s *Server) read(name string) object {
 	return out
 }
 
-// extensions are those that were recorded.
+// extensions returns the recorded ClusterExtensions.
 func (s *Server) extensions() []any {
 	files, err := filepath.Glob(filepath.Join(s.dir, "clusterextension-*.json"))
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// beat is the interval at which an unchanged picture is drawn again, because it shows the elapsed
-// time.
+// beat is the interval of redrawing an unchanged picture, because it shows the elapsed time.
 const beat = time.Second
 
-// Following shows something while it changes.
+// Following shows a state while it changes.
 type Following[T any] struct {
 	// Each calls see with each new state, until see is done or fails, or the context ends. It calls
 	// trouble with the reason while it receives nothing.
@@ -23,11 +22,11 @@ type Following[T any] struct {
 	Clock  clock.WithTicker
 	// Picture returns the lines of a state; it is never empty.
 	Picture func(T) []screen.Line
-	// Ended reports whether it need not be followed any more; an error ends it too.
+	// Ended reports whether to stop following; an error stops it, too.
 	Ended func(T) (bool, error)
 }
 
-// Run follows until Ended, or until the context ends, whose cause it returns.
+// Run follows until Ended, or until the context ends; then it returns the context's cause.
 func (f Following[T]) Run(ctx context.Context) error {
 	seen := make(chan T)
 	ended := make(chan error, 1)

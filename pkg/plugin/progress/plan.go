@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// Reasons of a plan of which an item cannot begin yet.
+// The reasons of a plan with an item that cannot begin yet.
 const (
 	waitingForWindow  = "WaitingForWindow"
 	waitingForProfile = "WaitingForProfile"

@@ -1,6 +1,6 @@
-// Package progress shows people the progress of an operation until its end: the rollout of a
-// revision by phase, the run of a plan by item. On a terminal it is a changing picture. Elsewhere
-// it is a line for each transition, and one a minute in between.
+// Package progress shows the progress of an operation until its end: the rollout of a revision by
+// phase, or the run of a plan by item. On a terminal it is a changing picture. Otherwise it prints
+// a line for each transition, and at least one line a minute.
 package progress
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Mark is the glyph and the style of a signal, the same in every command.
+// Mark returns the glyph and the style of a signal, the same in every command.
 func Mark(signal advice.Signal) (glyph string, style screen.Style) {
 	switch signal {
 	case advice.NeedsAttention:
@@ -30,8 +30,7 @@ func Mark(signal advice.Signal) (glyph string, style screen.Style) {
 	}
 }
 
-// RevisionLines is a picture of a revision: its phases, and the objects that hold them
-// back.
+// RevisionLines returns a picture of a revision: its phases, and the objects that hold them back.
 func RevisionLines(revision *v1alpha1.ClusterExtensionRevision) []screen.Line {
 	lines := []screen.Line{headline(revision)}
 	if why := revision.Annotations[overview.ReasonAnnotation]; why != "" && revision.Spec.LifecycleState != v1alpha1.LifecycleStateActive {
@@ -56,7 +55,7 @@ func RevisionLines(revision *v1alpha1.ClusterExtensionRevision) []screen.Line {
 	return lines
 }
 
-// headline says what the revision is and how, in one line.
+// headline returns the revision and its state, in one line.
 func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	title := revision.Name
 	if version := overview.Version(revision); version != "" {
@@ -75,7 +74,7 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	return line
 }
 
-// Names reports whether the phases of a revision name the object that an answer is about.
+// Names reports whether the phases of a revision name the object of an advice.
 func Names(revision *v1alpha1.ClusterExtensionRevision, given advice.Advice) bool {
 	for i := range revision.Status.Phases {
 		for j := range revision.Status.Phases[i].Failing {
@@ -140,8 +139,8 @@ func phaseText(status *v1alpha1.PhaseStatus) string {
 	}
 }
 
-// reasonProbeFailed is of an object that is not ready. While a phase progresses that is no
-// failure: each object was not ready once.
+// reasonProbeFailed is the reason of an object that is not ready. While a phase progresses that is
+// not a failure: every object starts unready.
 const reasonProbeFailed = "ProbeFailed"
 
 func failureText(failure *v1alpha1.ObjectFailure, phase v1alpha1.PhaseState) string {
@@ -162,7 +161,7 @@ func failureText(failure *v1alpha1.ObjectFailure, phase v1alpha1.PhaseState) str
 	default:
 		said += reason + ": " + failure.Message
 	}
-	// Mostly the message has it already.
+	// Usually the message contains the cause already.
 	if cause := failure.Cause; cause != nil && !strings.Contains(failure.Message, cause.Reason) {
 		said += " (" + causeText(cause) + ")"
 	}

@@ -11,7 +11,7 @@ import (
 // heartbeat is the longest time without a line in a log.
 const heartbeat = time.Minute
 
-// View shows progress: a replaced picture on a terminal, and new lines elsewhere.
+// View shows progress: a replaced picture on a terminal, or new lines without a terminal.
 type View struct {
 	screen *screen.Screen
 	live   *screen.Live
@@ -23,7 +23,7 @@ type View struct {
 	head  string
 }
 
-// NewView begins now.
+// NewView returns a view that begins now.
 func NewView(s *screen.Screen, now time.Time) *View {
 	v := &View{screen: s, began: now, spoke: now, said: map[string]bool{}}
 	if s.Redraws() {
@@ -32,7 +32,7 @@ func NewView(s *screen.Screen, now time.Time) *View {
 	return v
 }
 
-// Show shows a picture. Lines of a log begin with the time since the beginning.
+// Show shows a picture. Lines of a log begin with the elapsed time.
 func (v *View) Show(lines []screen.Line, now time.Time) {
 	if v.live != nil {
 		shown := append([]screen.Line(nil), lines...)
@@ -57,8 +57,8 @@ func (v *View) Show(lines []screen.Line, now time.Time) {
 	v.said = said
 }
 
-// Beat is called regularly. It updates the time in a picture, and prints a line in a log that had
-// none for a minute.
+// Beat is called regularly. It updates the time in a picture. In a log it prints a line after a
+// minute without one.
 func (v *View) Beat(lines []screen.Line, now time.Time) {
 	if v.live != nil {
 		v.Show(lines, now)
@@ -74,7 +74,7 @@ func (v *View) print(text string, now time.Time) {
 	v.spoke = now
 }
 
-// Elapsed is a duration for people: 7s, 1m05s, 2h03m.
+// Elapsed formats a duration for users: 7s, 1m05s, 2h03m.
 func Elapsed(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d < time.Minute:

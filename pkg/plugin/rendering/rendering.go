@@ -1,5 +1,5 @@
-// Package rendering makes a revision from files. It sorts plain manifests into phases itself. For
-// any other input it starts the command render in a second process.
+// Package rendering creates a revision from files. It sorts plain manifests into phases itself. For
+// any other input it runs the command render in a child process.
 package rendering
 
 import (
@@ -30,7 +30,7 @@ type Input struct {
 	Stdin io.Reader
 	// Arguments are arguments of penstock render. If there are any, that program renders.
 	Arguments []string
-	// Cluster are the arguments that lead penstock render to the cluster, for charts.
+	// Cluster holds arguments with which penstock render reads the cluster, for charts.
 	Cluster   []string
 	Extension string
 	Number    int64
@@ -68,7 +68,7 @@ func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevisio
 	return revision, nil
 }
 
-// plain is true for manifests; charts, bundles and images are none.
+// plain is true for manifests, and false for charts, bundles and images.
 func (in Input) plain() (bool, error) {
 	if len(in.Arguments) > 0 {
 		return false, nil
@@ -79,7 +79,8 @@ func (in Input) plain() (bool, error) {
 	info, err := os.Stat(in.From)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// An image, or the name of a chart: penstock render knows, and refuses others.
+		// The input may be an image or the name of a chart: penstock render decides, and refuses
+		// other input.
 		if isPath(in.From) {
 			return false, fmt.Errorf("%s: no such directory", in.From)
 		}
@@ -97,8 +98,8 @@ func (in Input) plain() (bool, error) {
 	return true, nil
 }
 
-// isPath is true for what can be nothing but a path: names of images have a registry before
-// a slash, a tag or a digest.
+// isPath is true for text that can only be a path. The name of an image has a registry before a
+// slash, a tag or a digest.
 func isPath(from string) bool {
 	return filepath.IsAbs(from) || strings.HasPrefix(from, ".") || !strings.ContainsAny(from, "/:@")
 }
@@ -121,8 +122,8 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 		defer file.Close()
 		return directory.RenderStream(ctx, file, in.From, options)
 	}
-	// A root that symbolic links do not lead out of: what is rendered is what is in the
-	// directory.
+	// The root does not follow symbolic links out of the directory. So only content of the
+	// directory is rendered.
 	root, err := os.OpenRoot(in.From)
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 	return directory.Render(ctx, root.FS(), options)
 }
 
-// byProgram has the command render do it.
+// byProgram runs the command render.
 func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
 	args := []string{"render"}
 	if in.From != "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// acceptCritical stands for every critical note.
+// acceptCritical accepts every critical note.
 const acceptCritical = "critical"
 
 // Acceptance has the flags for notes without a review: the notes that --yes accepts, and the notes
-// that fail a dry-run.
+// that make a dry-run fail.
 type Acceptance struct {
 	accept []string
 	failOn string
@@ -28,7 +28,7 @@ func (a *Acceptance) AddFlags(flags *pflag.FlagSet, dryRun bool) {
 	}
 }
 
-// Check refuses values that mean nothing, and flags that have no effect.
+// Check refuses invalid values, and flags without an effect.
 func (a *Acceptance) Check(yes, dryRun bool) error {
 	switch {
 	case len(a.accept) > 0 && !yes:
@@ -43,7 +43,7 @@ func (a *Acceptance) Check(yes, dryRun bool) error {
 	return nil
 }
 
-// failing are the severities that --fail-on names, nil for a value that means nothing.
+// failing returns the severities that --fail-on names; nil for an invalid value.
 func (a *Acceptance) failing() []v1alpha1.NoteSeverity {
 	switch a.failOn {
 	case "critical":
@@ -55,8 +55,8 @@ func (a *Acceptance) failing() []v1alpha1.NoteSeverity {
 	}
 }
 
-// Unread returns an error for critical notes that nobody has read or accepted. Omitted notes count
-// as critical.
+// Unread returns an error for critical notes that the user has not accepted. Omitted notes count as
+// critical.
 func (a *Acceptance) Unread(diff *v1alpha1.RevisionDiff) error {
 	if slices.Contains(a.accept, acceptCritical) {
 		return nil
@@ -79,8 +79,8 @@ func (a *Acceptance) Unread(diff *v1alpha1.RevisionDiff) error {
 		diff.To, strings.Join(reasons, ", "), strings.Join(slices.Compact(append(slices.Clone(a.accept), reasons...)), ","), acceptCritical)
 }
 
-// Verdict returns the outcome of a dry-run: by --fail-on, or by the function Verdict without this
-// flag.
+// Verdict returns the outcome of a dry-run, by --fail-on. Without this flag it returns the function
+// Verdict's outcome.
 func (a *Acceptance) Verdict(diff *v1alpha1.RevisionDiff) error {
 	if a.failOn == "" {
 		return Verdict(diff)
@@ -88,7 +88,7 @@ func (a *Acceptance) Verdict(diff *v1alpha1.RevisionDiff) error {
 	return a.Failed(diff)
 }
 
-// Failed is the error of --fail-on, nil without it.
+// Failed returns the error of --fail-on; nil without the flag.
 func (a *Acceptance) Failed(diff *v1alpha1.RevisionDiff) error {
 	severities := a.failing()
 	if severities == nil {

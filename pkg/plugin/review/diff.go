@@ -1,5 +1,5 @@
-// Package review has the shared code of commands that show the changes of a revision, ask the user,
-// resume the revision and follow it.
+// Package review has the shared code of commands that show the changes of a revision. They ask the
+// user, resume the revision and follow it.
 package review
 
 import (
@@ -47,7 +47,7 @@ func GetOwn(ctx context.Context, cluster *session.Cluster, name string, query ma
 	return diff, nil
 }
 
-// Proposal compares a paused revision with the newest active one before it. active is false if
+// Proposal compares a paused revision with the newest active revision before it. active is false if
 // there is none; then everything is added.
 func Proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
 	found, err := cluster.Find(ctx, revision.Name)

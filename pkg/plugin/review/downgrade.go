@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// SayDowngrade prints a notice if a revision has a lower version than the previous one. Versions
-// that are no semantic versions are not compared.
+// SayDowngrade prints a notice if a revision has a lower version than the previous one. It compares
+// only semantic versions.
 func SayDowngrade(on *screen.Screen, from, to *v1alpha1.ClusterExtensionRevision) {
 	if said := downgrade(from.Annotations[v1alpha1.VersionAnnotation], to.Annotations[v1alpha1.VersionAnnotation]); said != "" {
 		on.Para(screen.Yellow, screen.Notice, said)

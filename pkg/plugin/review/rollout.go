@@ -18,14 +18,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// Patience is the default time for which a command follows a rollout.
+// Patience is the default time limit for following a rollout.
 const Patience = 10 * time.Minute
 
 // ErrGone reports that the followed object was deleted.
 var ErrGone = errors.New("it was deleted")
 
-// SetState changes the lifecycle state of a revision, unless another client has changed it since it
-// was read.
+// SetState changes the lifecycle state of a revision, unless it has changed since it was read.
 func SetState(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, state v1alpha1.LifecycleState, annotations map[string]any) (*v1alpha1.ClusterExtensionRevision, error) {
 	metadata := map[string]any{"uid": revision.UID}
 	if len(annotations) > 0 {

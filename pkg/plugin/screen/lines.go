@@ -12,13 +12,13 @@ type Line struct {
 	Glyph  string
 	Style  Style
 	Text   string
-	// Keep is true if the line is shown when there is no room for all.
+	// Keep is true for a line that is shown even when the space is short.
 	Keep bool
 	// Whole is true if a replaced picture wraps the line between words instead of cropping it.
 	Whole bool
 }
 
-// broken replaces lines to be shown whole by lines that fit. They have no glyph.
+// broken wraps the lines that must be shown whole, so that they fit. Such lines have no glyph.
 func broken(lines []Line, columns int) []Line {
 	var out []Line
 	for _, line := range lines {
@@ -86,19 +86,19 @@ func (l *Live) Draw(lines []Line) {
 	if l.drawn > 0 {
 		up = fmt.Sprintf("\x1b[%dA\x1b[J", l.drawn)
 	}
-	// In one write: a picture that is half the old one flickers.
+	// The picture is written at once: otherwise it would flicker.
 	l.Screen.Printf("%s", Styled(up+picture.String()))
 	l.drawn, l.last = len(lines), picture.String()
 }
 
-// fitting leaves so many lines at most: the first one, then those to keep, then the
-// others, all in their order.
+// fitting returns at most room lines in their order. The first line and lines to keep have
+// priority.
 func fitting(lines []Line, room int) []Line {
 	if room <= 1 || len(lines) <= room {
 		return lines
 	}
 	keep := make([]bool, len(lines))
-	left := room - 1 // one says how many are missing
+	left := room - 1 // one line states the number of omitted lines
 	for _, must := range []bool{true, false} {
 		for i, line := range lines {
 			if left > 0 && !keep[i] && (line.Keep || i == 0) == must {

@@ -8,8 +8,8 @@ import (
 )
 
 // Safe returns untrusted text as one line that a terminal only prints. Line breaks and tabs become
-// spaces. Control characters and format characters are removed: they could move the cursor, change
-// colours, or hide or reverse text.
+// spaces. It removes control and format characters: they could move the cursor, change colours, or
+// hide or reverse text.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,7 +23,7 @@ func Safe(text string) string {
 	}, text)
 }
 
-// SafeLines is Safe for text of several lines: line breaks stay.
+// SafeLines does the same for text of several lines: line breaks stay.
 func SafeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -32,8 +32,7 @@ func SafeLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// prints is true for what IsPrint says, and for spaces of any kind but those that end a
-// line.
+// prints reports whether a character is printable, and is not the replacement character.
 func prints(r rune) bool {
 	return unicode.IsPrint(r) && r != unicode.ReplacementChar
 }
@@ -82,7 +81,7 @@ func Crop(text string, columns int) string {
 }
 
 // Wrap breaks a safe text between words into lines of at most a number of columns. A longer word
-// gets a line of its own. With 0 it returns one line.
+// gets a separate line. With 0 it returns one line.
 func Wrap(text string, columns int) []string {
 	if columns <= 0 || Width(text) <= columns {
 		return []string{text}

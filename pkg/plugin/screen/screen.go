@@ -1,5 +1,6 @@
 // Package screen prints for people: in colour on request, as wide as the terminal, and without
-// control characters from foreign text. A colour only repeats glyph and word.
+// control characters from untrusted text. Colours add no information: glyphs and words show the
+// same.
 package screen
 
 import (
@@ -14,7 +15,7 @@ import (
 // Style is the colour of a text.
 type Style string
 
-// Styles as terminals understand them.
+// The styles, as terminal escape codes.
 const (
 	Plain  Style = ""
 	Bold   Style = "\x1b[1m"
@@ -26,7 +27,7 @@ const (
 	reset        = "\x1b[0m"
 )
 
-// Glyphs stand before a line and say how it is.
+// The glyphs stand before a line and show its state.
 const (
 	Good    = "✓"
 	Bad     = "✗"
@@ -35,10 +36,10 @@ const (
 	Notice  = "!"
 )
 
-// Styled is a text with colours that Paint made. Its untrusted parts are safe.
+// Styled is a text with colours from Paint. Its untrusted parts are safe.
 type Styled string
 
-// Size of a terminal, in columns and lines.
+// Size is the size of a terminal, in columns and lines.
 type Size struct{ Columns, Lines int }
 
 // Terminal reports whether a stream is a terminal, and its size.
@@ -60,25 +61,25 @@ func RealTerminal(stream any) (Size, bool) {
 // Colour is a value of --color.
 type Colour string
 
-// Values of --color.
+// The values of --color.
 const (
 	ColourAuto   Colour = "auto"
 	ColourAlways Colour = "always"
 	ColourNever  Colour = "never"
 )
 
-// Screen prints to one stream. It wraps lines at the width of the terminal, and not at all without
-// a terminal.
+// Screen prints to one stream. It wraps lines at the width of the terminal. Without a terminal, it
+// does not wrap.
 type Screen struct {
 	out    io.Writer
 	colour bool
 	tty    bool
-	// size asks anew each time: windows change.
+	// size reads the size each time, because windows change.
 	size func() Size
 }
 
-// New prints to a stream. Auto prints colours on a terminal that has them, unless NO_COLOR
-// (https://no-color.org) is set.
+// New returns a screen that prints to a stream. With Auto, it prints colours on a terminal that has
+// them, unless NO_COLOR (https://no-color.org) is set.
 func New(out io.Writer, terminal Terminal, colour Colour, getenv func(string) string) *Screen {
 	_, tty := terminal(out)
 	capable := tty && getenv("TERM") != "dumb"
@@ -95,10 +96,10 @@ func New(out io.Writer, terminal Terminal, colour Colour, getenv func(string) st
 // Redraws reports whether printed lines can be replaced.
 func (s *Screen) Redraws() bool { return s.tty }
 
-// Size returns the size of the terminal; 0 without one.
+// Size returns the size of the terminal; 0 without a terminal.
 func (s *Screen) Size() Size { return s.size() }
 
-// Paint is a text in a style.
+// Paint returns a text in a style.
 func (s *Screen) Paint(style Style, text string) Styled {
 	text = Safe(text)
 	if !s.colour || style == Plain || text == "" {
@@ -123,8 +124,8 @@ func (s *Screen) Printf(format string, args ...any) {
 	fmt.Fprintf(s.out, format, args...)
 }
 
-// Para prints a text behind a glyph, broken between words. The lines after the first one
-// are as far to the right as its text.
+// Para prints a text after a glyph, wrapped between words. Later lines are indented like the text
+// of the first line.
 func (s *Screen) Para(style Style, glyph, text string) {
 	indent := Width(glyph) + 1
 	if glyph == "" {
@@ -142,14 +143,14 @@ func (s *Screen) Para(style Style, glyph, text string) {
 	}
 }
 
-// Indented prints a text so many columns to the right, broken between words.
+// Indented prints an indented text, wrapped between words.
 func (s *Screen) Indented(columns int, style Style, text string) {
 	for _, line := range Wrap(Safe(text), s.room(columns)) {
 		s.Printf("%s%s\n", strings.Repeat(" ", columns), s.Paint(style, line))
 	}
 }
 
-// room returns the number of columns right of an indentation, at least 20; 0 means no limit.
+// room returns the number of columns to the right of an indentation, at least 20; 0 means no limit.
 func (s *Screen) room(indent int) int {
 	columns := s.Size().Columns
 	if columns == 0 {

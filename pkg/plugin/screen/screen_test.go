@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// on is a screen of a terminal, or of none when it has no columns.
+// on returns a screen on a terminal; with 0 columns, without a terminal.
 func on(out *bytes.Buffer, columns, lines int, colour Colour, env map[string]string) *Screen {
 	return New(out, func(any) (Size, bool) { return Size{columns, lines}, columns > 0 }, colour, func(name string) string { return env[name] })
 }

@@ -25,10 +25,10 @@ func (t *Table) Add(texts ...string) {
 	t.Rows = append(t.Rows, row)
 }
 
-// gap is between two columns, where there is room for it.
+// gap is the space between two columns, if there is room for it.
 const gap = 3
 
-// gapFor is the gap of a table: smaller where a last column that is cut needs the room.
+// gapFor returns the gap of a table. It is smaller if a clipped last column needs the room.
 func (s *Screen) gapFor(t *Table, widths []int) int {
 	columns, between := s.Size().Columns, gap
 	if !t.Clip || columns == 0 {
@@ -110,6 +110,6 @@ func (s *Screen) row(row []Cell, widths []int, between int, clip bool) {
 const (
 	// leastRoom is the minimum number of columns for breaking the last column in its place.
 	leastRoom = 24
-	// belowIndent is the indentation of the last column when it has a line of its own.
+	// belowIndent is the indentation of the last column when it is on a separate line.
 	belowIndent = 4
 )

@@ -34,7 +34,8 @@ type Found struct {
 }
 
 // Find returns the extension or the revision with a name, and all stored revisions of the
-// extension. A name like argocd-2 may be both; then the revision counts. It sends one request.
+// extension. A name like argocd-2 may be both; then the revision is returned. Find sends one
+// request.
 func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -68,8 +69,8 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 	return nil, c.Unknown(ctx, name)
 }
 
-// Ask is Find with the state of the extension's ClusterExtension, even if it has no revision. It
-// sends two requests.
+// Ask does the same as Find, and adds the state of the extension's ClusterExtension, even without
+// revisions. It sends two requests.
 func (c *Cluster) Ask(ctx context.Context, name string) (*Found, error) {
 	found, err := c.Find(ctx, name)
 	if err != nil && !IsUnknownName(err) || err == nil && found.Revision != nil {
@@ -127,8 +128,8 @@ func (c *Cluster) Unknown(ctx context.Context, name string) error {
 	return &unknownName{said + "; the cluster has " + strings.Join(known, ", and ")}
 }
 
-// withoutRevisions says how a ClusterExtension is of which there are no revisions, denied ones
-// for example. It is empty where there is none of that name, as far as the caller may see it.
+// withoutRevisions describes a ClusterExtension without revisions, such as one with a denied
+// request. It is empty if the ClusterExtension does not exist, or if the caller may not read it.
 func (c *Cluster) withoutRevisions(ctx context.Context, name string) string {
 	object, err := c.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -146,7 +147,7 @@ func (c *Cluster) withoutRevisions(ctx context.Context, name string) string {
 	return fmt.Sprintf("%s: %s: %s", said, ready.Reason, ready.Message)
 }
 
-// checkName is an error of what can be no name: it says what a command takes.
+// checkName returns an error for an invalid name. The error describes valid names.
 func checkName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 && len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
@@ -154,7 +155,7 @@ func checkName(name string) error {
 	return outcome.Errorf(outcome.Unknown, "%q is not the name of an extension or a revision, such as lighthouse or lighthouse-3; kubectl penstock status lists them", name)
 }
 
-// counted is "extensions a and b", or nothing of none.
+// counted returns a list such as "extensions a and b"; empty for no names.
 func counted(noun string, names []string) []string {
 	if len(names) == 0 {
 		return nil
@@ -191,7 +192,8 @@ func Enumerate(names []string) string {
 	}
 }
 
-// unknownName is a name that nothing has. Its error ends a command with No: that is known.
+// unknownName is the error for a name that does not exist. The exit code is No, because the answer
+// is known.
 type unknownName struct{ said string }
 
 // Error implements error.
@@ -200,7 +202,7 @@ func (e *unknownName) Error() string { return e.said }
 // Unwrap returns the exit code.
 func (e *unknownName) Unwrap() error { return outcome.Quiet(outcome.No) }
 
-// IsUnknownName reports whether Find found nothing of a name.
+// IsUnknownName reports whether an error of Find means that the name does not exist.
 func IsUnknownName(err error) bool {
 	return errors.As(err, new(*unknownName))
 }
@@ -220,7 +222,7 @@ func OfExtension(name string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name}
 }
 
-// Complete completes the first argument of a command by names.
+// Complete completes the first argument of a command with names.
 func (s *Session) Complete(names func(context.Context, *Cluster) ([]string, error)) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -230,10 +232,10 @@ func (s *Session) Complete(names func(context.Context, *Cluster) ([]string, erro
 	}
 }
 
-// suggestTime bounds how long a shell waits for names.
+// suggestTime bounds the time that a shell waits for names.
 const suggestTime = 2 * time.Second
 
-// suggest are names for the completion of a shell: a failure is no name.
+// suggest returns names for shell completion; after a failure none.
 func (s *Session) suggest(ctx context.Context, names func(context.Context, *Cluster) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTime)
 	defer cancel()

@@ -18,10 +18,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
-// Format is the value of --output; empty prints for people.
+// Format is the value of --output; empty means output for people.
 type Format string
 
-// Formats for machines, and for comments of reviews.
+// The formats for machines, and for comments of reviews.
 const (
 	JSON     Format = "json"
 	YAML     Format = "yaml"
@@ -54,7 +54,7 @@ func (f *Format) AddWithMarkdown(flags *pflag.FlagSet) {
 	flags.VarP((*withMarkdown)(f), "output", "o", "Format for machines: json, yaml or name; or markdown, for the comment of a review. Without it the output is for people.")
 }
 
-// withMarkdown is a format of a command that knows Markdown too.
+// withMarkdown is the format flag of a command that also supports Markdown.
 type withMarkdown Format
 
 // String implements pflag.Value.
@@ -91,8 +91,7 @@ func (s *Session) PrintObject(format Format, object runtime.Object) error {
 	return s.PrintValue(format, identified)
 }
 
-// PrintEach prints objects while they change: one of JSON in a line, one of YAML behind ---,
-// or a name.
+// PrintEach prints objects while they change: JSON on one line, YAML after ---, or a name.
 func (s *Session) PrintEach(format Format, objects []runtime.Object) error {
 	for _, object := range objects {
 		if format == Name {
@@ -141,7 +140,7 @@ func (s *Session) PrintObjects(format Format, objects []runtime.Object) error {
 	return s.PrintValue(format, out)
 }
 
-// PrintValue prints anything that is no object of the API.
+// PrintValue prints a value that is not an object of the API.
 func (s *Session) PrintValue(format Format, value any) error {
 	var encoded []byte
 	var err error
@@ -158,7 +157,7 @@ func (s *Session) PrintValue(format Format, value any) error {
 	return err
 }
 
-// identify sets apiVersion and kind, which clients leave out.
+// identify sets apiVersion and kind, which clients omit.
 func (s *Session) identify(object runtime.Object) (runtime.Object, error) {
 	if !object.GetObjectKind().GroupVersionKind().Empty() {
 		return object, nil

@@ -18,7 +18,7 @@ type prompt struct {
 	Person bool
 }
 
-// errNobody is that nobody can be asked.
+// errNobody means that no user can answer.
 var errNobody = errors.New("there is no terminal to ask on")
 
 // confirm asks a question. Only y and yes agree; the end of the input does not.
@@ -32,7 +32,7 @@ func (p *prompt) confirm(ctx context.Context, question string) (bool, error) {
 		err  error
 	}
 	answers := make(chan line, 1)
-	// A read cannot be ended. When the person interrupts, the process ends.
+	// A read cannot be cancelled. When the user interrupts, the process ends.
 	go func() {
 		text, err := bufio.NewReader(p.In).ReadString('\n')
 		answers <- line{text, err}

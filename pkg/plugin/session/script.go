@@ -7,14 +7,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Marks of a script in a message of the server: manifests in one line of JSON, for kubectl apply.
+// The marks of a script in a message of the server: manifests in one line of JSON, for kubectl
+// apply.
 const (
 	scriptBegin = "<<'EOF'\n"
 	scriptEnd   = "\nEOF"
 )
 
-// Legible returns a message whose manifests are YAML, one document for each object, so that a user
-// can read them before applying. The command can still be copied.
+// Legible returns a message with its manifests as YAML, one document for each object, so that a
+// user can read them before applying. The command can still be copied.
 func Legible(message string) string {
 	before, rest, found := strings.Cut(message, scriptBegin)
 	content, after, ends := strings.Cut(rest, scriptEnd)

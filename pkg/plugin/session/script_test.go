@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-// TestLegible: manifests in a message become YAML, and the rest stays.
+// TestLegible: manifests in a message become YAML; other text stays.
 func TestLegible(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"plain": {"alice cannot", "alice cannot"},

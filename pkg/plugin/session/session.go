@@ -27,9 +27,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// Process has the parts of the operating system that a run gets.
+// Process has the parts of the operating system for a run.
 type Process struct {
-	// Name is the name by which the program was called. Args are its arguments.
+	// Name is the name by which the user called the program. Args are its arguments.
 	Name           string
 	Args           []string
 	Stdin          io.Reader
@@ -37,16 +37,16 @@ type Process struct {
 	Getenv         func(string) string
 	Terminal       screen.Terminal
 	Clock          clock.WithTicker
-	// Executable returns where the program is.
+	// Executable returns the path of the program.
 	Executable func() (string, error)
-	// Version of the plugin.
+	// Version is the version of the plugin.
 	Version string
 }
 
-// Session is one run.
+// Session is one run of the plugin.
 type Session struct {
 	Process
-	// Out prints results, and Err prints further messages for people.
+	// Out prints results. Err prints other messages for people.
 	Out, Err *screen.Screen
 	// Server is the version of the Penstock that answers.
 	Server client.ServerVersion
@@ -57,7 +57,7 @@ type Session struct {
 	warned []string
 }
 
-// New is a run with the flags not parsed yet.
+// New returns a run whose flags are not parsed yet.
 func New(process Process) *Session {
 	s := &Session{Process: process, colour: string(screen.ColourAuto)}
 	s.flags.UserAgent = "kubectl-penstock/" + process.Version
@@ -77,7 +77,7 @@ func (s *Session) AddFlags(flags *pflag.FlagSet) error {
 // Flags returns the flags for the connection to the cluster.
 func (s *Session) Flags() *client.Flags { return &s.flags }
 
-// Begin is called when flags are parsed.
+// Begin must be called after the flags are parsed.
 func (s *Session) Begin() error {
 	allowed := []string{string(screen.ColourAuto), string(screen.ColourAlways), string(screen.ColourNever)}
 	if !slices.Contains(allowed, s.colour) {
@@ -90,13 +90,13 @@ func (s *Session) Begin() error {
 // Namespace returns the value of the flag --namespace, empty without it.
 func (s *Session) Namespace() string { return s.flags.Namespace() }
 
-// ClusterArguments lead another program to the same cluster.
+// ClusterArguments returns arguments with which another program reaches the same cluster.
 func (s *Session) ClusterArguments() []string { return s.flags.Arguments() }
 
 // Context returns the user's name for the cluster.
 func (s *Session) Context() string { return s.flags.Context() }
 
-// Nowhere refuses the flag --namespace, because nearly no object here has a namespace.
+// Nowhere refuses the flag --namespace, because almost no object here has a namespace.
 func (s *Session) Nowhere() error {
 	if namespace := s.flags.Namespace(); namespace != "" {
 		return outcome.Errorf(outcome.Unknown, "--namespace %s is not allowed here: extensions, revisions and plans are not namespaced; leave it out", namespace)
@@ -121,12 +121,12 @@ func (s *Session) Confirm(ctx context.Context, question string) (bool, error) {
 	return (&prompt{In: s.Stdin, Screen: s.Err, Person: s.Person()}).confirm(ctx, question)
 }
 
-// Cluster is the way to a cluster.
+// Cluster holds clients for a cluster.
 type Cluster struct {
 	versioned.Interface
-	// REST sends requests to paths that we have no client for.
+	// REST sends requests to paths without a typed client.
 	REST rest.Interface
-	// Host has the ClusterExtensions.
+	// Host is a client for the ClusterExtensions.
 	Host dynamic.Interface
 }
 
@@ -170,8 +170,8 @@ func (s *Session) HandleWarningHeader(code int, _, text string) {
 	s.Err.Para(screen.Yellow, screen.Notice, text)
 }
 
-// Skew returns a message if the server's minor version differs from the plugin's. It does not
-// compare versions that are no releases.
+// Skew returns a message if the server's minor version differs from the plugin's. It compares only
+// release versions.
 func (s *Session) Skew() string {
 	own, err := version.ParseSemantic(s.Version)
 	if err != nil {
@@ -184,10 +184,10 @@ func (s *Session) Skew() string {
 	return fmt.Sprintf("this is kubectl-penstock %s, and the server is Penstock %s: features that only one of them has are missing here", s.Version, s.Server.Get())
 }
 
-// Now is the time.
+// Now returns the time.
 func (s *Session) Now() time.Time { return s.Clock.Now() }
 
-// Within is a context that ends after a time, or by itself when that is 0.
+// Within returns a context with a time limit; 0 means no limit.
 func Within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return ctx, func() {}
@@ -195,10 +195,10 @@ func Within(ctx context.Context, timeout time.Duration) (context.Context, contex
 	return context.WithTimeoutCause(ctx, timeout, outcome.Errorf(outcome.TimedOut, "not done within %s", timeout))
 }
 
-// cleanupTime bounds work that is done after an interruption.
+// cleanupTime bounds the work after an interruption.
 const cleanupTime = 15 * time.Second
 
-// Cleanup returns a context for work that is still done after an interruption.
+// Cleanup returns a context for the work after an interruption.
 func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 }
@@ -224,7 +224,7 @@ func Explain(err error) error {
 	return fmt.Errorf("%w\n%s", err, hint)
 }
 
-// Uninstalled replaces the error of a cluster without Penstock's API, and returns other errors
+// Uninstalled replaces the error of a cluster without Penstock's API. It returns other errors
 // unchanged.
 func Uninstalled(err error) error {
 	var status apierrors.APIStatus
@@ -241,7 +241,7 @@ func NotFound(err error) bool {
 	return apierrors.IsNotFound(err) && !(errors.As(err, &status) && unserved(status))
 }
 
-// unserved is true for the answer of a host that does not know our API.
+// unserved is true for the answer of a host without our API.
 func unserved(status apierrors.APIStatus) bool {
 	said := status.Status()
 	return said.Code == http.StatusNotFound && (said.Details == nil || cmp.Or(said.Details.Name, "") == "") ||
