@@ -15,16 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// identity is somebody who reads: an impersonated user, with what RBAC grants them.
+// identity is an impersonated user with RBAC rights.
 type identity struct {
 	groups []string
-	// rules are those of a ClusterRole of their own, in YAML.
+	// rules are the rules of the user's ClusterRole, in YAML.
 	rules string
-	// sees are the words of all that they may see.
+	// sees lists the words that the user may see.
 	sees []string
 }
 
-// Words that are planted in what is read, by what they stand for.
+// These words are planted in the readable content.
 const (
 	secretValue  = hush + "plain"
 	secretName   = "alpha-credentials"
@@ -65,7 +65,7 @@ func identities() map[string]identity {
  {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]}]`,
 			sees: []string{secretName, alphaContent},
 		},
-		// They may write Secrets and not read them.
+		// These users can write Secrets, but not read them.
 		"operator": {
 			groups: []string{"system:authenticated"},
 			rules: `[{` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback, clusterextensionrevisions/proposal], verbs: [get, create]},
@@ -77,18 +77,18 @@ func identities() map[string]identity {
 	}
 }
 
-// A read, and who gets an answer to it. The others get 403.
+// read is a read, and the users who get an answer. Other users get 403.
 type read struct {
 	path string
-	body string // of a POST
+	body string // for a POST
 	may  []string
-	// answers is the code of an answer, if it is not 200.
+	// answers is the status code of an answer, if it is not 200.
 	answers int
-	// hiddenFields are hidden from all users, also those who get an answer.
+	// hiddenFields are hidden from all users, also from users who get an answer.
 	hiddenFields []string
 	// refused users get 403, with the names of the objects that they cannot write.
 	refused []string
-	// hidesName has the users who cannot get the Secret: its name is hidden from them.
+	// hidesName lists the users who cannot get the Secret. Its name is hidden from them.
 	hidesName []string
 }
 
@@ -99,7 +99,7 @@ func reads() []read {
 	everybody, readers, whole := []string{"lister", "reader", "alpha", "admin"}, []string{"reader", "alpha", "admin"}, []string{"reader", "admin"}
 	differs, wholeDiffs := append(slices.Clone(readers), "operator"), append(slices.Clone(whole), "operator")
 	blind := []string{"reader", "alpha", "operator"}
-	// alpha-3 would take away all that alpha-2 has.
+	// alpha-3 would delete all objects of alpha-2.
 	const proposed = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"alpha-3"},"spec":{"revision":3,"lifecycleState":"Paused"}}`
 	return []read{
 		{path: cers, may: []string{"lister", "reader", "admin"}, hiddenFields: values},
@@ -152,8 +152,8 @@ func reads() []read {
 	}
 }
 
-// live are reads of the cluster as well. A user who cannot get and patch an object sees
-// nothing of it; users who cannot read the revision are refused.
+// live also reads the cluster. A user who cannot get and patch an object sees nothing of it. A user
+// who cannot read the revision is refused.
 func live() []read {
 	const at = "/apis/olm.operatorframework.io/v1alpha1"
 	return []read{
@@ -162,8 +162,8 @@ func live() []read {
 	}
 }
 
-// identities: reads by who reads them. Nobody sees what they cannot, in answers,
-// tables, warnings and errors.
+// identities sends each read as each user. No answer, table, warning or error may show a user
+// forbidden content.
 func (s secrecy) identities() {
 	for name, content := range map[string]string{"alpha": alphaContent, "beta": betaContent} {
 		for number := 1; number <= 2; number++ {
@@ -224,7 +224,7 @@ func (s secrecy) identities() {
 			}
 		})
 	}
-	// A user who may see something does, or the test sees nothing.
+	// Each user must also see the permitted content. Otherwise the test proves nothing.
 	for name, who := range known {
 		for _, mark := range who.sees {
 			if !seen[name][mark] && mark != hush {
@@ -234,7 +234,7 @@ func (s secrecy) identities() {
 	}
 }
 
-// answer is all that somebody is told.
+// answer is the complete answer that a user gets.
 type answer struct {
 	code int
 	told string
@@ -264,7 +264,7 @@ func ask(t *testing.T, client *http.Client, host, accept string, r read) answer 
 		t.Errorf("%s: %v", r.path, err)
 	}
 	told := string(content) + strings.Join(response.Header.Values("Warning"), "\n")
-	// An answer may repeat what was asked for.
+	// An error may repeat parts of the request.
 	for _, part := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/?&=:", c) }) {
 		if response.StatusCode >= http.StatusBadRequest {
 			told = strings.ReplaceAll(told, part, "")
@@ -294,8 +294,8 @@ func (r read) judge(t *testing.T, name string, who identity, got answer) {
 	}
 }
 
-// chainRevision is a revision of a chain whose names and content are its own. It
-// is paused: nothing of it is rolled out.
+// chainRevision returns a revision with names and content of its chain only. It is paused, so
+// nothing is rolled out.
 func chainRevision(chain string, number int, content string) string {
 	settings := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-settings, namespace: default}, data: {a: %s-%d}}", chain, content, number)
 	objects := "    - object: " + settings

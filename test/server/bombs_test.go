@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// bomb is a revision of one ConfigMap with a probe that would take hours without a bound.
+// bomb returns a revision of one ConfigMap with a probe that would take hours without a bound.
 func bomb(name string) string {
 	digits := "[0,1,2,3,4,5,6,7,8,9]"
 	expression := "self == self && self.data.p == self.data.p"
@@ -28,11 +28,10 @@ func bomb(name string) string {
 	return strings.Replace(evil(name+"-1", object), `"phases":`, `"progressionProbes":[`+string(probe)+`],"phases":`, 1)
 }
 
-// bombs: somebody who may have revisions rolled out keeps nobody else from it, whatever
-// their probes cost; they are told which of them is too dear, and what is running ends
-// with its revision.
+// bombs: expensive probes of one user do not block another user's rollouts. The status names the
+// probe that is too expensive. Running probes end when their revision is deleted.
 func (d door) bombs() {
-	const bombs = 9 // one more than there are workers
+	const bombs = 9 // one more than the number of workers
 	for i := range bombs {
 		d.MustKubectlInput(bomb(fmt.Sprint("bomb", i)), "create", "-f", "-")
 	}

@@ -16,19 +16,19 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// clusters are for tests that need nothing but a host on which no server has run. It
-// is a variable of the package because TestMain can pass nothing to tests. More than three at
-// the same time only share the processors.
+// clusters are for tests that only need a host without a former server. It is a package variable
+// because TestMain cannot pass values to tests. More than three planes at a time would only compete
+// for the processors.
 var clusters = cluster.Pool{Most: 3}
 
-// borrow returns a host on which no server seems to have run.
+// borrow returns a host that looks as if no server had run on it.
 func borrow(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	return clusters.Borrow(t, func(c *cluster.Cluster) { forget(t, c) })
 }
 
-// forget removes what a server and the users of a test leave in a host. Definitions and namespaces
-// stay.
+// forget removes the remains of a server and of a test's users from a host. Definitions and
+// namespaces stay.
 func forget(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config())
@@ -59,7 +59,7 @@ func forget(t *testing.T, c *cluster.Cluster) {
 		gone(left.Resource, client.Resource(left.GroupVersionResource).Namespace(left.namespace).
 			DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
-	// Rights and policies, but for those that kube-apiserver has made.
+	// Remove rights and policies, except those that kube-apiserver created.
 	ofOthers := metav1.ListOptions{LabelSelector: "kubernetes.io/bootstrapping!=rbac-defaults"}
 	for group, resources := range map[schema.GroupVersion][]string{
 		{Group: "rbac.authorization.k8s.io", Version: "v1"}: {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
@@ -78,12 +78,12 @@ func forget(t *testing.T, c *cluster.Cluster) {
 			}
 		}
 	}
-	// Somebody took a registration back.
+	// An earlier test may have unregistered Penstock.
 	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	_, err = namespaces.Patch(t.Context(), "penstock-system", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"penstock.dev/unregistered-at":null}}}`), metav1.PatchOptions{})
 	gone("the annotation of the namespace", err)
-	// Services have no deletion of a collection.
+	// Services do not support deletecollection.
 	service := schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	gone("the Service", client.Resource(service).Namespace("penstock-system").Delete(t.Context(), "penstock", metav1.DeleteOptions{}))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// value of the ConfigMap of a chain.
+// value returns the value in the chain's ConfigMap.
 func (s rolledBack) value(chain string) string {
 	s.t.Helper()
 	live, err := s.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default").Get(s.t.Context(), chain, metav1.GetOptions{})
@@ -25,7 +25,7 @@ func (s rolledBack) value(chain string) string {
 	return n
 }
 
-// freezes the whole cluster, in the name of the user who does it and no other.
+// freezes: a user freezes the whole cluster, and can do so only in their own name.
 func (s rolledBack) freezes() {
 	s.submit("frozen", 1, nil)
 	s.until("frozen-1", "Succeeded", "True")
@@ -35,7 +35,7 @@ func (s rolledBack) freezes() {
 	poll.Eventually(s.t, "a freeze in another name to be refused", func() (bool, string) {
 		out := freeze("somebody-else")
 		if !strings.Contains(out, "must be your own name") {
-			// The host has not heard of the policy yet.
+			// kube-apiserver does not enforce the policy yet.
 			s.Kubectl("delete", "configmap", "penstock-freeze", "-n", "penstock-system")
 			return false, out
 		}
@@ -62,7 +62,8 @@ func (s rolledBack) freezes() {
 	}
 }
 
-// asks before it deletes many objects that a revision does not list any more.
+// asks: Penstock asks for confirmation before it deletes many objects that the newest revision
+// lacks.
 func (s rolledBack) asks() {
 	var many []any
 	for i := range 25 {
@@ -84,8 +85,8 @@ func (s rolledBack) asks() {
 	poll.Eventually(s.t, "the objects to go", func() (bool, string) { got := count(); return got == 1, fmt.Sprint(got) })
 }
 
-// packaged is a version of a made-up operator of 60 objects, as one that is packaged for
-// OLM: its 40 roles and bindings have a hash of the version in their names.
+// packaged returns a version of an OLM-packaged operator with 60 objects. The names of its 40 roles
+// and bindings contain a hash of the version.
 func packaged(version int) []any {
 	hash := fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, version)))[:10]
 	object := func(apiVersion, kind, name string, more map[string]any) any {
@@ -125,9 +126,9 @@ func packaged(version int) []any {
 	return objects
 }
 
-// upgrades ten versions of an operator whose rights have other names in each, of which
-// three follow each other before anything is deleted, without an acknowledgement, and is
-// asked about the emptied eleventh.
+// upgrades rolls out ten versions of an operator, each with other names of its rights, without an
+// acknowledgement. Three versions follow before the deletions of the version before. Penstock asks
+// for confirmation only for the empty eleventh version.
 func (s rolledBack) upgrades() {
 	submit := func(version int, objects []any) {
 		var entries []any
@@ -143,7 +144,7 @@ func (s rolledBack) upgrades() {
 	for version := 1; version <= 10; version++ {
 		submit(version, packaged(version))
 		if version >= 5 && version < 8 {
-			continue // the next one comes at once
+			continue // the next version follows at once
 		}
 		s.until(fmt.Sprintf("packaged-%d", version), "Succeeded", "True")
 		poll.Eventually(s.t, fmt.Sprintf("the rights of version %d alone to be there", version), func() (bool, string) {
@@ -160,7 +161,7 @@ func (s rolledBack) upgrades() {
 	if message := s.condition("packaged-10", "Stalled"); !strings.Contains(message, "is one of 60 objects") || !strings.Contains(message, "nothing would be left") {
 		s.t.Errorf("it says %s", message)
 	}
-	// Going on without an answer: the next version wants them again.
+	// Nobody answers the question: the next version lists the objects again.
 	submit(12, packaged(10))
 	s.until("packaged-12", "Succeeded", "True")
 	s.until("packaged-10", "Stalled", "False")

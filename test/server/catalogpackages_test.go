@@ -28,13 +28,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// rope is a catalog of one small package.
+// rope is a catalog with a small package.
 const rope = `{"schema":"olm.package","name":"rope","defaultChannel":"stable","description":"Ties things.","icon":{"base64data":"aGk=","mediatype":"image/png"}}
 {"schema":"olm.channel","package":"rope","name":"stable","entries":[{"name":"rope.v1.0.0"}]}
 {"schema":"olm.bundle","package":"rope","name":"rope.v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"rope","version":"1.0.0"}}]}
 `
 
-// exampleCatalogs are the catalogs of a cluster: that of the examples, and another one.
+// exampleCatalogs returns an inventory with the example catalog and a second catalog.
 func exampleCatalogs(t *testing.T) *inventory.Inventory {
 	t.Helper()
 	return inventorytest.Of(
@@ -43,7 +43,7 @@ func exampleCatalogs(t *testing.T) *inventory.Inventory {
 	)
 }
 
-// catalogPackages reads packages as users do, from a server with these catalogs.
+// catalogPackages reads packages from a server with these catalogs, as users do.
 func catalogPackages(t *testing.T, w servedHost, catalogs *inventory.Inventory) {
 	c := w.In(t)
 	t.Run("Manners", func(t *testing.T) { packageManners(t, w) })
@@ -60,8 +60,8 @@ func packageBreed() breed {
 	}
 }
 
-// packageManners compares reads with those of a type of the host that has no namespace,
-// as far as nobody has to write packages for it.
+// packageManners compares reads of packages with reads of a cluster-scoped type of the host.
+// Packages cannot be written.
 func packageManners(t *testing.T, w servedHost) {
 	const fields = `supported are metadata.name, catalog, defaultChannel, latest and deprecated`
 	read := manner{do: readsOfNothing, deviations: []deviation{
@@ -79,7 +79,7 @@ func packageManners(t *testing.T, w servedHost) {
 	}
 }
 
-// readsOfNothing are reads that find nothing, or are refused.
+// readsOfNothing are reads with an empty result or an error.
 func readsOfNothing(s *subject) {
 	get := func(what, query string) {
 		s.answered(what, call{method: http.MethodGet, query: query})
@@ -111,7 +111,7 @@ func readsOfNothing(s *subject) {
 	s.run("kubectl of an unknown one", "", "get", s.qualified(), "none")
 }
 
-// fixed takes the padding out of a table: how wide it is depends on others.
+// fixed removes the padding from a table, because its width depends on other rows.
 func fixed(table string) []string {
 	var lines []string
 	for line := range strings.Lines(table) {
@@ -185,7 +185,7 @@ func readJSON(t *testing.T, text string, into any) {
 	}
 }
 
-// installedPackages: a user who may list revisions sees what is installed, and nobody else.
+// installedPackages: only users who can list revisions see the installed packages.
 func installedPackages(t *testing.T, w servedHost) {
 	c := w.In(t)
 	const annotated = "metadata:\n  annotations: {olm.operatorframework.io/package-name: lighthouse, olm.operatorframework.io/bundle-version: 1.0.0}\n"
@@ -236,7 +236,7 @@ func installedPackages(t *testing.T, w servedHost) {
 	}
 }
 
-// realPackages: a real catalog is listed and printed by kubectl.
+// realPackages: kubectl lists and prints a real catalog.
 func realPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventory) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("FULL=1 reads OperatorHub's catalog")
@@ -255,7 +255,7 @@ func realPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventor
 	}
 }
 
-// watchPackages: an informer follows what becomes of catalogs, and kubectl wait does.
+// watchPackages: an informer and kubectl wait follow changes of catalogs.
 func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventory) {
 	clients, err := versioned.NewForConfig(c.Config())
 	if err != nil {
@@ -301,7 +301,7 @@ func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Invento
 	catalogs.Put(later)
 	expect("added rope")
 
-	// kubectl lists, and watches from there on.
+	// kubectl lists, and watches from that version.
 	core, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -104,20 +104,20 @@ func TestClusterCatalogs(t *testing.T) {
 	server.Stop(t)
 }
 
-// served makes a catalog, and waits until it is served.
+// served creates a catalog and waits until it is served.
 func served(t *testing.T, c *cluster.Cluster, ref string) {
 	t.Helper()
 	c.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/"+clustercatalog.DefinitionName)
 	eventually(t, "the catalog is created", func() error {
 		if out := c.KubectlInput(catalogOf("lamp", ref), "apply", "-f", "-"); out.ExitCode != 0 {
-			return missingError{out.Stderr} // the kind is served a moment after its definition says so
+			return missingError{out.Stderr} // kube-apiserver serves the kind slightly after Established
 		}
 		return nil
 	})
 	c.MustKubectl("wait", "--for=condition=Serving", poll.TimeoutFlag, "clustercatalog/lamp")
 }
 
-// wanted makes an extension, as soon as there is their kind.
+// wanted creates an extension as soon as its kind is served.
 func wanted(t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	c.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/"+extension.DefinitionName)
@@ -134,8 +134,8 @@ func catalogOf(name, ref string) string {
 	return "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: " + name + "}, spec: {source: {type: Image, image: {ref: '" + ref + "'}}}}"
 }
 
-// fetchCatalog reads a URL below status.urls.base as a client does: without credentials, and
-// with the authority of Penstock.
+// fetchCatalog reads a URL below status.urls.base as a client does: without credentials, and with
+// Penstock's authority.
 func fetchCatalog(t *testing.T, c *cluster.Cluster, url string) string {
 	t.Helper()
 	encoded := c.MustKubectl("get", "secret", "penstock-ca", "--namespace=penstock-system", "-o", "jsonpath={.data.tls\\.crt}")

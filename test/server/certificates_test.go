@@ -64,15 +64,14 @@ func TestCertificates(t *testing.T) {
 	t.Run("Leaving", func(t *testing.T) { leaving(t, c.In(t), dir) })
 }
 
-// restored: objects that we need in the host are as they were within seconds, whatever somebody
-// does to them.
+// restored: within seconds Penstock repairs any change of the objects that it needs in the host.
 func restored(t *testing.T, c *cluster.Cluster) {
 	bundle := c.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}")
 	foreign, _, _ := newPair(t, "foreign")
 	cases := map[string]struct {
 		reason string
 		harm   []string
-		// read shows what is to be as it was, by jsonpath.
+		// read names the object, and path the JSONPath of the value that must be restored.
 		read []string
 		path string
 	}{
@@ -136,7 +135,7 @@ func restored(t *testing.T, c *cluster.Cluster) {
 		},
 	}
 	for name, tc := range cases {
-		// One after the other: some harm the same object.
+		// These subtests run in sequence, because some change the same object.
 		t.Run(name, func(t *testing.T) {
 			c := c.In(t)
 			read := append([]string{"get", "-o", "jsonpath=" + tc.path, "--ignore-not-found"}, tc.read...)
@@ -161,15 +160,15 @@ func restored(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// load asks for a revision through the host again and again until the context
-// ends, and fails the test when any request fails.
+// load requests a revision through the host until the context ends. It fails the test if a request
+// fails.
 func load(ctx context.Context, t *testing.T, c *cluster.Cluster) (wait func() int32) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The host's view of a registration that was just repaired may be a moment old.
+	// kube-apiserver may use the old registration for a moment after a repair.
 	eventually(t, "an answer through the host", func() error {
 		_, err := client.Resource(revisionsResource()).Get(ctx, "argocd-1", metav1.GetOptions{})
 		return err
@@ -187,8 +186,8 @@ func load(ctx context.Context, t *testing.T, c *cluster.Cluster) (wait func() in
 					t.Errorf("a request was lost: %v", err)
 					return
 				}
-				// It is the moment of the change that matters, not the number: without a pause
-				// the processors would do nothing else.
+				// Requests must arrive during the change, but need not be many. The pause leaves
+				// processor time to other tests.
 				time.Sleep(20 * time.Millisecond)
 			}
 		})
@@ -208,7 +207,7 @@ func anotherAuthority(t *testing.T, c *cluster.Cluster, port int) {
 		}
 		return nil
 	})
-	// The connections of before are at their end some time; new ones verify.
+	// Clients that reconnect must be able to verify the new certificate.
 	out := c.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}")
 	bundle, err := base64.StdEncoding.DecodeString(out)
 	if err != nil {
@@ -226,8 +225,8 @@ func anotherAuthority(t *testing.T, c *cluster.Cluster, port int) {
 	t.Logf("%d requests", wait())
 }
 
-// certificateFiles: files are read again when they change, and so is the bundle.
-// The Service is one that somebody else has made.
+// certificateFiles: Penstock reads changed certificate files again, and updates the bundle. Here
+// another tool has created the Service.
 func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	dir := t.TempDir()
 	certFile, keyFile, caFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt")
@@ -244,7 +243,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	ctx, stop := context.WithCancel(t.Context())
 	wait := load(ctx, t, c)
 
-	// As the user who rolls an authority over does it: first trust, then use.
+	// This is the right order to replace an authority: first trust the new authority, then use it.
 	both := append(bytes.Clone(oldCA), newCA...)
 	write(t, caFile, both)
 	eventually(t, "the bundle of the file", func() error {
@@ -254,7 +253,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 		}
 		return nil
 	})
-	// The host learns of it by a watch.
+	// kube-apiserver learns of the bundle from a watch, with a delay.
 	time.Sleep(2 * time.Second)
 	write(t, keyFile, newKey)
 	write(t, certFile, newCert)
@@ -272,8 +271,8 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	}
 }
 
-// leaving: a user who deletes all of Penstock, and not the registration first, must
-// not get it back from a process that still runs: nothing would answer for it.
+// leaving: a user deletes all of Penstock without unregistering it first. A process that still runs
+// must not restore the registration, because no server would answer for it.
 func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	options := newOptions(t, c, dir)
 	options.Version = "leaving"
@@ -294,7 +293,7 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 		}
 		return nil
 	})
-	// A question for rights is a create that leaves nothing.
+	// An access review is a create that stores nothing.
 	leavesSomething := func(r plane.Request) bool { return r.Resource != "selfsubjectaccessreviews" }
 	if written := c.Audit().Since(mark, registration, plane.Writes(), leavesSomething); len(written) > 0 {
 		t.Errorf("the registration was put back:\n%s", written)
@@ -304,8 +303,8 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	}
 }
 
-// issuer returns the key that signed the certificate of a server. Both authorities have the same
-// name, so a name would not do.
+// issuer returns the id of the key that signed a server's certificate. The names of the two
+// authorities are equal, so they cannot be compared.
 func issuer(t *testing.T, port int) []byte {
 	t.Helper()
 	conn, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})
@@ -316,7 +315,7 @@ func issuer(t *testing.T, port int) []byte {
 	return conn.ConnectionState().PeerCertificates[0].AuthorityKeyId
 }
 
-// dial verifies as kube-apiserver does.
+// dial verifies a server's certificate as kube-apiserver does.
 func dial(t *testing.T, port int, bundle []byte) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -329,7 +328,7 @@ func dial(t *testing.T, port int, bundle []byte) {
 	_ = conn.Close()
 }
 
-// newPair is an authority, and a certificate and a key that it made, PEM.
+// newPair returns a new authority, and a certificate and key that it signed, in PEM.
 func newPair(t *testing.T, name string) (caPEM, certPEM, keyPEM []byte) {
 	t.Helper()
 	caKey, leafKey := newKey(t), newKey(t)
@@ -375,7 +374,7 @@ func encode(t *testing.T, cert *x509.Certificate) []byte {
 	return encoded
 }
 
-// write replaces a file at once.
+// write replaces a file atomically.
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", content, 0o600); err != nil {

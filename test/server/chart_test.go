@@ -24,10 +24,10 @@ import (
 
 const chartFolder = "../../artifacts/chart"
 
-// values are those of one installation of the chart.
+// values are the values of a chart installation.
 type values map[string]any
 
-// set returns a copy with one more value; a path has dots.
+// set returns a copy with one more value. path is separated by dots.
 func (v values) set(path string, value any) values {
 	made := maps.Clone(v)
 	if made == nil {
@@ -43,7 +43,7 @@ func (v values) set(path string, value any) values {
 	return made
 }
 
-// charts tries the chart on a real kube-apiserver, rendered by Helm's library.
+// charts tests the chart on a real kube-apiserver, rendered by Helm's library.
 func charts(t *testing.T, c *cluster.Cluster) {
 	t.Run("AsKustomize", func(t *testing.T) { asKustomize(t, c.In(t)) })
 	t.Run("AsConsole", func(t *testing.T) { asConsole(t, c.In(t)) })
@@ -76,7 +76,8 @@ func render(t *testing.T, found *chart.Chart, v values) string {
 	return manifests
 }
 
-// asKustomize: a user who moves from one to the other changes nothing.
+// asKustomize: the chart renders the same objects as artifacts/deploy, so a switch between them
+// changes nothing.
 func asKustomize(t *testing.T, c *cluster.Cluster) {
 	external := values{}.set("store.mode", "external").set("replicas", 3)
 	for variant, v := range map[string]values{
@@ -85,7 +86,7 @@ func asKustomize(t *testing.T, c *cluster.Cluster) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			want := comparable(t, c.In(t).MustKubectl("kustomize", deployFolder+variant))
-			// Helm makes the namespace that it is told; its labels are for who installs.
+			// Helm creates the namespace itself, and the user who installs sets its labels.
 			delete(want, "Namespace/penstock-system")
 			if diff := cmp.Diff(want, comparable(t, rendered(t, "v1.0.0", v))); diff != "" {
 				t.Errorf("the chart differs from artifacts/deploy/%s (-kustomize +chart):\n%s", variant, diff)
@@ -94,8 +95,8 @@ func asKustomize(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// asConsole: the console of the chart is that of artifacts/deploy/console, and all that its switch
-// adds.
+// asConsole: the chart's switch for the console adds exactly the objects of
+// artifacts/deploy/console.
 func asConsole(t *testing.T, c *cluster.Cluster) {
 	without, with := comparable(t, rendered(t, "v1.0.0", values{})), comparable(t, rendered(t, "v1.0.0", values{}.set("console.enabled", true)))
 	for name := range without {
@@ -104,7 +105,7 @@ func asConsole(t *testing.T, c *cluster.Cluster) {
 	if diff := cmp.Diff(comparable(t, c.MustKubectl("kustomize", deployFolder+"console")), with); diff != "" {
 		t.Errorf("the chart differs from artifacts/deploy/console (-kustomize +chart):\n%s", diff)
 	}
-	// Without an issuer there is no flag of OpenID Connect; with an issuer there are all.
+	// Without an issuer there is no OpenID Connect flag. With an issuer there are all of them.
 	signIn := values{}.set("console.enabled", true).set("console.oidc.clientID", "penstock").set("console.oidc.extraScopes", []any{"groups", "offline_access"})
 	for issuer, want := range map[string][]string{"": nil, "https://id.example.com": {"--oidc-issuer-url=https://id.example.com", "--oidc-client-id=penstock", "--oidc-extra-scope=groups", "--oidc-extra-scope=offline_access"}} {
 		said := regexp.MustCompile(`--oidc-[^"\n]+`).FindAllString(rendered(t, "v1.0.0", signIn.set("console.oidc.issuerURL", issuer)), -1)
@@ -114,8 +115,7 @@ func asConsole(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// comparable are the objects of a stream by kind and name, without what says the same in
-// another way.
+// comparable returns the objects of a stream by kind and name, in a normalized form.
 func comparable(t *testing.T, stream string) map[string]map[string]any {
 	t.Helper()
 	found := map[string]map[string]any{}
@@ -161,9 +161,8 @@ func comparableDeployment(t *testing.T, document []byte) map[string]any {
 	return object
 }
 
-// combinations: every way to set the switches of the chart makes objects that a cluster
-// takes, strictly and without a warning. Objects that two combinations have in common
-// are asked for once.
+// combinations: with every combination of the chart's switches, kube-apiserver accepts all objects
+// strictly and without a warning. An object that several combinations share is tried once.
 func combinations(t *testing.T, c *cluster.Cluster) {
 	all := []values{{}}
 	choose := func(path string, choices ...any) {
@@ -211,7 +210,7 @@ func combinations(t *testing.T, c *cluster.Cluster) {
 	t.Logf("%d combinations, %d different objects", len(all), len(seen))
 }
 
-// podOf is one as the Deployment would make it: Pod Security judges Pods.
+// podOf returns a Pod as the Deployment would create it, because Pod Security checks Pods.
 func podOf(t *testing.T, document []byte, number int) string {
 	t.Helper()
 	var deployment appsv1.Deployment

@@ -26,40 +26,39 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// installation of the chart in a cluster that has no kubelet: the program runs here, as the
-// Deployment says.
+// installation is an installation of the chart in a cluster without a kubelet. The test runs the
+// program as the Deployment says.
 type installation struct {
 	*cluster.Cluster
 	t       *testing.T
 	program *penstock.Program
 	dir     string
-	// begun counts Pods.
+	// begun counts started Pods.
 	begun   int
 	running []*penstock.Server
 }
 
-// chartsRun installs the chart three times: embedded, then upgraded; three replicas on an
-// etcd of ours, with a certificate that cert-manager would have made; and one replica with a
-// certificate of somebody's own.
+// chartsRun installs the chart three times: embedded and then upgraded; three replicas with an
+// external etcd and a cert-manager certificate; and one replica with a user's own certificate.
 func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i := &installation{Cluster: c, t: t, program: penstock.Build(t), dir: filepath.Dir(penstock.DataDir(t))}
 	etcd := replicas.StartEtcd(t, c)
 
-	// Another manager of fields had it before.
+	// Another field manager owned the Deployment before.
 	i.MustKubectl("delete", "deployment", "penstock", system)
 	i.install("v1.0.0", values{})
 	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	bundle := i.bundle()
 	i.halt()
-	// The chart after it: what the process had written into objects of the chart stays, and
-	// so does the store.
+	// After an upgrade of the chart, the values that the process wrote into the chart's objects
+	// remain, and so does the store.
 	i.MustKubectl("create", "configmap", "signers", system, "--from-literal=team.pub="+publicKey(t),
 		"--from-literal=policy.yaml=rules: [{match: registry.example.com/team, anyOf: [{key: team.pub}]}]")
 	upgraded := rendered(t, "v1.1.0", values{}.set("monitoring.enabled", true).set("extraArgs", []any{"--v=1"}).set("verificationPolicy.configMapName", "signers"))
 	if !strings.Contains(upgraded, "--verification-policy=/etc/penstock/verification/policy.yaml") {
 		t.Error("the verification policy is no argument")
 	}
-	i.apply(upgraded) // the process ends at its start when it cannot read the policy and the key
+	i.apply(upgraded) // the process would exit at its start if it could not read the policy and the key
 	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	if i.bundle() != bundle {
 		t.Error("an upgrade of the chart made another authority")
@@ -69,7 +68,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i.remove()
 
 	external := values{}.set("store.mode", "external").set("store.external.servers", []any{etcd.Server}).
-		// Nothing here waits for endpoints to go.
+		// No connection needs time to drain here.
 		set("extraArgs", []any{"--shutdown-delay-duration=0s"})
 	i.secret("penstock-etcd", etcd.Authority, etcd.Certificate, etcd.Key)
 	i.secret(newSecret("penstock-serving", t))
@@ -88,7 +87,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i.scraped()
 }
 
-// publicKey is one in PEM.
+// publicKey returns a public key in PEM.
 func publicKey(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -119,14 +118,14 @@ func (i *installation) secret(name string, authority, certificate, key []byte) {
 	}
 }
 
-// install applies the chart as Helm does, runs as many Pods as it asks for, and returns when
-// the host reaches them.
+// install applies the chart as Helm does, runs the requested number of Pods, and returns when the
+// host reaches them.
 func (i *installation) install(version string, v values) {
 	i.t.Helper()
 	i.apply(rendered(i.t, version, v))
 }
 
-// apply is install of manifests.
+// apply is like install, with rendered manifests.
 func (i *installation) apply(manifests string) {
 	i.t.Helper()
 	out := i.KubectlInput(manifests, "apply", "--server-side", "--field-manager=helm", "--force-conflicts", "--validate=strict", "-f", "-")
@@ -150,7 +149,7 @@ func (i *installation) apply(manifests string) {
 	})
 }
 
-// begin runs one Pod of the Deployment.
+// begin runs a Pod of the Deployment.
 func (i *installation) begin(deployment appsv1.Deployment) {
 	i.t.Helper()
 	i.begun++
@@ -169,9 +168,9 @@ func (i *installation) begin(deployment appsv1.Deployment) {
 	i.running = append(i.running, server)
 }
 
-// reviewed requires that the webhook denies a request, whichever replica kube-apiserver asks. Since
-// Kubernetes 1.37 it spreads the calls of a webhook over the endpoints of the Service. Before, all
-// calls use one connection, to one replica.
+// reviewed checks that the webhook of each replica denies a request. Since Kubernetes 1.37
+// kube-apiserver spreads webhook calls over the endpoints of the Service. Before, all calls use one
+// connection to one replica.
 func (i *installation) reviewed() {
 	i.t.Helper()
 	const gate = `kubernetes_feature_enabled{name="WebhookRoundTripLoadBalancing",stage="BETA"} 1`
@@ -184,7 +183,7 @@ func (i *installation) reviewed() {
 	remove := func() string {
 		return i.Kubectl("delete", "configmap", "first", "--namespace=default", "--dry-run=server", "--as=eddie").Stderr
 	}
-	// The host learns about the label and the role a moment later.
+	// kube-apiserver learns of the label and the role with a delay.
 	eventually(i.t, "the webhook", func() error { return missing(remove(), []string{refused}) })
 	eventually(i.t, "reviews of the replicas", func() error {
 		if found := remove(); !strings.Contains(found, refused) {
@@ -203,7 +202,7 @@ func (i *installation) reviewed() {
 	})
 }
 
-// halt ends the Pods.
+// halt stops the Pods.
 func (i *installation) halt() {
 	i.t.Helper()
 	i.MustKubectl("delete", "endpointslices", "--all", system)
@@ -216,14 +215,14 @@ func (i *installation) halt() {
 	i.running = nil
 }
 
-// remove ends the Pods, and removes what belongs to their store.
+// remove stops the Pods, and deletes the objects that belong to their store.
 func (i *installation) remove() {
 	i.t.Helper()
 	i.halt()
 	i.MustKubectl("delete", "configmap/penstock-store", "secret/penstock-ca", system)
 }
 
-// bundle verifies the API.
+// bundle returns the CA bundle that verifies the API.
 func (i *installation) bundle() string {
 	i.t.Helper()
 	return i.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}")

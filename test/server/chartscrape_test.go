@@ -30,9 +30,8 @@ type serviceMonitor struct {
 	}
 }
 
-// scraped reads metrics as the Prometheus operator does that has found the ServiceMonitor of
-// the chart: from the Service that it selects, with the authority and the rights that it
-// names.
+// scraped reads metrics as Prometheus would with the chart's ServiceMonitor: from the selected
+// Service, with its authority and its rights.
 func (i *installation) scraped() {
 	i.t.Helper()
 	var monitor serviceMonitor
@@ -54,7 +53,7 @@ func (i *installation) scraped() {
 		}
 		return secret
 	}
-	// No controller fills the Secret of a token here: it is asked for.
+	// No controller fills the token Secret here, so the test requests a token.
 	account := read(endpoint.Authorization.Credentials.Name).Annotations[corev1.ServiceAccountNameKey]
 	token, err := client.CoreV1().ServiceAccounts("penstock-system").CreateToken(i.t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {

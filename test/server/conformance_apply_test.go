@@ -20,18 +20,18 @@ func applyManners() map[string]manner {
 	}
 }
 
-// applied is a whole object to apply, with the knob at a number.
+// applied returns a whole object to apply, with a value of the knob.
 func (s *subject) applied(letter string, knob int) map[string]any {
 	return with(s.draft(s.name(letter)), s.setting(knob), s.knob...)
 }
 
-// apply applies as a manager.
+// apply applies an object as a field manager.
 func (s *subject) apply(letter, query string, body any) reply {
 	s.t.Helper()
 	return s.ask(call{method: http.MethodPatch, name: s.name(letter), query: query, contentType: applyPatch, body: body})
 }
 
-// applying server-side: creating, repeating, fighting.
+// applying tests server-side apply: creates, repeated applies and conflicts.
 func applying(s *subject) {
 	one, two := "fieldManager=one", "fieldManager=two"
 	first := s.apply("a", one, s.applied("a", 1))
@@ -68,7 +68,7 @@ func applying(s *subject) {
 	s.note("generation", "%v", at(s.get("a").body, "metadata", "generation"))
 }
 
-// ownership is of fields, by manager, operation and subresource.
+// ownership: fields have owners by manager, operation and subresource.
 func ownership(s *subject) {
 	s.must(call{method: http.MethodPost, query: "fieldManager=creator", body: s.draft(s.name("a"))})
 	s.note("created", "%s", s.managers("a"))
@@ -79,7 +79,7 @@ func ownership(s *subject) {
 	s.note("status", "%s", status("fieldManager=judge", 1))
 	s.note("has status", "%s", s.managers("a"))
 	s.note("status, conflict", "%s", status("fieldManager=other", 2).String())
-	// One who writes all of it has only what they may write.
+	// A write of the whole object gives ownership only of the fields that its endpoint writes.
 	s.must(call{method: http.MethodPatch, name: s.name("a"), query: "fieldManager=all&force=true", contentType: applyPatch, body: with(s.applied("a", 2), s.outcome(5), s.status...)})
 	s.note("applied all", "%s", s.managers("a"))
 	whole := with(with(s.get("a").body, s.setting(3), s.knob...), s.outcome(6), s.status...)
@@ -93,8 +93,8 @@ func ownership(s *subject) {
 		contentType: applyPatch, body: s.applied("z", 1)}))
 }
 
-// managers are those who have fields: how, and whether the knob and status are
-// among them.
+// managers lists the field managers with their operations, and whether they own the knob and
+// status.
 func (s *subject) managers(letter string) string {
 	var all []string
 	entries, _ := at(s.get(letter).body, "metadata", "managedFields").([]any)
@@ -119,7 +119,7 @@ func (s *subject) managers(letter string) string {
 	return strings.Join(all, "; ")
 }
 
-// prefixed is a path as managed fields spell it.
+// prefixed returns a path as managedFields spell it.
 func prefixed(path []string) []string {
 	var all []string
 	for _, name := range path {

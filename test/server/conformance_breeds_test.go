@@ -22,44 +22,44 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// breed is a type whose manners are looked at: all that they need to know of it.
+// breed describes a type whose API behaviour is compared.
 type breed struct {
 	kind, singular string
 	resource       schema.GroupVersionResource
-	// namespace of the objects; empty for a type that has none.
+	// namespace is the namespace of the objects. It is empty for a cluster-scoped type.
 	namespace string
-	// finalizer holds every object of it until it is taken off, so that what happens
-	// to an object that is being deleted can be seen, and the same is seen of all.
+	// finalizer blocks the deletion of each object until it is removed. So the state of an object
+	// during its deletion can be observed.
 	finalizer string
-	// spec of an object, with the knob at a number.
+	// spec returns the spec of an object with a value of the knob.
 	spec func(knob int) map[string]any
-	// knob is the field of spec that changes, and what it is at a number.
+	// knob is the path of a spec field that changes. setting returns its n-th value.
 	knob    []string
 	setting func(knob int) any
-	// status is a field of status and what it is at a number.
+	// status is the path of a status field. outcome returns its n-th value.
 	status  []string
 	outcome func(n int) any
-	// keepsStatus is set for a type whose status nobody may write but the server
-	// itself: it does, for the test.
+	// keepsStatus is set for a type whose status only the server can write. Then the server writes
+	// it for the test.
 	keepsStatus bool
-	// typed is a list and watch of the typed client.
+	// typed is a list and watch with the typed client.
 	typed source
-	// object and list are those of the typed client, which add knows.
+	// object and list return values of the typed client's types. add registers them.
 	object func() client.Object
 	list   func() client.ObjectList
 	add    func(*runtime.Scheme) error
 }
 
-// source is a list and watch of a scenario's objects, and what they are.
+// source returns a list and watch of a scenario's objects, with their type.
 type source func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error)
 
-// ours are the types that are compared.
+// ours returns Penstock's compared types.
 func ours() []breed {
 	return []breed{revisionBreed(), planBreed()}
 }
 
-// ingress is the host's type that resembles ours the most and that no controller of
-// the host touches: it has spec, status, generation and immediate deletion.
+// ingress is the host's type that is most similar to ours and that no controller changes. It has
+// spec, status, generation and immediate deletion.
 func ingress() breed {
 	return breed{
 		kind: "Ingress", singular: "ingress", namespace: "default", finalizer: "example.com/held",
@@ -91,7 +91,7 @@ func ingress() breed {
 
 func ingressClassName(knob int) any { return fmt.Sprintf("class-%d", knob) }
 
-// ingressClass has no namespace, and no status.
+// ingressClass is cluster-scoped and has no status.
 func ingressClass() breed {
 	parameters := func(knob int) any {
 		return map[string]any{"apiGroup": "example.com", "kind": "Parameters", "name": fmt.Sprintf("set-%d", knob)}
@@ -109,7 +109,7 @@ func ingressClass() breed {
 	}
 }
 
-// revisionBreed has manifests, so that what becomes of those is part of it.
+// revisionBreed has manifests, to test their handling too.
 func revisionBreed() breed {
 	return breed{
 		kind: "ClusterExtensionRevision", singular: "clusterextensionrevision", finalizer: v1alpha1.TeardownFinalizer,
@@ -139,7 +139,7 @@ func revisionBreed() breed {
 	}
 }
 
-// planBreed is of plans that nobody acts on, so that any number has one profile.
+// planBreed has plans that no controller handles, so any number of plans can have the same profile.
 func planBreed() breed {
 	waitTimeout := func(knob int) any { return fmt.Sprintf("%dm0s", knob) }
 	return breed{
@@ -172,14 +172,14 @@ func keptStatus(what string) deviation {
 	}
 }
 
-// conditions are a list of one.
+// conditions returns a list of one condition.
 func conditions(n int) any {
 	return []any{map[string]any{
 		"type": "Ready", "status": "Unknown", "reason": fmt.Sprintf("Number%d", n), "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
 	}}
 }
 
-// listWatch is that of a client, of the objects of a scenario.
+// listWatch lists and watches the objects of a scenario with a typed client.
 func listWatch[L runtime.Object](
 	scenario string,
 	list func(context.Context, metav1.ListOptions) (L, error),
@@ -198,7 +198,7 @@ func listWatch[L runtime.Object](
 	}
 }
 
-// draft is a new object.
+// draft returns a new object.
 func (b breed) draft(name string) map[string]any {
 	metadata := map[string]any{"name": name, "finalizers": []any{b.finalizer}}
 	if b.namespace != "" {
@@ -213,7 +213,7 @@ func (b breed) draft(name string) map[string]any {
 // qualified returns the type's name for kubectl.
 func (b breed) qualified() string { return b.resource.Resource + "." + b.resource.Group }
 
-// path of the type, or of an object of it.
+// path returns the path of the type or of an object.
 func (b breed) path(names ...string) string {
 	path := "/apis/" + b.resource.GroupVersion().String()
 	if b.namespace != "" {
@@ -222,7 +222,7 @@ func (b breed) path(names ...string) string {
 	return strings.Join(append([]string{path, b.resource.Resource}, names...), "/")
 }
 
-// neutral takes the type's names out of what was said of it.
+// neutral replaces the type's names in a text.
 func (b breed) neutral() *strings.Replacer {
 	return strings.NewReplacer(
 		b.qualified(), "RESOURCES", b.singular+"."+b.resource.Group, "RESOURCE",

@@ -58,7 +58,7 @@ func (s *subject) metadataWatch(config *rest.Config, scenario string) (cache.Lis
 	return listWatch(scenario, api.List, api.Watch), &metav1.PartialObjectMetadata{}, nil
 }
 
-// informer begins with a watch, and misses nothing while its connection breaks.
+// informer: an informer begins with a watch, and misses no event when its connection breaks.
 func informer(s *subject, objects source) {
 	config := s.Config()
 	network := &network{}
@@ -121,13 +121,12 @@ func informer(s *subject, objects source) {
 	network.cut()
 	s.several("c")
 	s.remove("b")
-	// A watch that begins again at the version that it had sees both steps of the
-	// deletion.
+	// A watch that resumes at its last version sees both steps of the deletion.
 	s.note("after a broken connection", "%s", take(3))
 	s.note("store", "%d", len(informer.GetStore().ListKeys()))
 }
 
-// network is one that can be cut.
+// network is a network that a test can cut.
 type network struct {
 	mu    sync.Mutex
 	conns []net.Conn
@@ -144,7 +143,7 @@ func (l *network) dial(ctx context.Context, protocol, address string) (net.Conn,
 	return conn, nil
 }
 
-// cut breaks all connections that there are.
+// cut closes all connections.
 func (l *network) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +153,7 @@ func (l *network) cut() {
 	l.conns = nil
 }
 
-// scheme of the type.
+// scheme returns a scheme with the type.
 func (s *subject) scheme() *runtime.Scheme {
 	s.t.Helper()
 	scheme := runtime.NewScheme()
@@ -164,7 +163,7 @@ func (s *subject) scheme() *runtime.Scheme {
 	return scheme
 }
 
-// typedDraft is a draft as the typed client has it.
+// typedDraft returns a draft as an object of the typed client.
 func (s *subject) typedDraft(letter string) client.Object {
 	s.t.Helper()
 	encoded, err := json.Marshal(with(s.draft(s.name(letter)), s.base, "metadata", "labels", "scenario"))
@@ -178,7 +177,7 @@ func (s *subject) typedDraft(letter string) client.Object {
 	return object
 }
 
-// controllerClient is controller-runtime's, as a controller uses it.
+// controllerClient tests controller-runtime's client as a controller uses it.
 func controllerClient(s *subject) {
 	ctx := s.t.Context()
 	c, err := client.New(s.Config(), client.Options{Scheme: s.scheme()})
@@ -222,7 +221,8 @@ func controllerClient(s *subject) {
 	s.note("it is being deleted", "%t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
 }
 
-// controllerCache reads from informers, with an index, metadata only or all.
+// controllerCache tests reads from controller-runtime's informers: with an index, metadata only,
+// and whole objects.
 func controllerCache(s *subject) {
 	ctx, stop := context.WithTimeout(s.t.Context(), poll.Patience)
 	defer stop()

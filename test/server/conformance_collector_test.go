@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// collectorManners have the requests of kube-controller-manager's garbage collector.
+// collectorManners are the requests of kube-controller-manager's garbage collector.
 func collectorManners() map[string]manner {
 	return map[string]manner{
 		"OwnerBackground": {do: func(s *subject) { owner(s, "Background") }},
@@ -33,7 +33,7 @@ func collectorManners() map[string]manner {
 	}
 }
 
-// settled waits until something is as it should be, and notes that.
+// settled waits until look returns want, and records that.
 func (s *subject) settled(what, want string, look func() string) {
 	s.t.Helper()
 	eventually(s.t, what, func() error {
@@ -45,7 +45,7 @@ func (s *subject) settled(what, want string, look func() string) {
 	s.note(what, "%s", want)
 }
 
-// reference to an object as an owner.
+// reference returns an owner reference to an object.
 func reference(owner map[string]any) []any {
 	return []any{map[string]any{
 		"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": at(owner, "metadata", "name"), "uid": at(owner, "metadata", "uid"),
@@ -53,7 +53,7 @@ func reference(owner map[string]any) []any {
 	}}
 }
 
-// dependent makes a ConfigMap of an owner, and returns how it is.
+// dependent creates a ConfigMap with an owner, and returns a function that reads its state.
 func (s *subject) dependent(owner map[string]any) func() string {
 	s.t.Helper()
 	clients, err := dynamic.NewForConfig(s.Config())
@@ -77,7 +77,7 @@ func (s *subject) dependent(owner map[string]any) func() string {
 	}
 }
 
-// owner is deleted, and something hangs on it.
+// owner deletes an owner of a dependent.
 func owner(s *subject, policy string) {
 	dependent := s.dependent(s.create("a").body)
 	s.note("at first", "%s", dependent())
@@ -101,7 +101,7 @@ func owner(s *subject, policy string) {
 	s.settled("dependent", "NotFound", dependent)
 }
 
-// owned objects go with their owner, which is of the host.
+// owned: an object of ours is deleted with its owner, a host object.
 func owned(s *subject) {
 	owner := s.base + "-" + s.singular
 	s.MustKubectl("create", "clusterrole", owner, "--verb=get", "--resource=pods")
@@ -110,8 +110,8 @@ func owned(s *subject) {
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": owner, "uid": uid},
 	})
 	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
-	// The collector does not hold an owner for dependents that it has not heard of.
-	// When it deletes what came after this one, it has.
+	// The garbage collector does not hold an owner for dependents that it has not observed yet.
+	// Once it deletes object b, it has observed the older object a.
 	s.orphaned("b")
 	s.MustKubectl("delete", "clusterrole", owner, "--cascade=foreground", "--wait=false")
 	doomed := func() string {
@@ -128,11 +128,11 @@ func owned(s *subject) {
 	})
 }
 
-// ownedByNobody: an owner that is not there has been deleted.
+// ownedByNobody: the owner does not exist, so the garbage collector deletes the object.
 func ownedByNobody(s *subject) { s.orphaned("a") }
 
-// orphaned makes an object of an owner that is not there, and waits until the
-// collector deletes it.
+// orphaned creates an object with a missing owner, and waits until the garbage collector deletes
+// it.
 func (s *subject) orphaned(name string) {
 	s.t.Helper()
 	references := reference(map[string]any{
@@ -145,8 +145,8 @@ func (s *subject) orphaned(name string) {
 	s.release(name)
 }
 
-// watchable are the resources of a group that can be listed and watched, as quota does
-// with all of them, and collection with those that can be deleted as well.
+// watchable lists the resources of a group that can be listed and watched. The quota controller
+// watches all of them, and the garbage collector watches those that can also be deleted.
 func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []string {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
@@ -166,12 +166,12 @@ func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []
 	return names
 }
 
-// neighbours: the work of kube-controller-manager for others goes on with our types in its
-// discovery: quota counts and namespaces end.
+// neighbours: with our types in discovery, kube-controller-manager still does its work for other
+// objects. Quotas are counted and namespaces are deleted.
 func neighbours(t *testing.T, c *cluster.Cluster) {
 	for _, breed := range ours() {
 		want := []string{breed.resource.Resource}
-		switch breed.kind { // stored as well
+		switch breed.kind { // also stored in this group
 		case "ConfigurationPlan":
 			want = append(want, "configurationprofiledefinitions")
 		case "ClusterExtensionRevision":
@@ -183,8 +183,8 @@ func neighbours(t *testing.T, c *cluster.Cluster) {
 	}
 	c.MustKubectl("create", "namespace", "neighbour")
 	in := "--namespace=neighbour"
-	// Everybody has one ConfigMap. One that comes while the quota is new may be counted by
-	// nobody for five minutes.
+	// Every namespace has one ConfigMap. If it appears while the quota is new, it may stay
+	// uncounted for five minutes.
 	eventually(t, "the ConfigMap that everybody has", func() error {
 		if out := c.Kubectl("get", "configmap", "kube-root-ca.crt", in); out.ExitCode != 0 {
 			return errors.New(out.Stderr)

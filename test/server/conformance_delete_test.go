@@ -22,14 +22,14 @@ func deleteManners() map[string]manner {
 	}
 }
 
-// doomed returns the state of an object that is being deleted.
+// doomed describes an object that is being deleted.
 func (s *subject) doomed(a reply) string {
 	m := a.body
 	return fmt.Sprintf("%v deleted %t, grace %v, generation %v, finalizers %v", m["kind"], at(m, "metadata", "deletionTimestamp") != nil,
 		at(m, "metadata", "deletionGracePeriodSeconds"), at(m, "metadata", "generation"), at(m, "metadata", "finalizers"))
 }
 
-// deleting says what is to become of dependents.
+// deleting tests the propagation policies of a deletion.
 func deleting(s *subject) {
 	remove := func(what, letter string, options any) {
 		s.create(letter)
@@ -37,8 +37,8 @@ func deleting(s *subject) {
 		s.note(what+", answer", "%s", s.doomed(a))
 		s.note(what+", object", "%s", s.doomed(s.get(letter)))
 	}
-	// Orphan and foreground are seen by the collector, which takes its finalizer off
-	// again when it has done its work: what the answer says is seen before.
+	// The garbage collector removes its finalizer for orphan and foreground when it has finished.
+	// The answer shows the state before that.
 	remove("default", "a", nil)
 	remove("background", "b", map[string]any{"propagationPolicy": "Background"})
 	for letter, policy := range map[string]string{"c": "Foreground", "d": "Orphan"} {
@@ -57,7 +57,7 @@ func deleting(s *subject) {
 	s.create("f")
 	s.answered("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
 	s.answered("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
-	// Until 1.35 the host says 500 to what it cannot read.
+	// Until 1.35 kube-apiserver answers 500 to unreadable options.
 	for what, options := range map[string]any{"no options": "{", "options of another kind": map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}} {
 		s.note(what, "refused %t", s.ask(call{method: http.MethodDelete, name: s.name("f"), body: options}).code >= http.StatusBadRequest)
 	}
@@ -67,7 +67,7 @@ func deleting(s *subject) {
 	s.note("time", "%v", at(s.get("f").body, "metadata", "deletionGracePeriodSeconds"))
 }
 
-// finalizers hold what is being deleted.
+// finalizers block a deletion.
 func finalizers(s *subject) {
 	s.create("a")
 	s.must(call{method: http.MethodDelete, name: s.name("a")})
@@ -82,14 +82,14 @@ func finalizers(s *subject) {
 		body: map[string]any{"metadata": map[string]any{"finalizers": nil}}})
 	s.note("the last state", "%v %v", last.body["kind"], at(last.body, "metadata", "finalizers"))
 	s.answered("it is gone", call{method: http.MethodGet, name: s.name("a")})
-	// Two at the end of an object: by apply, and by put.
+	// An object can be released by apply and by put. Here by put.
 	s.create("b")
 	s.must(call{method: http.MethodDelete, name: s.name("b")})
 	s.answered("put without them", call{method: http.MethodPut, name: s.name("b"), body: with(s.get("b").body, nil, "metadata", "finalizers")})
 	s.answered("and gone", call{method: http.MethodGet, name: s.name("b")})
 }
 
-// deleteCollection deletes what is selected.
+// deleteCollection deletes the selected objects.
 func deleteCollection(s *subject) {
 	s.several("a b c d")
 	selected := func(more string) string { return "labelSelector=scenario%3D" + s.base + more }
@@ -110,7 +110,7 @@ func deleteCollection(s *subject) {
 	all("the rest", call{query: selected("")})
 }
 
-// living are those that are not being deleted.
+// living lists the objects that are not being deleted.
 func (s *subject) living() string {
 	a := s.list()
 	items, _ := a.body["items"].([]any)

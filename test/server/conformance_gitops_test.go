@@ -18,8 +18,7 @@ func gitopsManners() map[string]manner {
 	}
 }
 
-// withoutNoise is an object as tools compare it: what the server counts and notes is
-// no difference.
+// withoutNoise returns an object as GitOps tools compare it, without values that the server sets.
 func withoutNoise(object map[string]any) string {
 	for _, path := range [][]string{
 		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"}, {"metadata", "creationTimestamp"},
@@ -29,14 +28,14 @@ func withoutNoise(object map[string]any) string {
 	return describe(object)
 }
 
-// drift compares as Argo CD with ServerSideDiff, and Flux, do: the result of a dry-run apply with
-// their field manager, and the live object.
+// drift compares as Argo CD with ServerSideDiff and Flux do: the result of a dry-run apply with the
+// tool's field manager, and the live object.
 func (s *subject) drift(letter, manager string, knob int) string {
 	s.t.Helper()
 	return s.driftOf(s.name(letter), manager, s.desired(letter, knob))
 }
 
-// driftOf is drift of any file.
+// driftOf is like drift, for any file.
 func (s *subject) driftOf(name, manager string, desired map[string]any) string {
 	s.t.Helper()
 	live := s.ask(call{method: http.MethodGet, name: name})
@@ -58,8 +57,8 @@ func (s *subject) desired(letter string, knob int) map[string]any {
 	return with(with(s.applied(letter, knob), nil, "metadata", "finalizers"), map[string]any{"scenario": s.base}, "metadata", "labels")
 }
 
-// argoCD: get, compare, apply, compare; what others change is drift, and what they
-// add is not.
+// argoCD: get, compare, apply, compare. Changes by other users are drift. Fields that they add are
+// not.
 func argoCD(s *subject) {
 	const manager = "argocd-controller"
 	sync := func(letter string, knob int) string {
@@ -80,18 +79,18 @@ func argoCD(s *subject) {
 	s.patch("a", map[string]any{"metadata": map[string]any{"annotations": map[string]any{"somebody": "was here"}}})
 	s.judge("a", 1)
 	s.note("somebody's addition, and status", "%s", s.drift("a", manager, 2))
-	// Tracking marks what it manages, by an annotation or a label that it applies.
+	// Argo CD marks its objects with an annotation or a label.
 	tracked := with(s.desired("a", 2), map[string]any{"argocd.argoproj.io/tracking-id": "app:x"}, "metadata", "annotations")
 	s.note("tracking", "%s", s.apply("a", "force=true&fieldManager="+manager, tracked).short())
-	// Without server-side apply it sends three-way patches, as kubectl does.
+	// Without server-side apply Argo CD sends three-way patches, as kubectl does.
 	s.note("client-side", "%s", said(s.KubectlInput(describe(s.desired("b", 1)), "apply", "-f", "-")))
 	s.note("client-side, compared", "%s", s.drift("b", "kubectl", 1))
 	s.note("replace", "%s", said(s.KubectlInput(describe(s.desired("b", 2)), "replace", "-f", "-")))
 	s.note("prune", "%s", s.ask(call{method: http.MethodDelete, name: s.name("b"), body: map[string]any{"propagationPolicy": "Foreground"}}).short())
 }
 
-// flux: drift is detected by a dry run, what is in the way is an error that it
-// understands, and then it waits.
+// flux: a dry-run detects drift. Flux understands the error if a change is impossible, and waits
+// for the rollout.
 func flux(s *subject) {
 	const manager = "kustomize-controller"
 	s.note("at first", "%s", s.drift("a", manager, 1))
@@ -104,7 +103,7 @@ func flux(s *subject) {
 		}
 	}
 	s.note("then", "%s", s.drift("a", manager, 1))
-	// It takes over what kubectl applied: its entry is replaced in managedFields.
+	// Flux takes over objects that kubectl applied, by replacing kubectl's entry in managedFields.
 	s.MustKubectlInput(s.file("b", 1), "apply", "-f", "-")
 	entries, _ := at(s.get("b").body, "metadata", "managedFields").([]any)
 	for _, entry := range entries {
@@ -118,27 +117,28 @@ func flux(s *subject) {
 	}})
 	s.note("managers", "%s", s.managers("b"))
 	s.note("taken over", "%s", s.drift("b", manager, 1))
-	// A change that cannot be made is 422 Invalid, the sign to recreate if that is wished.
+	// An impossible change gets 422 Invalid, which lets Flux recreate the object if the user wants
+	// that.
 	name := s.desired("b", 1)
 	s.note("another name", "%s", s.ask(call{method: http.MethodPatch, name: s.name("a"), query: "fieldManager=" + manager, contentType: applyPatch, body: name}).short())
 	s.must(call{method: http.MethodDelete, name: s.name("b")})
 	s.note("while it is being deleted", "%s", s.drift("b", manager, 2))
-	// It waits for the generation that it applied to be observed.
+	// Flux waits until the applied generation is observed.
 	applied := s.apply("a", "force=true&fieldManager="+manager, s.desired("a", 2))
 	s.note("generation", "%v", at(applied.body, "metadata", "generation"))
-	// Pruned by label, background, and only what it applied itself.
+	// Flux prunes by label, in the background, and only objects that it applied.
 	s.note("prune", "%s", s.ask(call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{
 		"propagationPolicy": "Background", "preconditions": map[string]any{"uid": applied.uid()}}}).short())
 }
 
-// sync is an apply of a file.
+// sync applies a file.
 func (s *subject) sync(name, query string, desired map[string]any) reply {
 	s.t.Helper()
 	return s.ask(call{method: http.MethodPatch, name: name, query: query, contentType: applyPatch, body: desired})
 }
 
-// supersededInGit: files of revisions that newer ones came after stay in the repository,
-// and say Active. The host has no such type to compare with.
+// supersededInGit: files of superseded revisions stay in the repository and say Active. The host
+// has no similar type to compare with.
 func supersededInGit(t *testing.T, w servedHost) {
 	for name, manager := range map[string]string{"ArgoCD": "argocd-controller", "Flux": "kustomize-controller"} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func supersededInGit(t *testing.T, w servedHost) {
 			if again.code != http.StatusOK || again.version() != before || len(again.warnings) != 1 || !strings.Contains(again.warnings[0], "stays Archived") {
 				t.Errorf("applied again: %d, version %s after %s, warnings %q", again.code, again.version(), before, again.warnings)
 			}
-			// As both tools do without server-side apply.
+			// Both tools do this without server-side apply.
 			if out := s.KubectlInput(describe(older), "apply", "-f", "-"); out.ExitCode != 0 || !strings.Contains(out.Stderr, "stays Archived") {
 				t.Errorf("kubectl apply: %s", out)
 			}

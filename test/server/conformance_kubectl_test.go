@@ -27,11 +27,11 @@ func kubectlManners() map[string]manner {
 	}
 }
 
-// libraryLog matches the log lines of client-go in kubectl, for instance about a watch that ended
-// at once. They depend on time, and are no output of kubectl.
+// libraryLog matches client-go's log lines in kubectl's output, for instance about a watch that
+// ended at once. They depend on timing.
 var libraryLog = regexp.MustCompile(`(?m)^[IWE]\d{4} [^\n]*reflector\.go[^\n]*\n?`)
 
-// said returns the exit code and the output of a run, without the help that follows errors.
+// said returns the exit code and the output of a run, without the help text after an error.
 func said(out cluster.Output) string {
 	text := fmt.Sprintf("exit%d %s", out.ExitCode, strings.TrimSpace(out.Stdout))
 	if errs := strings.TrimSpace(libraryLog.ReplaceAllString(out.Stderr, "")); errs != "" {
@@ -40,13 +40,13 @@ func said(out cluster.Output) string {
 	return strings.ReplaceAll(text, "\n", " | ")
 }
 
-// file is an object as a person writes it, with a label.
+// file returns an object as a user writes it, with a label.
 func (s *subject) file(letter string, knob int) string {
 	object := with(s.applied(letter, knob), map[string]any{"scenario": s.base}, "metadata", "labels")
 	return describe(object)
 }
 
-// run notes a run of kubectl.
+// run runs kubectl and records its output.
 func (s *subject) run(what, stdin string, args ...string) cluster.Output {
 	s.t.Helper()
 	out := s.KubectlInput(stdin, args...)
@@ -54,7 +54,7 @@ func (s *subject) run(what, stdin string, args ...string) cluster.Output {
 	return out
 }
 
-// changes are the lines of a diff that say what would be different, sorted.
+// changes returns the changed lines of a diff, sorted.
 func changes(out cluster.Output) string {
 	var all []string
 	for line := range strings.SplitSeq(out.Stdout, "\n") {
@@ -135,7 +135,7 @@ func kubectlRead(s *subject) {
 	s.run("not there", "", "get", s.qualified(), s.name("z"))
 	s.note("sorted table", "%d lines", strings.Count(s.MustKubectl(append([]string{"get", s.qualified(), "--sort-by=.metadata.creationTimestamp"}, selector...)...), "\n"))
 	s.note("described", "%t", strings.Contains(s.MustKubectl("describe", a), s.name("a")))
-	// The host fetches schemas at intervals of its own.
+	// kube-apiserver fetches schemas at its own intervals.
 	var explained cluster.Output
 	eventually(s.t, "explain", func() error {
 		if explained = s.Kubectl("explain", s.singular+"."+strings.Join(s.knob, "."), "--api-version="+s.resource.GroupVersion().String()); explained.ExitCode != 0 {
@@ -149,7 +149,7 @@ func kubectlRead(s *subject) {
 	s.run("wait for nothing", "", "wait", s.qualified()+"/"+s.name("z"), "--for=delete", poll.TimeoutFlag)
 }
 
-// kubectlPrune: an apply set, whose members are found by discovery and label.
+// kubectlPrune tests an apply set. kubectl finds its members by discovery and label.
 func kubectlPrune(s *subject) {
 	parent := s.base + "-" + s.singular
 	set := func(what string, files ...string) {
@@ -159,7 +159,7 @@ func kubectlPrune(s *subject) {
 	}
 	set("two", s.file("a", 1), s.file("b", 1))
 	s.note("kinds of the set", "%s", s.MustKubectl("get", "secret", parent, "-o", `jsonpath={.metadata.annotations.applyset\.kubernetes\.io/contains-group-kinds}`))
-	// kubectl waits for what it prunes, so nothing may hold it.
+	// kubectl waits for pruned objects, so no finalizer may hold them.
 	s.run("let go", "", "delete", s.qualified(), s.name("b"), "--wait=false")
 	s.release("b")
 	set("one", s.file("a", 1))
@@ -167,7 +167,7 @@ func kubectlPrune(s *subject) {
 }
 
 func kubectlDelete(s *subject) {
-	// The finalizer holds what is deleted, so kubectl must not wait.
+	// The finalizer holds deleted objects, so kubectl must not wait.
 	remove := func(letter string, args ...string) {
 		s.labelled(letter, "scenario="+s.base, "letter="+letter)
 		s.run(strings.Join(args, " "), "", append([]string{"delete", s.qualified(), s.name(letter), "--wait=false"}, args...)...)
@@ -180,7 +180,7 @@ func kubectlDelete(s *subject) {
 	s.run("by label", "", "delete", s.qualified(), "-l", "scenario="+s.base+",letter=f", "--wait=false")
 	s.run("not there", "", "delete", s.qualified(), s.name("z"))
 	s.run("not there, ignored", "", "delete", s.qualified(), s.name("z"), "--ignore-not-found")
-	// kubectl's words depend on what it does when the second ends.
+	// kubectl's message depends on its state when the second ends.
 	s.note("wait in vain", "exit%d", s.KubectlInput("", "delete", s.qualified(), s.name("d"), "--timeout=1s").ExitCode)
 	s.release("d")
 	s.run("gone", "", "wait", "--for=delete", s.qualified()+"/"+s.name("d"), poll.TimeoutFlag)

@@ -32,7 +32,7 @@ func readManners() map[string]manner {
 	}
 }
 
-// unsupportedField are the deviations where the supported fields are listed.
+// unsupportedField are deviations, because our errors list the supported fields.
 func unsupportedField(what string) []deviation {
 	const host = `HTTP400 Failure BadRequest "spec.nonsense" is not a known field selector: only "metadata.name", "metadata.namespace"`
 	const ours = `HTTP400 Failure BadRequest field label not supported: "spec.nonsense", supported are metadata.name, `
@@ -43,7 +43,7 @@ func unsupportedField(what string) []deviation {
 	}
 }
 
-// noProtobuf is a deviation where the media types are listed.
+// noProtobuf is a deviation, because our error lists the media types.
 func noProtobuf(what string) deviation {
 	return deviation{
 		what: what, host: "…application/json, application/yaml, application/vnd.kubernetes.protobuf…", ours: "…application/json, application/yaml…",
@@ -57,7 +57,7 @@ func (s *subject) list(query ...string) reply {
 	return s.ask(call{method: http.MethodGet, query: strings.Join(append(query, "labelSelector=scenario%3D"+s.base), "&")})
 }
 
-// several makes objects that list finds.
+// several creates objects that list finds.
 func (s *subject) several(letters string) {
 	s.t.Helper()
 	for _, letter := range strings.Split(letters, " ") {
@@ -65,7 +65,7 @@ func (s *subject) several(letters string) {
 	}
 }
 
-// discovered: the resources in discovery, and their verbs.
+// discovered tests the resources in discovery and their verbs.
 func discovered(s *subject) {
 	var resources struct {
 		Resources []struct {
@@ -87,7 +87,7 @@ func discovered(s *subject) {
 	}
 }
 
-// paging is consistent: all pages are of one moment.
+// paging: all pages show the same version.
 func paging(s *subject) {
 	s.several("a b c d e")
 	first := s.list("limit=2")
@@ -109,11 +109,11 @@ func paging(s *subject) {
 	s.note("version with continue", "%s", s.list("limit=2", "resourceVersion="+first.version(), "continue="+url.QueryEscape(token)))
 	s.note("nonsense token", "%s", s.list("limit=2", "continue=nonsense"))
 	s.note("nonsense limit", "%s", s.list("limit=many"))
-	// It must not lead anywhere else.
+	// A token must not lead to another path.
 	s.note("token of another path", "%s", s.list("limit=2", "continue="+tokenOf(1, "../../")))
 }
 
-// tokenOf makes a token to continue with, as the store does.
+// tokenOf returns a continue token as the store makes it.
 func tokenOf(version int, start string) string {
 	raw, err := json.Marshal(map[string]any{"v": "meta.k8s.io/v1", "rv": version, "start": start})
 	if err != nil {
@@ -122,7 +122,7 @@ func tokenOf(version int, start string) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// versions: the versions that a list may be asked for.
+// versions tests the resourceVersions that a list accepts.
 func versions(s *subject) {
 	s.several("a")
 	before := s.list().version()
@@ -160,7 +160,7 @@ func fieldSelectors(s *subject) {
 	s.answered("nonsense", call{method: http.MethodGet, query: "fieldSelector=nonsense"})
 }
 
-// shapes: metadata only, and tables, of one and of many.
+// shapes tests metadata only and tables, for one object and for a list.
 func shapes(s *subject) {
 	s.several("a b")
 	for what, accept := range map[string]string{"metadata": metadataAccept, "table": tableAccept} {
@@ -188,7 +188,7 @@ func shapes(s *subject) {
 	s.note("yaml", "%t", strings.Contains(yaml.raw, "\nkind: "+s.kind+"\n"))
 }
 
-// columns are the first and the last: name and age are those of every type.
+// columns returns the first and the last column: name and age, which every type has.
 func columns(table map[string]any) string {
 	definitions, _ := table["columnDefinitions"].([]any)
 	if len(definitions) == 0 {
@@ -198,7 +198,7 @@ func columns(table map[string]any) string {
 	return fmt.Sprintf("%v of format %v", first["name"], first["format"])
 }
 
-// expired: a compacted version is 410 Expired, and says how to go on.
+// expired: a compacted version gets 410 Expired, with a token to continue.
 func (w servedHost) expired(s *subject) {
 	s.several("a b c d")
 	first := s.list("limit=1")
@@ -228,7 +228,7 @@ func decoded(s *subject, token string) string {
 	return content.Start
 }
 
-// compact takes the past out of an etcd.
+// compact removes the history of an etcd.
 func compact(s *subject, socket string) {
 	s.t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}, DialTimeout: 10 * time.Second})
@@ -240,7 +240,7 @@ func compact(s *subject, socket string) {
 	if err == nil {
 		_, err = client.Compact(s.t.Context(), now.Header.Revision, clientv3.WithCompactPhysical())
 	}
-	// The other type's run may have done it already.
+	// The run of the other type may have compacted already.
 	if err != nil && !strings.Contains(err.Error(), "compacted") {
 		s.t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ func refusedManners() map[string]manner {
 	}
 }
 
-// serverMetadata: metadata is checked as everybody's, and the server's part of it is the server's.
+// serverMetadata: metadata is validated as for every type, and clients cannot set the server's
+// fields.
 func serverMetadata(s *subject) {
 	post := func(what string, value any, path ...string) reply {
 		return s.answered(what, call{method: http.MethodPost, query: "dryRun=All", body: with(s.draft(s.name("a")), value, append([]string{"metadata"}, path...)...)})
@@ -67,8 +68,8 @@ func serverMetadata(s *subject) {
 	s.note("managed fields wiped", "%v", at(wiped.body, "metadata", "managedFields"))
 }
 
-// fieldFirst are the observations of patches with unknown fields, of which ours say the
-// field.
+// fieldFirst are deviations of patches with unknown fields, because our error names the field
+// first.
 func fieldFirst(observations ...string) []deviation {
 	var all []deviation
 	for _, what := range observations {
@@ -80,7 +81,7 @@ func fieldFirst(observations ...string) []deviation {
 	return all
 }
 
-// fieldValidation: an unknown field is refused, warned of or ignored.
+// fieldValidation: an unknown field is an error, a warning or ignored.
 func fieldValidation(s *subject) {
 	s.create("a")
 	unknown := func(body map[string]any) map[string]any { return with(body, "x", "spec", "nonsense") }
@@ -103,7 +104,7 @@ func fieldValidation(s *subject) {
 	s.answered("the default", call{method: http.MethodPost, query: "dryRun=All", body: unknown(s.draft(s.name("b")))})
 }
 
-// media: the media types that are spoken.
+// media tests the supported media types.
 func media(s *subject) {
 	s.create("a")
 	s.answered("accept nothing that is there", call{method: http.MethodGet, name: s.name("a"), accept: "application/xml"})

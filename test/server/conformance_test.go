@@ -17,31 +17,31 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// manner is something that people and programs do with any type. It is done to a
-// type of kube-apiserver's own and to ours, in the same cluster, and what was seen
-// must be the same: kube-apiserver says what is expected, not this test.
+// manner is a use of the API that works with any type. The test does it with a type of
+// kube-apiserver and with a type of ours, in the same cluster, and compares the results. So
+// kube-apiserver defines the expected behaviour, not this test.
 type manner struct {
 	do func(s *subject)
 	// deviations are the differences between our type and the host's, with reasons.
 	deviations []deviation
-	// clusterWide compares with a type that has no namespace, where that matters.
+	// clusterWide compares with a cluster-scoped type of the host.
 	clusterWide bool
 }
 
-// deviation is one observation in which a type of ours differs. A deviation that is gone is
-// an error, too.
+// deviation is an observation in which our type differs. A deviation that no longer occurs is an
+// error too.
 type deviation struct {
-	// of is the kind; empty for every one of ours.
+	// of is the kind. If empty, the deviation is for all our kinds.
 	of string
 	// what is the observation.
 	what string
-	// host and ours are the values of the host's type and of ours, with … for any text; empty for
-	// no observation.
+	// host and ours are the values of the host's type and of ours. … matches any text, and empty
+	// means no observation.
 	host, ours string
 	why        string
 }
 
-// manners is the suite, by name. Names begin the names of the objects.
+// manners returns the suite by name. The names are prefixes of the objects' names.
 func manners() map[string]manner {
 	all := map[string]manner{}
 	for _, some := range []map[string]manner{
@@ -58,11 +58,11 @@ func manners() map[string]manner {
 	return all
 }
 
-// servedHost is a host with ours.
+// servedHost is a host with our API.
 type servedHost struct {
 	*cluster.Cluster
 	server *process
-	// dir is that of the store.
+	// dir is the store's directory.
 	dir string
 }
 
@@ -90,7 +90,7 @@ func TestManners(t *testing.T) {
 		})
 	})
 	t.Run("SupersededInGit", func(t *testing.T) { supersededInGit(t, w) })
-	// By now the controller-manager has discovered our types: it looks twice a minute.
+	// kube-controller-manager has discovered our types by now: it checks every 30 seconds.
 	t.Run("Collector", func(t *testing.T) {
 		for name, m := range collectorManners() {
 			t.Run(name, func(t *testing.T) {
@@ -109,13 +109,13 @@ func TestManners(t *testing.T) {
 	t.Run("OpenAPIv3", func(t *testing.T) {
 		published(t, c, "/openapi/v3/apis/olm.operatorframework.io/v1alpha1", "x-kubernetes-group-version-kind", "ClusterExtensionRevisionSpec")
 	})
-	// It takes the past away from everybody.
+	// This removes the history that all other subtests use.
 	t.Run("Expired", func(t *testing.T) { manner{do: w.expired}.compare(t, w, "Expired") })
 	t.Run("EmptyStoreSwappedIn", func(t *testing.T) { emptyStoreSwappedIn(t, w) })
 }
 
-// published returns when the host answers a path with all texts: it merges our OpenAPI with its own
-// at intervals.
+// published waits until the host's answer for a path contains all texts. kube-apiserver merges our
+// OpenAPI at intervals.
 func published(t *testing.T, c *cluster.Cluster, path string, texts ...string) {
 	t.Helper()
 	eventually(t, path, func() error {
@@ -127,20 +127,20 @@ func published(t *testing.T, c *cluster.Cluster, path string, texts ...string) {
 	})
 }
 
-// compared are those of ours with which it is done: each one with FULL=1, and where one
-// may differ; otherwise, as all have one storage and one way of requests, one of them by the
-// name of the manner.
+// compared returns the types to compare: all of ours with FULL=1 or if there are deviations.
+// Otherwise it returns one type, chosen by the manner's name, because our types share their storage
+// and handlers.
 func (m manner) compared(name string) []breed {
 	all := ours()
 	if os.Getenv("FULL") == "1" || len(m.deviations) > 0 {
 		return all
 	}
 	hash := fnv.New32()
-	hash.Write([]byte(name)) // it has no errors
+	hash.Write([]byte(name)) // never fails
 	return []breed{all[hash.Sum32()%uint32(len(all))]}
 }
 
-// compare does it to the host's type and to ours.
+// compare compares the host's type with ours.
 func (m manner) compare(t *testing.T, w servedHost, name string) {
 	t.Helper()
 	base := strings.ToLower(name)
@@ -160,7 +160,7 @@ func (m manner) compare(t *testing.T, w servedHost, name string) {
 	}
 }
 
-// see does it to one type.
+// see runs the manner with one type.
 func (m manner) see(t *testing.T, w servedHost, breed breed, base string) *transcript {
 	t.Helper()
 	s := newSubject(t, w, breed, base)
@@ -168,8 +168,7 @@ func (m manner) see(t *testing.T, w servedHost, breed breed, base string) *trans
 	return s.seen
 }
 
-// deviate returns the expected transcript of one of our types: that of the host's type, with the
-// deviations.
+// deviate returns the expected transcript of our type: the host's transcript with the deviations.
 func (m manner) deviate(t *testing.T, kind string, host, ours *transcript) *transcript {
 	t.Helper()
 	expected := host.clone()
@@ -186,7 +185,7 @@ func (m manner) deviate(t *testing.T, kind string, host, ours *transcript) *tran
 	return expected
 }
 
-// fits compares a text with one that may have … for any.
+// fits reports whether a text matches a pattern, in which … is any text.
 func fits(pattern, text string) bool {
 	parts := strings.Split(pattern, "…")
 	for i, part := range parts {
@@ -200,7 +199,7 @@ type transcript struct{ values map[string]string }
 
 func (t *transcript) clone() *transcript { return &transcript{values: maps.Clone(t.values)} }
 
-// differences are the observations that are not the same in both.
+// differences returns the observations that differ.
 func (t *transcript) differences(other *transcript) []string {
 	var all []string
 	for what := range t.values {

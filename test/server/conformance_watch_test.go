@@ -23,14 +23,14 @@ func watchManners() map[string]manner {
 	}
 }
 
-// watcher is a watch in the form in which it comes.
+// watcher is a watch in a given format.
 type watcher struct {
 	s      *subject
 	events chan map[string]any
 	close  func() error
 }
 
-// watch begins one over the scenario's objects.
+// watch starts a watch of the scenario's objects.
 func (s *subject) watch(accept string, query ...string) *watcher {
 	s.t.Helper()
 	query = append(query, "watch=true", "labelSelector=scenario%3D"+s.base)
@@ -54,7 +54,7 @@ func (s *subject) watch(accept string, query ...string) *watcher {
 	return w
 }
 
-// next is the next event; nil at the end.
+// next returns the next event, or nil at the end.
 func (w *watcher) next() map[string]any {
 	w.s.t.Helper()
 	select {
@@ -66,7 +66,7 @@ func (w *watcher) next() map[string]any {
 	}
 }
 
-// describe is an event's type and object.
+// describe returns an event's type and object as text.
 func (w *watcher) describe(event map[string]any) string {
 	if event == nil {
 		return "end"
@@ -81,8 +81,8 @@ func (w *watcher) describe(event map[string]any) string {
 	return fmt.Sprintf("%v %v %v", event["type"], object["kind"], strings.TrimPrefix(fmt.Sprint(at(object, "metadata", "name")), w.s.base+"-"))
 }
 
-// take returns the next n events. Bookmarks that come once in a while, whatever is
-// done, are none; those that end the initial events are.
+// take returns the next n events. It skips periodic bookmarks, but not the bookmark at the end of
+// the initial events.
 func (w *watcher) take(n int) string {
 	w.s.t.Helper()
 	var all []string
@@ -96,7 +96,7 @@ func (w *watcher) take(n int) string {
 	return strings.Join(all, "; ")
 }
 
-// watching from a list on, and what a selector makes of changes.
+// watching tests a watch after a list, and the effect of a selector on changed objects.
 func watching(s *subject) {
 	s.several("a b")
 	w := s.watch("", "resourceVersion="+s.list().version())
@@ -109,7 +109,7 @@ func watching(s *subject) {
 	s.must(call{method: http.MethodDelete, name: s.name("a")})
 	s.release("a")
 	s.note("events", "%s", w.take(7))
-	// Without a version the present comes first.
+	// Without a version the watch begins with the current objects.
 	present := s.watch("")
 	defer present.close()
 	s.note("from the present", "%s", present.take(2))
@@ -122,7 +122,7 @@ func watching(s *subject) {
 	s.note("one", "%s", one.take(1))
 }
 
-// watchList begins as informers do.
+// watchList starts a watch as informers do.
 func watchList(s *subject) {
 	s.several("a b c")
 	initial := []string{"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"}
@@ -136,7 +136,7 @@ func watchList(s *subject) {
 	s.must(call{method: http.MethodDelete, name: s.name("c")})
 	s.note("and on", "%s", w.take(3))
 
-	// From a version on that was seen before, as after a reconnect.
+	// From an earlier version, as after a reconnect.
 	again := s.watch("", append(slices.Clone(initial), "allowWatchBookmarks=true", "resourceVersion="+s.get("d").version())...)
 	defer again.close()
 	s.note("again", "%s", again.take(5))
@@ -157,7 +157,7 @@ func watchList(s *subject) {
 	}
 }
 
-// watchOnce is the first thing that a watch says.
+// watchOnce returns the first event of a watch.
 func (s *subject) watchOnce(query ...string) string {
 	s.t.Helper()
 	query = append(query, "watch=true", "labelSelector=scenario%3D"+s.base, "timeoutSeconds=1")
@@ -173,7 +173,7 @@ func (s *subject) watchOnce(query ...string) string {
 	return "HTTP200 " + (&watcher{s: s}).describe(event)
 }
 
-// watchAs: metadata and tables in a watch.
+// watchAs tests metadata and tables in a watch.
 func watchAs(s *subject) {
 	s.several("a")
 	initial := []string{"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true"}

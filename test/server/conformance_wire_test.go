@@ -26,21 +26,21 @@ const (
 	applyPatch     = "application/apply-patch+yaml"
 )
 
-// subject is a type while something is done to it.
+// subject is the type under test.
 type subject struct {
 	*cluster.Cluster
 	breed
 	t *testing.T
-	// base begins the names of its objects in this scenario.
+	// base is the prefix of the names of its objects in this scenario.
 	base string
 	caller
-	// inner is the server itself, which may do more.
+	// inner is the server's own client, which has more rights.
 	inner caller
 	seen  *transcript
 	names *strings.Replacer
 }
 
-// caller is somebody who asks.
+// caller is a client with its address.
 type caller struct {
 	host   string
 	client *http.Client
@@ -63,14 +63,13 @@ func newSubject(t *testing.T, w servedHost, breed breed, base string) *subject {
 	}
 }
 
-// name is that of an object of this scenario, one that a revision can have.
+// name returns the name of an object of this scenario. It is also valid for a revision.
 func (s *subject) name(letter string) string { return s.base + "-" + letter + "-1" }
 
 // volatile matches text that differs between any two objects.
 var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|current: \d+|\b\d{2,}\b`)
 
-// note notes an observation, without what is no manner: the type's names, uids,
-// times and large numbers.
+// note records an observation. It replaces the type's names, UIDs, times and large numbers.
 func (s *subject) note(what string, format string, args ...any) {
 	s.t.Helper()
 	if _, twice := s.seen.values[what]; twice {
@@ -83,13 +82,13 @@ func (s *subject) note(what string, format string, args ...any) {
 // call is a request.
 type call struct {
 	method string
-	// name of the object, with a subresource perhaps; empty for all.
+	// name is the name of the object, with an optional subresource. It is empty for the collection.
 	name string
-	// query without the question mark.
+	// query is the query without the question mark.
 	query       string
 	contentType string
 	accept      string
-	// body is a string, or something that becomes JSON.
+	// body is a string, or a value that is encoded as JSON.
 	body any
 }
 
@@ -101,7 +100,7 @@ type reply struct {
 	raw      string
 }
 
-// send makes a request and returns the response as it comes.
+// send sends a request and returns the raw response.
 func (s *subject) send(c call) *http.Response {
 	s.t.Helper()
 	var body io.Reader
@@ -146,7 +145,7 @@ func (s *subject) send(c call) *http.Response {
 	return response
 }
 
-// ask makes a request and reads the answer.
+// ask sends a request and reads the answer.
 func (s *subject) ask(c call) reply {
 	s.t.Helper()
 	response := s.send(c)
@@ -159,12 +158,12 @@ func (s *subject) ask(c call) reply {
 	for _, warning := range response.Header.Values("Warning") {
 		a.warnings = append(a.warnings, strings.TrimPrefix(warning, "299 - "))
 	}
-	// Bodies that are no JSON are compared as text.
+	// Bodies that are not JSON are compared as text.
 	_ = json.Unmarshal(raw, &a.body)
 	return a
 }
 
-// must is ask for what has to succeed.
+// must is like ask, and fails the test on an error.
 func (s *subject) must(c call) reply {
 	s.t.Helper()
 	a := s.ask(c)
@@ -174,13 +173,13 @@ func (s *subject) must(c call) reply {
 	return a
 }
 
-// hint notes how a request was answered, without the words.
+// hint records the code and reason of an answer, without its message.
 func (s *subject) hint(what string, c call) {
 	s.t.Helper()
 	s.note(what, "%s", s.ask(c).short())
 }
 
-// answered notes how a request was answered.
+// answered records an answer.
 func (s *subject) answered(what string, c call) reply {
 	s.t.Helper()
 	a := s.ask(c)
@@ -202,7 +201,8 @@ func (a reply) String() string {
 				cause := c.(map[string]any)
 				cause["message"] = withoutValues(cause["message"])
 			}
-			// Some kinds check metadata twice, and since 1.37 some of the host's no longer say so.
+			// Some kinds validate metadata twice. Since 1.37 some of the host's kinds no longer
+			// repeat these errors.
 			if len(causes) > 0 {
 				details["causes"] = slices.CompactFunc(causes, func(a, b any) bool { return reflect.DeepEqual(a, b) })
 			}
@@ -215,19 +215,19 @@ func (a reply) String() string {
 	return text
 }
 
-// whole is an object that is printed as an invalid value.
+// whole matches an object that is printed as an invalid value.
 var whole = regexp.MustCompile(`Invalid value: "(\{|map\[).*(\}|\])"`)
 
-// withoutValues leaves objects out of a message that quotes them whole.
+// withoutValues replaces whole objects in a message.
 func withoutValues(message any) string {
 	return whole.ReplaceAllString(fmt.Sprint(message), "Invalid value: OBJECT")
 }
 
-// short is the code and the reason, where the words are those of a release of the
-// library, and ours need not be that of the host.
+// short returns the code and the reason. Messages depend on the release of the library, which can
+// differ between the host and ours.
 func (a reply) short() string { return fmt.Sprintf("HTTP%d %v", a.code, a.body["reason"]) }
 
-// describe prints an object with its keys in order.
+// describe prints an object with sorted keys.
 func describe(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {

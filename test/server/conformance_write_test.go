@@ -20,8 +20,8 @@ func writeManners() map[string]manner {
 	}
 }
 
-// undecodable is a patch whose result is no object of the kind: the host puts all of it into
-// the message, and we name what is wrong first.
+// undecodable are deviations of patches whose result is not an object of the kind. The host puts
+// the whole object into the message, and ours names the error first.
 func undecodable(whats ...string) []deviation {
 	var all []deviation
 	for _, what := range whats {
@@ -48,8 +48,8 @@ func nameDeviations() []deviation {
 	}
 }
 
-// generation counts changes of spec and nothing else, and neither spec nor status
-// is written through the other's endpoint.
+// generation counts only changes of spec. Neither spec nor status can be written through the
+// other's endpoint.
 func generation(s *subject) {
 	created := s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), s.outcome(7), s.status...)})
 	s.note("status of the creator", "%t", describe(at(created.body, s.status...)) == describe(s.outcome(7)))
@@ -75,7 +75,7 @@ func generation(s *subject) {
 	look("deleted", s.must(call{method: http.MethodDelete, name: s.name("a")}))
 }
 
-// patches of each kind, and what is wrong with them.
+// patches tests each kind of patch, and errors in patches.
 func patches(s *subject) {
 	s.create("a")
 	path := "/" + strings.Join(s.knob, "/")
@@ -108,7 +108,7 @@ func patches(s *subject) {
 	s.answered("of nothing, json", call{method: http.MethodPatch, name: s.name("z"), contentType: jsonPatch, body: []any{}})
 }
 
-// dryRuns of every verb answer as it would and change nothing.
+// dryRuns: dry-runs of every verb answer as the write would, and change nothing.
 func dryRuns(s *subject) {
 	s.labelled("a", "scenario="+s.base)
 	before := s.get("a").version()
@@ -133,7 +133,7 @@ func dryRuns(s *subject) {
 	s.answered("nothing was created", call{method: http.MethodGet, name: s.name("b")})
 }
 
-// preconditions: nobody overwrites or deletes what they have not seen.
+// preconditions: no client overwrites or deletes a version that it has not seen.
 func preconditions(s *subject) {
 	old := s.create("a")
 	s.turn("a", 2)
@@ -162,7 +162,7 @@ func preconditions(s *subject) {
 	s.answered("create with a version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "1", "metadata", "resourceVersion")})
 }
 
-// names: the names of objects, and their authors.
+// names tests the names of objects, and generated names.
 func names(s *subject) {
 	s.create("a")
 	post := func(what string, body any) reply { return s.answered(what, call{method: http.MethodPost, body: body}) }

@@ -16,15 +16,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// emptyPanels of the dashboard are about what this run does not have: pulls of extensions,
-// contests, plans that were computed, and what comes later in a term. TestRules of package metrics compares what
-// they ask for with what there is.
+// emptyPanels are panels of the dashboard without data in this run: pulls of extensions, contests,
+// computed plans, and checks that come later in a term. TestRules of package metrics compares their
+// queries with the existing metrics.
 var emptyPanels = []string{
 	"Resolving and pulling, 95 %", "Contests, per hour", "Waiting for an approval", "Items by state", "Largest extensions", "Reviews of webhooks", "Records",
 }
 
-// extension asks for a package of a catalog while another one cannot be read, so that nothing
-// is pulled.
+// extension creates an extension while another catalog cannot be read, so nothing is pulled.
 func (m monitored) extension(images *registry.Registry) {
 	m.t.Helper()
 	folder := m.t.TempDir()
@@ -44,7 +43,7 @@ func (m monitored) extension(images *registry.Registry) {
 }
 
 // dashboard: promtool evaluates every query of the dashboard on two scrapes of the program and of
-// kube-apiserver, and gets something.
+// kube-apiserver. Each query returns data.
 func (m monitored) dashboard(t *testing.T) {
 	m.t = t
 	var dashboard struct {
@@ -63,7 +62,7 @@ func (m monitored) dashboard(t *testing.T) {
 	queries, series := map[string]bool{}, map[string]string{}
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			// Grafana's own variable.
+			// $__rate_interval is a variable of Grafana.
 			queries[strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")] = slices.Contains(emptyPanels, panel.Title)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// An empty data directory is swapped in: nothing may look as if it had been
-// deleted, and the rest of the cluster must not notice.
+// emptyStoreSwappedIn replaces the data directory by an empty one. No answer may look as if the
+// objects were deleted, and the rest of the cluster must not be affected.
 func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	c, right, empty := w.In(t), w.dir, dataDir(t)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -46,7 +46,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		if err := missing(c.MustKubectl("api-resources", "--api-group=olm.operatorframework.io"), []string{"clusterextensionrevisions"}); err != nil {
 			t.Errorf("discovery: %v", err)
 		}
-		// The host fetches OpenAPI at intervals of its own.
+		// kube-apiserver fetches OpenAPI at its own intervals.
 		eventually(t, "explain", func() error {
 			return missing(c.Kubectl("explain", "cer.spec").Stdout, []string{"phases"})
 		})
@@ -74,7 +74,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	})
 	t.Run("Accepted", func(t *testing.T) {
 		c := c.In(t)
-		// The mark may have moved on meanwhile: then this is another decision.
+		// The high-water mark may have moved meanwhile, which changes the token.
 		p := start(t, newOptions(t, c, empty))
 		refusal = c.Kubectl("get", "cer").Stderr
 		p.halt(t)
@@ -85,7 +85,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		p = start(t, newOptions(t, c, empty, "--accept-identity="+token))
 		c.MustKubectlInput(revision("argocd", 2), "create", "-f", "-")
 		p.halt(t)
-		// Now the other one is the foreign one.
+		// Now the first store is the foreign one.
 		start(t, newOptions(t, c, right))
 		if out := c.Kubectl("get", "cer"); !strings.Contains(out.Stderr, "it belongs to another cluster") {
 			t.Errorf("the given-up store is served: %s", out)
@@ -120,7 +120,7 @@ func TestWitnessEditedByHand(t *testing.T) {
 	servedAgain(t, c, p, ready, first)
 }
 
-// An external etcd that does not answer at the start.
+// TestExternalEtcdUnreachable starts with an external etcd that does not answer.
 func TestExternalEtcdUnreachable(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -148,8 +148,8 @@ func TestExternalEtcdUnreachable(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 }
 
-// refused returns when a request is refused with a reason. kube-apiserver answers itself
-// while it has not seen, or not for a moment, that somebody serves the group.
+// refused waits until a request is refused with a reason. kube-apiserver itself answers until it
+// knows that a server serves the group.
 func refused(t *testing.T, c *cluster.Cluster, reason string) {
 	t.Helper()
 	eventually(t, "the refusal with its reason", func() error {
@@ -164,7 +164,7 @@ func refused(t *testing.T, c *cluster.Cluster, reason string) {
 	})
 }
 
-// startOften is start for a server that becomes ready more than once.
+// startOften is like start, for a server that becomes ready several times.
 func startOften(t *testing.T, options *server.Options) (*process, <-chan server.Serving) {
 	t.Helper()
 	ready := make(chan server.Serving, 10)
@@ -172,8 +172,7 @@ func startOften(t *testing.T, options *server.Options) (*process, <-chan server.
 	return begin(t, options), ready
 }
 
-// servedAgain waits until a degraded server starts over by itself, at the same
-// port.
+// servedAgain waits until a degraded server has restarted itself on the same port.
 func servedAgain(t *testing.T, c *cluster.Cluster, p *process, ready <-chan server.Serving, first server.Serving) {
 	t.Helper()
 	select {

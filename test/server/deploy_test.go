@@ -45,8 +45,8 @@ func TestDeploy(t *testing.T) {
 
 func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	manifests := c.MustKubectl("kustomize", deployFolder+variant)
-	// Everything is accepted, with every field known, and nobody is warned, by
-	// Pod Security for instance. The second time nothing is left to do.
+	// kube-apiserver accepts every field, without a warning, for instance of Pod Security. Applying
+	// again changes nothing.
 	for range 2 {
 		out := c.KubectlInput(manifests, "apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-")
 		if out.ExitCode != 0 || out.Stderr != "" {
@@ -57,7 +57,7 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	var deployment appsv1.Deployment
 	decode(t, documents["Deployment"][0], &deployment)
 
-	// The arguments are flags of the program, and fit together.
+	// The arguments are valid flags of the program.
 	options, err := server.NewOptions()
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	asPod(t, c, variant, &deployment)
 }
 
-// asPod: Pod Security judges Pods, one as the Deployment would make it.
+// asPod creates a Pod as the Deployment would, because Pod Security checks Pods.
 func asPod(t *testing.T, c *cluster.Cluster, variant string, deployment *appsv1.Deployment) {
 	t.Helper()
 	pod := corev1.Pod{
@@ -103,7 +103,8 @@ func asPod(t *testing.T, c *cluster.Cluster, variant string, deployment *appsv1.
 	}
 }
 
-// deployedConsole: the console is accepted as the rest is, and has neither credentials nor rights.
+// deployedConsole: kube-apiserver accepts the console too. The console has neither credentials nor
+// rights.
 func deployedConsole(t *testing.T, c *cluster.Cluster) {
 	manifests := c.MustKubectl("kustomize", deployFolder+"console")
 	if out := c.KubectlInput(manifests, "apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"); out.ExitCode != 0 || out.Stderr != "" {
@@ -135,7 +136,7 @@ func deployedConsole(t *testing.T, c *cluster.Cluster) {
 	asPod(t, c, "console", &deployment)
 }
 
-// mounted fails when an argument names a file that no volume has.
+// mounted fails if an argument names a file that is in no volume.
 func mounted(t *testing.T, pod corev1.PodSpec, args []string) {
 	t.Helper()
 	volumes := map[string]bool{}
@@ -188,7 +189,7 @@ func decode(t *testing.T, document []byte, into any) {
 	}
 }
 
-// unused are the rights of rules that no request made use of, one a line.
+// unused lists the rights of rules that no request needed, one per line.
 func unused(rules []rbacv1.PolicyRule, requests plane.Requests) []string {
 	var left []string
 	for _, rule := range rules {
@@ -222,17 +223,17 @@ func uses(r plane.Request, group, resource, name, verb string) bool {
 	}
 	switch verb {
 	case "create":
-		// An apply that makes the object needs both rights.
+		// An apply that creates the object needs both rights.
 		return r.Verb == verb || r.Verb == "patch" && r.Code == 201
 	case "list":
-		// A watch begins with the list that it replaces, where the host can do that.
+		// A watch can include its list, so it needs the right too.
 		return r.Verb == verb || r.Verb == "watch"
 	default:
 		return r.Verb == verb
 	}
 }
 
-// kindsOfOthers stand in for those of cert-manager and of the Prometheus operator.
+// kindsOfOthers returns definitions in place of those of cert-manager and the Prometheus operator.
 func kindsOfOthers() string {
 	var out strings.Builder
 	for _, kind := range []struct{ group, version, kind string }{

@@ -10,13 +10,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// bobsRules are all rights on revisions and on the objects of the test, without the one to bypass.
+// bobsRules are all rights to revisions and to the test's objects, without the right to bypass.
 const bobsRules = `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, list, patch, delete]},
   {apiGroups: [""], resources: [configmaps, persistentvolumeclaims, namespaces], verbs: [create, get, list, patch, delete]}]`
 
-// deputy: the work of the engine for somebody is judged by the guard that judges them. In a
-// protected namespace no revision takes an object from another extension, and none takes its
-// namespace along, without bypass for that extension; the control plane adds no owner to an object.
+// deputy: the guard checks the engine's work for a user like the user's own requests. In a
+// protected namespace no revision takes an object from another extension or deletes its namespace,
+// without the right to bypass for that extension. Controllers of the control plane add no owner to
+// an object.
 func (d door) deputy() {
 	d.MustKubectlInput(roleFor("bob", bobsRules), "create", "-f", "-")
 	d.MustKubectlInput(roleFor("barbara", strings.TrimSuffix(bobsRules, "]")+", {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [keeper], verbs: [bypass]}]"), "create", "-f", "-")
@@ -38,7 +39,7 @@ func (d door) deputy() {
 	d.MustKubectlInput(revision("estate-1", "", "", namespace), "create", "-f", "-", "--as=bob")
 	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/estate-1", poll.TimeoutFlag)
 	d.MustKubectlInput(revision("keeper-1", "", "", kept, claim), "create", "-f", "-")
-	// The claim is never bound here, so the revision is not ready; its objects are there.
+	// The claim is never bound here, so the revision is not ready. Its objects exist.
 	uids := func() string {
 		return d.MustKubectl("get", in, "configmap/kept", "persistentvolumeclaim/data-db-0", "-o", "jsonpath={.items[*].metadata.uid}")
 	}
@@ -57,7 +58,7 @@ func (d door) deputy() {
 		}
 	}
 
-	// 1. Taking over, then deleting.
+	// 1. Taking the objects over, and then deleting them.
 	d.MustKubectlInput(revision("bobs-1", taking, "", kept, claim), "create", "-f", "-", "--as=bob")
 	eventually(d.t, "the refusal", func() error {
 		return missing(d.MustKubectl("get", "cer", "bobs-1", "-o", "jsonpath={.status}"), []string{"its namespace protects objects of extensions"})
@@ -68,16 +69,16 @@ func (d door) deputy() {
 	d.MustKubectl("delete", "cer", "bobs-1", poll.TimeoutFlag, "--as=bob")
 	same("the revision that took it was deleted")
 
-	// 2. The same, with the annotation, by a user without the right and by one with it.
+	// 2. The same with the annotation, by a user without the right to bypass and by a user with it.
 	const annotation = "penstock.dev/take-over-from: keeper"
 	d.tries("the annotation needs bypass", "bob", revision("bobs-2", taking, annotation, kept), "for penstock.dev/take-over-from", "create", "-f", "-")
 	d.MustKubectlInput(revision("bobs-2", "lifecycleState: Paused,", "", kept), "create", "-f", "-", "--as=bob")
 	d.tries("also later", "bob", "", "for penstock.dev/take-over-from", "annotate", "cer", "bobs-2", "penstock.dev/take-over-from=keeper")
 
-	// 3. Deleting its namespace, by the revision that has it, and by hand.
+	// 3. Deleting the namespace, by hand and by the revision that contains it.
 	d.tries("by hand", "bob", "", `denied the request: deleting Namespace kept-by-estate`, "delete", "namespace", "kept-by-estate", "--wait=false")
 	d.MustKubectl("delete", "cer", "estate-1", "--wait=false", "--as=bob")
-	// To acknowledge that it is not empty is no right to what is in it.
+	// Acknowledging that the namespace is not empty gives no right to its content.
 	acknowledge := regexp.MustCompile(`penstock\.dev/acknowledge-deletion=\S+`)
 	eventually(d.t, "the question", func() error {
 		asked := acknowledge.FindString(d.MustKubectl("get", "cer", "estate-1", "-o", `jsonpath={.status.conditions[?(@.type=="Progressing")].message}`))
@@ -95,25 +96,27 @@ func (d door) deputy() {
 	}
 	same("the revision with its namespace was deleted")
 
-	// 4. A controller of the control plane that adds an owner for somebody, as that of StatefulSets does.
+	// 4. A controller of the control plane that adds an owner for a user, as the StatefulSet
+	// controller does.
 	controller := []string{"--as=system:serviceaccount:kube-system:statefulset-controller", "--as-group=system:serviceaccounts:kube-system", "--as-group=system:serviceaccounts", "--as-group=system:authenticated"}
 	owner := `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db","uid":"0b0e6f0e-0000-4000-8000-000000000000"}]}}`
 	d.MustKubectlInput(roleFor("system:serviceaccount:kube-system:statefulset-controller", `[{apiGroups: [""], resources: [persistentvolumeclaims], verbs: ["*"]}]`), "create", "-f", "-")
 	d.tries("an owner by way of a StatefulSet", "", "", "giving an owner to PersistentVolumeClaim kept-by-estate/data-db-0", append([]string{"patch", "pvc", "data-db-0", in, "--type=merge", "-p", owner}, controller...)...)
 	same("a StatefulSet asked for it")
 
-	// 5. A user who may bypass for keeper takes it over, and then deletes it.
+	// 5. A user with the right to bypass for keeper takes the object over, and then deletes it.
 	d.MustKubectlInput(revision("barbaras-1", taking, annotation, kept), "create", "-f", "-", "--as=barbara")
 	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/barbaras-1", poll.TimeoutFlag)
 	if chain := d.MustKubectl("get", in, "configmap", "kept", "-o", `jsonpath={.metadata.labels.penstock\.dev/chain}`); chain != "barbaras" {
 		d.t.Errorf("the object belongs to %s", chain)
 	}
-	// Nobody here frees the claim, so nobody waits for that.
+	// No controller releases the claim here, so do not wait.
 	d.MustKubectl("delete", "cer", "keeper-1", "barbaras-1", "bobs-2", "--wait=false")
 }
 
-// owners: an update that adds an owner to an object of ours needs the right to delete the object,
-// whichever of our kinds it is, no matter who serves it. Creates, and owners that are there, need nothing more.
+// owners: an update that adds an owner to an object of any of our kinds needs the right to delete
+// the object, no matter which server serves the kind. Creates and existing owners need no further
+// right.
 func (d door) owners() {
 	const (
 		resources = "[clusterextensions, clustercatalogs, clusterextensionrevisions, chartkinds, configurationplans, configurationprofiledefinitions]"

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// door is a cluster with the program, and somebody who wants in.
+// door is a cluster with the program, for tests of unauthorized users.
 type door struct {
 	t *testing.T
 	*cluster.Cluster
@@ -22,7 +22,7 @@ type door struct {
 
 func (d door) in(t *testing.T) door { return door{t, d.Cluster.In(t), d.server} }
 
-// TestDoor: the rights of all callers, at the real program, on one cluster.
+// TestDoor tests the rights of all callers with the real program on one cluster.
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -45,12 +45,12 @@ func TestDoor(t *testing.T) {
 	t.Run("Bombs", func(t *testing.T) { d.in(t).bombs() })
 	t.Run("ImportBombs", func(t *testing.T) { d.in(t).importBombs() })
 	t.Run("SlowWatches", func(t *testing.T) { d.in(t).slowWatches() })
-	// Last: it ends the server.
+	// Down runs last: it stops the server.
 	t.Run("Down", func(t *testing.T) { d.in(t).down() })
 }
 
-// tries runs kubectl as somebody, and fails the test unless it says so; "" is that it
-// is done.
+// tries runs kubectl as a user. It fails the test unless the error contains says. With says "" the
+// command must succeed.
 func (d door) tries(reason, who, stdin, says string, args ...string) {
 	d.t.Helper()
 	if who != "" {
@@ -62,7 +62,7 @@ func (d door) tries(reason, who, stdin, says string, args ...string) {
 	}
 }
 
-// editors may do all to the objects of a namespace.
+// editors grants all rights to the objects of a namespace.
 const editors = `apiVersion: v1
 kind: Namespace
 metadata: {name: %[1]s, labels: {policy.penstock.dev/protect: "%[2]t"}}
@@ -83,7 +83,8 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: brenda}
 `
 
-// governed: only users who may bypass delete rolled out objects, in namespaces that ask for it.
+// governed: in protected namespaces only users with the right to bypass can delete rolled-out
+// objects.
 func (d door) governed() {
 	d.MustKubectlInput(fmt.Sprintf(editors, "guarded", true), "apply", "-f", "-")
 	d.MustKubectlInput(fmt.Sprintf(editors, "open", false), "apply", "-f", "-")
@@ -121,7 +122,7 @@ func (d door) governed() {
 
 	mark := d.Audit().Mark()
 	d.tries("another change", "eddie", "", "", "patch", "configmap", "a", in, "--type=merge", "-p", `{"data":{"more":"x"}}`)
-	// Nobody here ends the namespace, so nobody waits for that.
+	// No controller deletes the namespace's content here, so do not wait.
 	d.tries("what goes with the extension", "", "", "", "delete", "cer", "tower-1", "--wait=false")
 	eventually(d.t, "the teardown", func() error {
 		if got := d.MustKubectl("get", "configmap", "-A", "-l", "penstock.dev/chain=tower", "-o", "name"); got != "" {
@@ -134,7 +135,7 @@ func (d door) governed() {
 	}
 }
 
-// proxies is a kind as OpenShift has it.
+// proxies is a kind as in OpenShift.
 const proxies = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: proxies.config.openshift.io, annotations: {api-approved.kubernetes.io: unapproved}}
@@ -150,7 +151,7 @@ func proxy(name, annotations string) string {
 	return fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: %s, annotations: {%s}}}", name, annotations)
 }
 
-// installLevels: levels that nobody could act upon are refused where they are set.
+// installLevels: invalid install levels are refused when they are set.
 func (d door) installLevels() {
 	d.MustKubectlInput(fmt.Sprintf(editors, "levels", false), "apply", "-f", "-")
 	const (
@@ -169,12 +170,12 @@ func (d door) installLevels() {
 	d.tries("set later", "eddie", "", wrong+"plain", "annotate", "proxy", "plain", level+"=first")
 	d.tries("changed", "eddie", "", wrong+"a", "annotate", "proxy", "a", level+"=01", "--overwrite")
 
-	// The one with a wrong level from before goes on being written, and deleted.
+	// An object with an earlier invalid level can still be changed and deleted.
 	d.MustKubectl("patch", "proxy", "old", "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/wait"]}}`)
 }
 
-// down: without Penstock everything can be repaired, and only what asked for
-// protection waits.
+// down: while Penstock is down, everything can be repaired. Only deletions in protected namespaces
+// wait.
 func (d door) down() {
 	d.MustKubectlInput(fmt.Sprintf(editors, "guarded", true), "apply", "-f", "-")
 	d.MustKubectlInput(revisionOf("beacon", "guarded"), "create", "-f", "-")

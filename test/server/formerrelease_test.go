@@ -26,11 +26,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// releasesFolder has a folder for each release, which hack/release-store.sh makes: its store and its
-// chart.
+// releasesFolder has a folder for each release, made by hack/release-store.sh, with its store and
+// its chart.
 const releasesFolder = "testdata/releases"
 
-// formerReleases are the folders.
+// formerReleases returns the folders.
 func formerReleases(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(releasesFolder, "*"))
@@ -40,7 +40,7 @@ func formerReleases(t *testing.T) []string {
 	return found
 }
 
-// site is a host with Penstock, as an administrator sees it.
+// site is a host with Penstock, for an administrator.
 type site struct {
 	*cluster.Cluster
 	t       *testing.T
@@ -55,7 +55,7 @@ func newSite(t *testing.T, namespace string) *site {
 	return &site{Cluster: c, t: t, dataDir: penstock.DataDir(t), admin: client.New(t, c.Config(), namespace)}
 }
 
-// runs types a line, and has it succeed.
+// runs runs a command, which must succeed.
 func (s *site) runs(line string) {
 	s.t.Helper()
 	if out := (plugin.User{Kubeconfig: s.Kubeconfig()}).Run(s.t, "kubectl penstock "+line); out.ExitCode != 0 {
@@ -63,13 +63,14 @@ func (s *site) runs(line string) {
 	}
 }
 
-// serve runs a program until the test ends, or it is stopped.
+// serve runs a program until the test ends or the server is stopped.
 func (s *site) serve(program *penstock.Program) *penstock.Server {
 	s.t.Helper()
 	return program.Serve(s.t, s.Cluster, s.dataDir, s.flags...)
 }
 
-// TestRecordRelease makes the snapshot of a release. hack/release-store.sh runs it with the release's program.
+// TestRecordRelease makes the snapshot of a release. hack/release-store.sh runs it with the
+// release's program.
 func TestRecordRelease(t *testing.T) {
 	folder := os.Getenv("RECORD_RELEASE")
 	if folder == "" {
@@ -86,21 +87,21 @@ func TestRecordRelease(t *testing.T) {
 	snapshot{Store: storeIn(t, s.dataDir), Host: host}.write(t, filepath.Join(folder, "store.json.gz"))
 }
 
-// notOfPenstock says that a key of the host is no part of a snapshot: the next Penstock registers itself,
-// and Events and Leases end.
+// notOfPenstock reports whether a key of the host does not belong to a snapshot. The next Penstock
+// registers itself, and Events and Leases expire.
 func notOfPenstock(key string) bool {
 	return !strings.HasPrefix(key, "/registry/") || slices.ContainsFunc([]string{"events", "leases", "masterleases", "apiregistration.k8s.io", "endpointslices", "health"},
 		func(resource string) bool { return strings.HasPrefix(key, "/registry/"+resource) })
 }
 
-// live has Penstock write every kind of record that outlives an upgrade.
+// live makes Penstock write every kind of record that outlives an upgrade.
 func (s *site) live(images *registry.Registry) {
 	t, admin := s.t, s.admin
 	t.Helper()
 	for _, name := range []string{"shop", "harbor"} {
 		admin.Create("{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}")
 	}
-	// Revisions with a delta, a rollback, drift that was repaired, and one that nobody has approved.
+	// Revisions with a delta, a rollback, repaired drift, and a revision without an approval.
 	for n, text := range []string{"one", "two", "three"} {
 		name := fmt.Sprintf("shop-%d", n+1)
 		admin.Create(shop(t, n+1, text).String())
@@ -115,7 +116,7 @@ func (s *site) live(images *registry.Registry) {
 	admin.Create(drafts.Revision("proposed", 1).With("lifecycleState", "Paused").
 		Phase("all", drafts.Object(objects.ConfigMap("shop", "proposed", "x=1"))).String())
 
-	// A plan that was approved and executed.
+	// A plan that was approved and has run.
 	root, err := plane.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func (s *site) live(images *registry.Registry) {
 	s.runs("plan approve rebalance --wait --yes --hash " + admin.Field("configplan/rebalance", ".status.planHash"))
 	admin.Is("configplan/rebalance", ".status.phase", "Completed")
 
-	// An extension of a catalog.
+	// An extension from a catalog.
 	bundle := packages.Bundle{Package: "harbor", Version: "1.0.0"}.Push(t, images)
 	ref := packages.PushFiles(t, images, "catalogs/harbor", map[string]string{"catalog.yaml": packages.Catalog(bundle)})
 	admin.Create(packages.CatalogManifest("harbor", ref))
@@ -145,7 +146,7 @@ func (s *site) live(images *registry.Registry) {
 	admin.Condition("clusterextension/harbor", "Installed", "True")
 }
 
-// shop is a revision of shop. Its large ConfigMap makes the packs of later revisions deltas.
+// shop returns a revision of shop. Its large ConfigMap makes the packs of later revisions deltas.
 func shop(t *testing.T, number int, text string) drafts.Draft {
 	t.Helper()
 	large := drafts.Object{}
@@ -157,7 +158,7 @@ func shop(t *testing.T, number int, text string) drafts.Draft {
 			drafts.Object(objects.ConfigMap("shop", "only-in-"+text, "x=1")), drafts.Instance("Crate", "shop", "crate"))
 }
 
-// ofWorkload says that a key of the host is that of an object which Penstock has rolled out.
+// ofWorkload reports whether a key of the host belongs to an object that Penstock has rolled out.
 func ofWorkload(key string) bool {
 	return strings.Contains(key, "/shop/") || strings.Contains(key, "/harbor/harbor") || strings.HasPrefix(key, "/registry/operator.openshift.io/kubedeschedulers/")
 }
@@ -198,11 +199,11 @@ func TestFormerReleases(t *testing.T) {
 	}
 }
 
-// upgraded: everything that the former release has stored is read, and nothing is made of it.
+// upgraded: everything that the former release stored is read and not changed.
 func (s *site) upgraded() {
 	t, admin := s.t, s.admin
 	t.Helper()
-	// It was deleted while no Penstock ran: when it is there, the chain has had its pass.
+	// The Secret was deleted while no Penstock ran. Once it exists again, the chain has had a pass.
 	admin.There("secret/token")
 	const names = "harbor-1 proposed-1 shop-1 shop-2 shop-3 shop-4"
 	if found := s.MustKubectl("get", "cer", "--output=jsonpath={.items[*].metadata.name}"); found != names {
@@ -225,7 +226,7 @@ func (s *site) upgraded() {
 	admin.Is("configplan/rebalance", ".status.phase", "Completed")
 }
 
-// worksOn: work that the former release began goes on.
+// worksOn: work that the former release began continues.
 func (s *site) worksOn() {
 	t, admin := s.t, s.admin
 	t.Helper()
@@ -254,8 +255,8 @@ func (s *site) worksOn() {
 	harbor.Becomes("configmap/harbor-config", ".data.text", "1.0.0")
 }
 
-// readable: the way back needs records that the former release reads: a release reads a format before any
-// release writes it.
+// readable checks that a downgrade is possible: a release must be able to read a format before a
+// later release writes it.
 func readable(t *testing.T, former, now contents) {
 	t.Helper()
 	known := formats(former)
@@ -269,7 +270,7 @@ func readable(t *testing.T, former, now contents) {
 	}
 }
 
-// formats are the newest version of each kind of record, by its magic.
+// formats returns the newest version of each kind of record, by its magic bytes.
 func formats(records contents) map[string]int {
 	found := map[string]int{}
 	for _, value := range records.values() {
@@ -281,7 +282,7 @@ func formats(records contents) map[string]int {
 	return found
 }
 
-// goesBack: the former release serves what the later one has stored.
+// goesBack: the former release serves the records of the later release.
 func (s *site) goesBack(former *penstock.Program) {
 	t, admin := s.t, s.admin
 	t.Helper()
@@ -296,8 +297,8 @@ func (s *site) goesBack(former *penstock.Program) {
 	admin.Becomes("configplan/rebalance", ".status.phase", "Completed")
 }
 
-// formerCharts: the chart of each former release is replaced by ours, and by itself again, with its own
-// values and without a conflict. Objects with data stay.
+// formerCharts replaces the chart of each former release by ours, and back, with its own values and
+// without a conflict. Objects with data stay.
 func formerCharts(t *testing.T, c *cluster.Cluster) {
 	c.MustKubectlInput(drafts.Object(objects.Namespace("penstock-system")).String(), "apply", "--server-side", "-f", "-")
 	for _, folder := range formerReleases(t) {
@@ -307,7 +308,7 @@ func formerCharts(t *testing.T, c *cluster.Cluster) {
 		}
 		for _, v := range []values{{}, values{}.set("store.mode", "external").set("replicas", 3).set("console.enabled", true)} {
 			before, after := render(t, former, v), rendered(t, "v9.0.0", v)
-			// Another manager of fields had the objects before.
+			// Another field manager owned the objects before.
 			c.MustKubectlInput(before, "delete", "--ignore-not-found", "--wait=false", "-f", "-")
 			for _, stream := range []string{before, after, before} {
 				c.MustKubectlInput(stream, "apply", "--server-side", "--field-manager=helm", "-f", "-")
@@ -322,7 +323,7 @@ func formerCharts(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// withData are the objects with data.
+// withData returns the objects with data.
 func withData(t *testing.T, stream string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -27,8 +27,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// formerStore has all records of a store of format 1, by key. The last release before
-// format 2 wrote them, when it was asked to create the revisions 1 to 3 of argocd.
+// formerStore has all records of a store of format 1, by key. The last release before format 2
+// wrote them for the revisions 1 to 3 of argocd.
 const formerStore = "testdata/store-format-1.json"
 
 // TestFormerStore: a store of format 1 is opened, and served byte for byte. The next revision is
@@ -40,8 +40,8 @@ func TestFormerStore(t *testing.T) {
 	loadStore(t, dir, formerStore)
 	p := start(t, collecting(newOptions(t, c, dir)))
 	servesFormer(t, c, 3)
-	// The process that has raised the format collects nothing for ten minutes, because of
-	// replicas of the earlier release. The next one need not wait.
+	// The process that raised the format collects nothing for ten minutes, in case replicas of the
+	// earlier release still run. The next process need not wait.
 	p.halt(t)
 	start(t, collecting(newOptions(t, c, dir)))
 	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
@@ -78,13 +78,13 @@ func TestFormerStore(t *testing.T) {
 	servesFormer(t, c, 4)
 }
 
-// collecting runs no controller but the one that collects.
+// collecting disables all controllers except the garbage collector of the store.
 func collecting(options *server.Options) *server.Options {
 	options.Controllers = slices.DeleteFunc((&app.Settings{}).Controllers(), func(one leadership.Controller) bool { return one.Name != "upkeep" })
 	return options
 }
 
-// loadStore makes a data directory with records.
+// loadStore creates a data directory with records.
 func loadStore(t *testing.T, dir, file string) {
 	t.Helper()
 	records := map[string][]byte{}
@@ -99,8 +99,7 @@ func loadStore(t *testing.T, dir, file string) {
 	})
 }
 
-// packsIn returns how many bytes packs take, and the base of each, those without one
-// first.
+// packsIn returns the size of all packs, and the base of each pack, packs without a base first.
 func packsIn(t *testing.T, client *clientv3.Client) (bytes int, bases []string) {
 	t.Helper()
 	keys := store.NewKeys(database.Prefix)
@@ -123,7 +122,7 @@ func packsIn(t *testing.T, client *clientv3.Client) (bytes int, bases []string) 
 	return bytes, bases
 }
 
-// formerManifests are those of the revisions in formerStore, and of the next one.
+// formerManifests returns the manifests of a revision in formerStore, or of the next revision.
 func formerManifests(n int) []string {
 	random := rand.New(rand.NewPCG(1, 2))
 	shared := make([]byte, 3000)
@@ -136,7 +135,7 @@ func formerManifests(n int) []string {
 	}
 }
 
-// formerRevision returns the manifest of one of these revisions.
+// formerRevision returns one of these revisions.
 func formerRevision(n int) string {
 	var objects []string
 	for _, text := range formerManifests(n) {
@@ -146,12 +145,12 @@ func formerRevision(n int) string {
 "spec":{"revision":%[1]d,"lifecycleState":"Paused","phases":[{"name":"one","objects":[%s]}]}}`, n, strings.Join(objects, ","))
 }
 
-// servesFormer compares the manifests of a revision with what was asked for.
+// servesFormer compares the manifests of a revision with the original manifests.
 func servesFormer(t *testing.T, c *cluster.Cluster, n int) {
 	t.Helper()
 	var found struct{ Items []json.RawMessage }
 	var answer string
-	// kube-apiserver takes a moment to see that another process has the API now.
+	// kube-apiserver learns of the new process with a delay.
 	eventually(t, fmt.Sprintf("the manifests of argocd-%d", n), func() error {
 		out := c.Kubectl("get", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-%d/manifests", n))
 		if answer = out.Stdout; out.ExitCode != 0 {

@@ -28,11 +28,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// fill is the prefix of keys without a meaning.
+// fill is the prefix of keys that only take up space.
 const fill = "/fill/"
 
-// fillStore puts values into etcd until it takes no more, into one key again and again
-// or into many.
+// fillStore writes values to etcd until it is full: many times into one key, or into many keys.
 func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 	t.Helper()
 	value := make([]byte, 1<<20)
@@ -54,7 +53,7 @@ func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 	}
 }
 
-// put puts a value, again when the disk was too slow for etcd, until poll.Patience is over.
+// put writes a value. It retries for poll.Patience while the disk is too slow for etcd.
 func put(t *testing.T, client *clientv3.Client, key string, value []byte) error {
 	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
@@ -66,8 +65,8 @@ func put(t *testing.T, client *clientv3.Client, key string, value []byte) error 
 	}
 }
 
-// fillReserve fills an embedded etcd of 64 MiB and its reserve of 32 MiB with what is in use,
-// so that the alarm stays: while half of the reserve is free, it is lifted for deletions.
+// fillReserve fills an embedded etcd of 64 MiB and its reserve of 32 MiB with live data, so that
+// the alarm stays. While half of the reserve is free, Penstock lifts the alarm for deletions.
 func fillReserve(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	value := make([]byte, 1<<20)
@@ -84,7 +83,7 @@ func fillReserve(t *testing.T, client *clientv3.Client) {
 			}
 			n++
 		}
-		// Space in use then is not history that somebody could forget.
+		// Live data cannot be freed by a compaction.
 		written, err := client.Get(t.Context(), fill, clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return err
@@ -103,7 +102,7 @@ func fillReserve(t *testing.T, client *clientv3.Client) {
 	})
 }
 
-// etcdAt makes a client of an etcd.
+// etcdAt returns a client of an etcd.
 func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: poll.Patience, Logger: zap.NewNop()})
@@ -114,8 +113,8 @@ func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
 	return client
 }
 
-// saysFull: writes of every kind are refused with the cause and the way out, reads go
-// on, and health and metrics tell the truth.
+// saysFull: all writes are refused with the cause and the remedy. Reads still work, and health
+// checks and metrics show the problem.
 func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
 	t.Helper()
 	eventually(t, "the store to be known as full", func() error {
@@ -146,13 +145,13 @@ func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
 	}
 }
 
-// isFull tells whether a refusal is that of etcd, or of ourselves at the quota, which comes
+// isFull reports whether a refusal comes from etcd, or from Penstock at the quota, which refuses
 // earlier.
 func isFull(refusal string) bool {
 	return strings.Contains(refusal, "the store is full") || strings.Contains(refusal, "the store is as large as its quota")
 }
 
-// goesOn: writes are taken again, and nobody restarts the process.
+// goesOn: writes are accepted again, without a restart of the process.
 func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 	t.Helper()
 	eventually(t, "a write behind a full store", func() error {
@@ -186,7 +185,7 @@ func TestEmbeddedStoreFull(t *testing.T) {
 	saysFull(t, c, p)
 	p.halt(t)
 
-	// The alarm outlives the process, and a larger quota.
+	// The alarm survives a restart and a larger quota.
 	p = start(t, newOptions(t, c, dir, "--data-quota=128Mi"))
 	goesOn(t, c, p, "larger")
 	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
@@ -295,8 +294,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	}
 }
 
-// largeRevision has a manifest that takes as many bytes as the value, which does not
-// compress.
+// largeRevision returns a revision with a manifest of the value's size, which does not compress.
 func largeRevision(n int, value []byte) string {
 	return fmt.Sprintf(`{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"large%d-1"},
 "spec":{"revision":1,"lifecycleState":"Paused","phases":[{"name":"one","objects":[{"object":{"apiVersion":"v1","kind":"ConfigMap",
@@ -324,7 +322,7 @@ func TestExternalStoreFull(t *testing.T) {
 	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
 }
 
-// makeRoom does what the runbook says to do with etcdctl.
+// makeRoom frees space as the runbook does with etcdctl.
 func makeRoom(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

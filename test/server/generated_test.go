@@ -26,9 +26,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// generatedClients compares what the generated clients ask for with what is
-// served: the generator makes plurals by rules of its own, and a subresource that
-// has no method is asked for by hand.
+// generatedClients compares the requests of the generated clients with the served resources. The
+// generator derives plurals by its own rules. A subresource without a generated method must be
+// requested by hand.
 func generatedClients(t *testing.T, w servedHost) {
 	served, err := servedResources(w.Config())
 	if err != nil {
@@ -39,8 +39,8 @@ func generatedClients(t *testing.T, w servedHost) {
 	}
 }
 
-// aggregatedDiscovery: clients of Kubernetes 1.37 read aggregated discovery in version v2 alone.
-// Penstock answers it to the host and to users, with every resource.
+// aggregatedDiscovery: clients of Kubernetes 1.37 read only aggregated discovery v2. Penstock
+// serves it to the host and to users, with every resource.
 func aggregatedDiscovery(t *testing.T, w servedHost) {
 	want, err := servedResources(w.Config())
 	if err != nil {
@@ -81,8 +81,8 @@ func aggregatedDiscovery(t *testing.T, w servedHost) {
 	}
 }
 
-// compressedWatchList: since Kubernetes 1.37, clients may get the initial events of a watch
-// compressed, and their end without a wait for more.
+// compressedWatchList: since Kubernetes 1.37, clients can get the initial events of a watch
+// compressed. The end of these events must not wait for further events.
 func compressedWatchList(t *testing.T, w servedHost) {
 	config := w.server.Loopback()
 	client, err := rest.HTTPClientFor(config)
@@ -94,7 +94,7 @@ func compressedWatchList(t *testing.T, w servedHost) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Go's own client would decompress by itself, if it asked.
+	// Set by hand, because Go's client would decompress an answer that it asked for itself.
 	request.Header.Set("Accept-Encoding", "gzip")
 	response, err := client.Do(request)
 	if err != nil {
@@ -147,8 +147,8 @@ func servedResources(config *rest.Config) ([]string, error) {
 	return found, nil
 }
 
-// requestedResources calls every method of every generated client, and lists the
-// resources whose paths were requested.
+// requestedResources calls every method of every generated client, and returns the resources of the
+// requested paths.
 func requestedResources(t *testing.T) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -187,8 +187,8 @@ func requestedResources(t *testing.T) []string {
 	return found
 }
 
-// methods yields the bound methods of a value; of an interface only its own, and
-// not those that what is in it has besides.
+// methods yields the bound methods of a value. For an interface it yields only the interface's
+// methods, not further methods of the dynamic value.
 func methods(value reflect.Value) func(yield func(reflect.Value) bool) {
 	return func(yield func(reflect.Value) bool) {
 		for i := range value.NumMethod() {
@@ -220,8 +220,8 @@ func callEmpty(ctx context.Context, method reflect.Value) {
 	method.Call(in)
 }
 
-// named is a pointer to an empty value of a type, with the name "x" where the type
-// has one: clients refuse to write what has no name.
+// named returns a pointer to an empty value of a type. If the type has a name, it is "x", because
+// clients refuse to write an object without a name.
 func named(kind reflect.Type) reflect.Value {
 	value := reflect.New(kind)
 	if with := value.MethodByName("WithName"); with.IsValid() { // an apply configuration
@@ -232,7 +232,7 @@ func named(kind reflect.Type) reflect.Value {
 	return value
 }
 
-// pathRecorder is a transport that sends nothing.
+// pathRecorder is a transport that records paths and sends nothing.
 type pathRecorder func(path string)
 
 // RoundTrip implements http.RoundTripper.

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// serverUser is granted exactly what artifacts/deploy/base/rbac.yaml says: what
-// the Deployment runs as, without the rights to roll anything out.
+// serverUser is the user of the Deployment, with exactly the rights of
+// artifacts/deploy/base/rbac.yaml. These do not include the rights to roll out objects.
 const serverUser = "system:serviceaccount:penstock-system:penstock"
 
 func serverAccount(c *cluster.Cluster) *cluster.Access {
@@ -39,8 +39,7 @@ func grant(t *testing.T, c *cluster.Cluster, change func(string) string) {
 	c.MustKubectlInput(change(string(rules)), "apply", "-f", "-")
 }
 
-// The rights that we document are enough, writes included, and there is a use for
-// each.
+// TestLeastRights: the documented rights are enough, also for writes, and each right is used.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -54,7 +53,7 @@ func TestLeastRights(t *testing.T) {
 	options.Controllers = []leadership.Controller{o.controller(t), catalogs.Controller()}
 	p := start(t, options)
 	await(t, "the controllers", o.began)
-	// A catalog that no registry can be asked for.
+	// No registry can serve this catalog.
 	eventually(t, "a catalog is created", func() error {
 		if out := c.KubectlInput(catalogOf("wrong", "registry.example.com/aB:v1"), "apply", "-f", "-"); out.ExitCode != 0 {
 			return missingError{out.Stderr}
@@ -63,7 +62,7 @@ func TestLeastRights(t *testing.T) {
 	})
 	c.MustKubectl("wait", "--for=condition=Progressing=False", poll.TimeoutFlag, "clustercatalog/wrong")
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	// Deleted objects are restored with these rights.
+	// Penstock restores deleted objects with these rights.
 	c.MustKubectl("delete", "service", "penstock", system)
 	eventually(t, "the Service", func() error {
 		if out := c.Kubectl("get", "service", "penstock", system); out.ExitCode != 0 {
@@ -71,8 +70,8 @@ func TestLeastRights(t *testing.T) {
 		}
 		return nil
 	})
-	// Live diffs take the token of another identity. Without the Service our API was not
-	// available, and kube-apiserver takes a moment to see that it is again.
+	// Live diffs request the token of another identity. Without the Service our API was
+	// unavailable, and kube-apiserver notices its return with a delay.
 	eventually(t, "a live diff", func() error {
 		if out := c.Kubectl("get", "revisiondiff", "argocd-1..live"); out.ExitCode != 0 {
 			return missingError{out.Stderr}
@@ -95,8 +94,9 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
-// sharedName: OLM v1 has a resource of the name of ours, in version v1. kubectl shows
-// that one, so a user who creates a revision is told what to type, while it is there.
+// sharedName: OLM v1 has a resource with the same name in version v1. kubectl then uses OLM's
+// resource. A user who creates a revision gets a warning with the right command, as long as OLM's
+// resource exists.
 func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 	t.Helper()
 	const name, gauge = "clusterextensionrevisions.olm.operatorframework.io", `penstock_resource_name_shared{resource="clusterextensionrevisions.olm.operatorframework.io"} `
@@ -123,7 +123,7 @@ func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 	warned(false)
 	c.MustKubectlInput(definition, "create", "-f", "-")
 	warned(true)
-	fresh := "--cache-dir=" + t.TempDir() // kubectl remembers for hours which versions there are
+	fresh := "--cache-dir=" + t.TempDir() // kubectl caches the served versions for hours
 	eventually(t, "the other resource", func() error {
 		if out := c.Kubectl("get", "clusterextensionrevisions", fresh); !strings.Contains(out.Stderr, "No resources found") {
 			return missingError{out.String()}
@@ -137,15 +137,17 @@ func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 	warned(false)
 }
 
-// rarelyUsed are rights whose use no request of this test shows.
+// rarelyUsed are rights that no request of this test needs.
 func rarelyUsed() []string {
 	return []string{
-		// bind and escalate are asked for by the host when a role and its binding are
-		// written. Events, owners, definitions and the freeze are for controllers and
-		// rollbacks, which are not here: the end-to-end tests run under these rights
-		// too. ClusterExtensions have a suite of their own, and so have templates of images, ChartKinds, ClusterExtensionSets and maintenance windows. Roles of namespaces are read for revisions with a binding. A flow schema is patched
-		// when it names a priority level that is not there, and the Secret a year
-		// before the authority ends. The host asks for delete before it lets anybody set an owner (TestLeave).
+		// kube-apiserver checks bind and escalate when a role and its binding are written.
+		// Controllers and rollbacks, which do not run here, need events, owners, definitions and
+		// the freeze. The end-to-end tests also run with these rights. ClusterExtensions have their
+		// own suite, and so have image templates, ChartKinds, ClusterExtensionSets and maintenance
+		// windows. Roles of namespaces are read for revisions with a binding. A flow schema is
+		// patched if it names a missing priority level. The Secret is patched a year before the
+		// authority expires. kube-apiserver checks delete before a user can set an owner
+		// (TestLeave).
 		"bind clusterroles.rbac.authorization.k8s.io penstock-engine",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-reader",
@@ -197,8 +199,8 @@ func rarelyUsed() []string {
 	}
 }
 
-// A right that is missing is named at start, not found out by every write ten
-// seconds later.
+// TestMissingRights: Penstock names a missing right at its start. Otherwise each write would fail
+// after ten seconds.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -213,12 +215,12 @@ func TestMissingRights(t *testing.T) {
 		t.Errorf("the error does not say %q: %v", want, p.err)
 	}
 
-	// Deliberately without.
+	// The plugin is disabled on purpose.
 	start(t, newOptions(t, user, dataDir(t), "--disable-admission-plugins=MutatingAdmissionPolicy"))
 	writes(t, c)
 }
 
-// TestOlderHost: a host that lacks optional features of the library is supported.
+// TestOlderHost: Penstock supports a host that lacks optional features of the library.
 func TestOlderHost(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs("--emulated-version=1.34"))
@@ -226,8 +228,7 @@ func TestOlderHost(t *testing.T) {
 	writes(t, c)
 }
 
-// writes fails when a plugin never becomes ready: after 10 s of waiting for it, a write
-// is refused.
+// writes creates a revision. If an admission plugin never becomes ready, a write fails after 10 s.
 func writes(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -243,8 +244,8 @@ func TestHostPolicies(t *testing.T) {
 		out := c.KubectlInput(strings.ReplaceAll(revision("argocd", 1), "first", "forbidden"), "create", "--dry-run=server", "-f", "-")
 		return missing(out.Stderr, []string{"no object may be called forbidden"})
 	})
-	// A mutating policy with an apply configuration needs our schemas. It is known later
-	// or earlier than the other one.
+	// A mutating policy with an apply configuration needs our schemas. The order in which the two
+	// policies take effect is not fixed.
 	eventually(t, "the mutating policy", func() error {
 		out := c.KubectlInput(revision("argocd", 1), "create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.metadata.labels.mutated}")
 		if out.Stdout != "yes" {
@@ -293,8 +294,8 @@ metadata: {name: labels}
 spec: {policyName: labels}
 `
 
-// idleWindow returns the time without requests. PENSTOCK_IDLE sets it, to find requests at longer
-// intervals.
+// idleWindow returns the duration of the idle test. PENSTOCK_IDLE sets it, to find requests at
+// longer intervals.
 func idleWindow(t *testing.T) time.Duration {
 	t.Helper()
 	window, err := time.ParseDuration(os.Getenv("PENSTOCK_IDLE"))
@@ -304,8 +305,8 @@ func idleWindow(t *testing.T) time.Duration {
 	return window
 }
 
-// An idle server asks the host for nothing but its lease; watches stay open, and
-// access reviews answer the host's own polling.
+// TestIdle: an idle server sends only lease requests to the host. Watches stay open, and access
+// reviews answer the host's own polling.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -314,13 +315,13 @@ func TestIdle(t *testing.T) {
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
 	options.Controllers = []leadership.Controller{o.controller(t)}
-	// More often than an embedded store asks for: it has to be seen in the window.
+	// More often than with an embedded store, so that the window includes lease requests.
 	options.Lease = leadership.Times{Duration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 2 * time.Second}
 	start(t, options)
 	await(t, "the controllers", o.began)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 
-	// Watches that begin are not idle yet.
+	// Watches that are starting do not count as idle.
 	eventually(t, "silence", func() error {
 		mark := c.Audit().Mark()
 		time.Sleep(time.Second)
@@ -340,7 +341,7 @@ func TestIdle(t *testing.T) {
 		plane.Not(plane.ByResource("subjectaccessreviews", "tokenreviews")),
 		plane.Not(plane.ByVerb("watch")),
 		func(r plane.Request) bool { return r.Resource != "leases" || r.Verb != "update" })
-	// The mark follows the revision that was just created, once.
+	// The high-water mark follows the revision that was just created, once.
 	marks := unexpected.Where(plane.ByResource("configmaps"))
 	if len(marks) > 3 {
 		t.Errorf("the witness cost %d requests:\n%s", len(marks), marks)

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// hostile: the largest revision there may be is read through the aggregator, too.
-// (Each read of it, by itself, is tested where reads are made.)
+// hostile: the largest possible revision is read through the aggregator too. (The package of each
+// read tests that read alone.)
 func (s secrecy) hostile() {
 	config := s.Config()
 	client, err := rest.HTTPClientFor(config)
@@ -88,7 +88,7 @@ func hostileRevision(number int, mark string) map[string]any {
 	return object{
 		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision",
 		"metadata": object{"name": fmt.Sprintf("hostile-%d", number)},
-		// Nothing of it is rolled out.
+		// The revision is paused, so nothing is rolled out.
 		"spec": object{"revision": number, "lifecycleState": "Paused", "phases": phases},
 	}
 }

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// importTime is in which an import that must fail has an answer.
+	// importTime is the time in which an import must be refused.
 	importTime = 15 * time.Second
-	// importMemory bounds the memory of all of them together. Parts of an archive have up to 20
+	// importMemory bounds the memory of all imports together. Parts of an archive have up to 20
 	// MiB, and parsing keeps several copies.
 	importMemory = 256 << 20
 )
 
-// importBombs: an archive that becomes much more than it has is refused, soon and without
-// the memory that it asks for.
+// importBombs: an archive that would expand to a huge size is refused quickly, and without using
+// that much memory.
 func (d door) importBombs() {
 	manifests := func(value string) []byte {
 		line := fmt.Appendf(nil, `{"digest":"sha256:%064d","manifest":{"a":%s}}`+"\n", 0, value)
@@ -111,8 +111,8 @@ func squeezed(t *testing.T, writer func(io.Writer) (io.WriteCloser, error), text
 	return out.Bytes()
 }
 
-// rewritten is an archive of one revision in which entries have other contents. Its
-// checksums are wrong, which is seen at its end.
+// rewritten returns an archive of one revision with changed contents of entries. Its checksums are
+// wrong, which a reader notices only at the end.
 func rewritten(t *testing.T, contents map[string][]byte) []byte {
 	t.Helper()
 	var plain bytes.Buffer
@@ -138,7 +138,7 @@ func rewritten(t *testing.T, contents map[string][]byte) []byte {
 	return squeezed(t, zstdWriter, plain.Bytes())
 }
 
-// eachEntry calls a function for every entry of an archive of one revision.
+// eachEntry calls do for every entry of an archive of one revision.
 func eachEntry(t *testing.T, do func(name string, content []byte)) {
 	t.Helper()
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -180,8 +180,8 @@ func eachEntry(t *testing.T, do func(name string, content []byte)) {
 	}
 }
 
-// headerBomb is an archive whose first entry has a GiB of headers before it. The library
-// writes no such thing.
+// headerBomb returns an archive with a GiB of headers before its first entry. The library itself
+// cannot write such an archive.
 func headerBomb(t *testing.T) []byte {
 	t.Helper()
 	record := fmt.Sprintf("%d comment=%s\n", 1<<20-512, strings.Repeat("x", 1<<20-512-len("1048064 comment=\n")))
