@@ -15,15 +15,15 @@ type Address struct {
 	CABundle           []byte
 }
 
-// hostService is the Service of kube-apiserver, in the namespace default. To reach it,
-// kube-apiserver takes no way through the network: it asks itself, with the credentials of
-// its own requests (k8s.io/apiserver, util/webhook: NewDefaultAuthenticationInfoResolverWrapper).
+// hostService is the Service of kube-apiserver, in the namespace default. kube-apiserver reaches it
+// without the network: it calls itself, with the credentials of its own requests (k8s.io/apiserver,
+// util/webhook: NewDefaultAuthenticationInfoResolverWrapper).
 const hostService = "kubernetes"
 
 // Configuration registers the validating webhooks under one name.
 //
-// Nothing in our own namespace and in those of the control plane is sent to us, so
-// that when we are down everything can be repaired that it takes to bring us back.
+// Objects in Penstock's namespace and in the namespaces of the control plane are excluded. So while
+// Penstock is down, every object can be changed that is needed to start it again.
 func Configuration(name string, webhooks []Webhook, at Address) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
 	configuration := admissionapply.ValidatingWebhookConfiguration(name)
 	for _, w := range webhooks {
@@ -34,7 +34,7 @@ func Configuration(name string, webhooks []Webhook, at Address) *admissionapply.
 	return configuration
 }
 
-// MutatingConfiguration registers the mutating ones under one name.
+// MutatingConfiguration registers the mutating webhooks under one name.
 func MutatingConfiguration(name string, webhooks []Webhook, at Address) *admissionapply.MutatingWebhookConfigurationApplyConfiguration {
 	configuration := admissionapply.MutatingWebhookConfiguration(name)
 	for _, w := range webhooks {
@@ -48,7 +48,7 @@ func MutatingConfiguration(name string, webhooks []Webhook, at Address) *admissi
 func (w Webhook) client(at Address) *admissionapply.WebhookClientConfigApplyConfiguration {
 	service := admissionapply.ServiceReference().WithNamespace(at.Namespace).WithName(at.Service).WithPath(w.Path()).WithPort(at.Port)
 	if w.Authenticated {
-		// It verifies its own certificate as it does for its own requests.
+		// kube-apiserver verifies its own certificate as for its own requests.
 		return admissionapply.WebhookClientConfig().WithService(service.WithNamespace(metav1.NamespaceDefault).WithName(hostService).WithPort(443))
 	}
 	return admissionapply.WebhookClientConfig().WithCABundle(at.CABundle...).WithService(service)
@@ -60,7 +60,7 @@ func (w Webhook) apply(at Address) *admissionapply.ValidatingWebhookApplyConfigu
 		WithName(w.Name + ".penstock.dev").
 		WithClientConfig(w.client(at)).
 		WithFailurePolicy(r.FailurePolicy).
-		// Also through other versions of a resource.
+		// Match other versions of a resource too.
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(r.TimeoutSeconds).

@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// maxBody has room for an object as it is and as it shall be, of 3 MiB each,
-	// which is the most that the host takes.
+	// maxBody has room for the old and the new object, of 3 MiB each, which is the limit of the
+	// host.
 	maxBody = 7 << 20
-	// smallBody is the size of a body that is read without a check for room, in bytes.
+	// smallBody is the size up to which a body needs no room, in bytes.
 	smallBody = 256 << 10
-	// room bounds the memory of bodies above smallBody that are read and judged at a
-	// time, in bytes. A body may be there twice while it is read, and one sender has half
-	// of the room at most: the largest body fits. Decoding takes several times as much.
+	// room bounds the memory of bodies above smallBody that are processed at the same time, in
+	// bytes. A body may be in memory twice while it is read. A sender can use half of the room, so
+	// the largest body fits. Decoding needs several times as much.
 	room = 32 << 20
-	// readTimeout is for how long a body may trickle in, all of it.
+	// readTimeout bounds the time to receive a whole body.
 	readTimeout = 5 * time.Second
-	// maxUID bounds what is repeated in the answer.
+	// maxUID bounds the uid, which the answer repeats.
 	maxUID = 128
 )
 
@@ -50,9 +50,9 @@ type Handler struct {
 
 var _ http.Handler = &Handler{}
 
-// NewHandlers returns the handlers of webhooks, by path. They share the memory for
-// large bodies, which is divided between the addresses that send some: nobody is
-// authenticated. Metrics may be nil.
+// NewHandlers returns the handlers of webhooks, by path. They share the memory for large bodies. It
+// is divided between the sender addresses, because senders are not authenticated. metrics may be
+// nil.
 func NewHandlers(webhooks []Webhook, metrics *Metrics) map[string]http.Handler {
 	shared := requestbody.NewMemoryBudget(room, smallBody)
 	handlers := make(map[string]http.Handler, len(webhooks))
@@ -62,7 +62,7 @@ func NewHandlers(webhooks []Webhook, metrics *Metrics) map[string]http.Handler {
 	return handlers
 }
 
-// refusal is the answer to what is no review that we judge.
+// refusal is the answer to a request that is not a valid review.
 type refusal struct {
 	code   int
 	reason string
@@ -88,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer judges a request, or says why it cannot.
+// answer decides about a request, or returns a refusal.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decision, error) {
 	if h.webhook.Authenticated && !isHost(r) {
 		return nil, malformed, &refusal{http.StatusForbidden, "only kube-apiserver may send reviews"}
@@ -118,8 +118,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decisi
 }
 
 // isHost reports whether kube-apiserver itself is the caller. kube-apiserver authenticates to
-// itself with a token that no other process has, and its aggregation layer, whose certificate we
-// verify, forwards that identity. Members of the group have all rights anyway.
+// itself with a token that no other process has. Its aggregation layer, whose certificate Penstock
+// verifies, forwards that identity. Members of the group have all rights anyway.
 func isHost(r *http.Request) bool {
 	asks, found := request.UserFrom(r.Context())
 	return found && asks.GetName() == user.APIServerUser && slices.Contains(asks.GetGroups(), user.SystemPrivilegedGroup)
@@ -150,7 +150,8 @@ func tooLarge() error {
 	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a review has at most %d bytes", maxBody)}
 }
 
-// sender returns the holder of a share of the room: an address, without its port.
+// sender returns the address of the client without its port. It identifies the holder of a share of
+// the room.
 func sender(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -159,10 +160,10 @@ func sender(r *http.Request) string {
 	return host
 }
 
-// read returns the body. It reserves space for the bytes received, and not for the announced length.
+// read returns the body. It reserves space for the received bytes, not for the announced length.
 func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]byte, error) {
-	// A slow client does not hold the room for long. Where the connection
-	// cannot be given a deadline, the server's own for the whole request holds.
+	// A slow client must not hold the room for long. If the connection supports no deadline, the
+	// server's deadline for the whole request applies.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 	body, complete, err := requestbody.Read(r, maxBody, share)
 	switch {
@@ -178,8 +179,7 @@ func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]b
 	return body, nil
 }
 
-// decode reads as much of a review as anybody looks at. Whole is true when somebody looks at
-// all of the objects.
+// decode reads a review. The objects have metadata only, unless whole is true.
 func decode(body []byte, whole bool) (types.UID, Review, error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
@@ -218,7 +218,7 @@ func decode(body []byte, whole bool) (types.UID, Review, error) {
 	}
 }
 
-// sentObject is an object with the text that it was read of, which is part of the body.
+// sentObject is an object with its JSON text, which is a part of the body.
 type sentObject struct {
 	Object
 
@@ -245,7 +245,7 @@ func (o *sentObject) content() []byte {
 	return slices.Clone(o.text)
 }
 
-// encode makes the answer.
+// encode returns the answer in JSON.
 func encode(uid types.UID, review Review, given Answer) ([]byte, error) {
 	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: given.Refusal == nil, Result: given.Refusal, Warnings: given.Warnings}
 	if response.Allowed && len(given.Annotations) > 0 {
@@ -262,7 +262,7 @@ func encode(uid types.UID, review Review, given Answer) ([]byte, error) {
 	})
 }
 
-// patchOf sets and removes annotations of an object.
+// patchOf returns a JSON patch that sets and removes annotations of an object.
 func patchOf(review Review, annotations map[string]*string) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`

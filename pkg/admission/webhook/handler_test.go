@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 )
 
-// all are the webhooks that there are.
+// all returns all webhooks.
 func all() []webhook.Webhook {
 	return []webhook.Webhook{governed.Webhooks("penstock")[0], installlevel.Webhook([]installlevel.Resource{{Group: "config.openshift.io", Resource: "*"}})}
 }
@@ -71,7 +71,7 @@ func TestHandlerAnswers(t *testing.T) {
 	}
 }
 
-// A body that is no review is the sender's mistake.
+// TestHandlerRefuses: a body that is not a review is an error of the sender.
 func TestHandlerRefuses(t *testing.T) {
 	filler := strings.Repeat("x", 3<<20)
 	for name, tc := range map[string]struct {
@@ -109,7 +109,7 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 }
 
-// An object as large as the host takes, twice, is judged.
+// TestHandlerLargeReview: a review with two objects of the host's maximal size is answered.
 func TestHandlerLargeReview(t *testing.T) {
 	data := fmt.Sprintf(`"spec":{"a":%q}`, strings.Repeat("x", 3<<20-300))
 	body := strings.Replace(bad, `"object":{`, `"oldObject":{`+data+`},"object":{`+data+`,`, 1)
@@ -119,7 +119,7 @@ func TestHandlerLargeReview(t *testing.T) {
 	}
 }
 
-// silence is a body of which something comes at first, and the rest not before it is told to end.
+// silence is a body that sends its first bytes at once, and ends when end is closed.
 type silence struct {
 	first *strings.Reader
 	began func()
@@ -135,8 +135,8 @@ func (b silence) Read(into []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// flood sends reviews that announce the most there may be and of which only so many bytes
-// come, and returns when nothing more comes of any of them, and what ends them.
+// flood sends reviews that announce the maximal length and send only come bytes each. It returns
+// when all of them wait. end stops them and returns the answer codes.
 func flood(handler http.Handler, reviews, come int, address string) (end func() []int) {
 	stop, codes := make(chan struct{}), make(chan int, reviews)
 	var beginning sync.WaitGroup
@@ -149,7 +149,7 @@ func flood(handler http.Handler, reviews, come int, address string) (end func() 
 		go func() {
 			answer := httptest.NewRecorder()
 			handler.ServeHTTP(answer, request)
-			began() // It may have been refused before.
+			began() // The request may be refused before the body is read.
 			codes <- answer.Code
 		}()
 	}
@@ -167,8 +167,8 @@ func flood(handler http.Handler, reviews, come int, address string) (end func() 
 // kubeAPIServer is the source address of reviews in these tests, as in httptest.
 const kubeAPIServer = "192.0.2.1:1234"
 
-// A body takes room for what came of it, and not for what it announces: reviews go on
-// beside many of which nothing comes, wherever these are from.
+// TestHandlerFlood: a body uses room for its received bytes, not for its announced length. Reviews
+// are answered while many idle requests are open, from any address.
 func TestHandlerFlood(t *testing.T) {
 	handler := guard()
 	for _, address := range []string{"192.0.2.2:1", kubeAPIServer} {
@@ -186,8 +186,8 @@ func TestHandlerFlood(t *testing.T) {
 	}
 }
 
-// TestHandlerShares proves that no sender takes the memory that other senders need. Small reviews, as
-// most are, need none. The memory is released with each answer.
+// TestHandlerShares: no sender can take the memory that other senders need. Small reviews, the
+// usual case, need no shared memory. Each answer releases its memory.
 func TestHandlerShares(t *testing.T) {
 	handler := guard()
 	large := good + strings.Repeat(" ", 3<<20)
@@ -212,7 +212,7 @@ func TestHandlerShares(t *testing.T) {
 	}
 }
 
-// A slow sender is told so.
+// TestHandlerLate: a slow sender gets a timeout error.
 func TestHandlerLate(t *testing.T) {
 	request := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
 	request.Header.Set("Content-Type", "application/json")
@@ -222,7 +222,7 @@ func TestHandlerLate(t *testing.T) {
 	}
 }
 
-// FuzzReview: every body is answered, with an answer to its question or with 4xx.
+// FuzzReview: every body gets an answer to its review, or a 4xx error.
 func FuzzReview(f *testing.F) {
 	for _, seed := range []string{
 		good, bad, "", "{", "null", `{"request":{}}`, strings.Repeat("[", 20000),

@@ -8,9 +8,9 @@ type decision string
 const (
 	allowed decision = "allowed"
 	denied  decision = "denied"
-	// malformed: it was no review, and got 4xx.
+	// malformed: the request was not a review, and the answer 4xx.
 	malformed decision = "malformed"
-	// busy: it was large, and other large ones were being read.
+	// busy: the review was large, and other large reviews used the memory.
 	busy decision = "busy"
 )
 
@@ -19,7 +19,7 @@ type Metrics struct {
 	reviews *metrics.CounterVec
 }
 
-// NewMetrics registers the metrics. One registry can have them once.
+// NewMetrics registers the metrics. Call it once per registry.
 func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	reviews := metrics.NewCounterVec(&metrics.CounterOpts{
 		Name:           "penstock_webhook_reviews_total",

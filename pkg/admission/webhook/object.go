@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxMap bounds labels and annotations, in bytes of JSON. The host takes 256 KiB
-	// of annotations; escaped they may be six times as long.
+	// maxMap bounds labels and annotations, in bytes of JSON. The host allows 256 KiB of
+	// annotations. Escaped, they may be six times as long.
 	maxMap = 2 << 20
-	// maxEntries bounds the entries of managedFields and ownerReferences: a few bytes
-	// in JSON are many in memory.
+	// maxEntries bounds the entries of managedFields and ownerReferences, because a few bytes in
+	// JSON need many in memory.
 	maxEntries = 5000
 )
 
-// Object is the object that judges see: metadata only.
+// Object is the part of an object that a Judge sees: its metadata.
 type Object struct {
 	Metadata Metadata `json:"metadata"`
 }
@@ -23,7 +23,7 @@ type Object struct {
 // Metadata is the metadata of an object, as sent.
 type Metadata struct {
 	Labels Labels `json:"labels"`
-	// Annotations are raw: a value that is no string must not pass for none.
+	// Annotations are raw, so that a value that is not a string does not count as absent.
 	Annotations       Annotations `json:"annotations"`
 	DeletionTimestamp *string     `json:"deletionTimestamp"`
 	ManagedFields     Managers    `json:"managedFields"`
@@ -58,7 +58,7 @@ type Manager struct {
 	Operation string `json:"operation"`
 }
 
-// Managers are the managers that have written an object.
+// Managers are the field managers of an object.
 type Managers []Manager
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -84,7 +84,7 @@ func (o *Owners) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// list decodes a list of no more than maxEntries.
+// list decodes a list of at most maxEntries entries.
 func list[T any](data []byte, name string) ([]T, error) {
 	if string(data) == "null" {
 		return nil, nil

@@ -1,14 +1,14 @@
-// Package webhook answers the host's admission reviews of kinds that the host serves. Plugins check
-// our own kinds.
+// Package webhook answers the host's admission reviews for kinds that the host serves. Admission
+// plugins check the kinds that Penstock serves.
 //
-// kube-apiserver sends no credentials, so every client that reaches the port may ask. So an answer
-// depends only on the review and reveals nothing else, and the size of a request is checked before
-// it is read.
+// kube-apiserver sends no credentials, so every client that reaches the port can send a review.
+// Therefore an answer depends only on the review and reveals nothing else, and the size of a request
+// is checked before it is read.
 //
-// A webhook with a valuable answer is Authenticated: kube-apiserver sends its review to itself, and
-// its aggregation layer forwards the review to us with its credentials, like a request for our API.
-// Conditions about rights are in the matchConditions of a registration. The host evaluates these
-// and does not ask us.
+// A webhook whose answer could be misused is Authenticated: kube-apiserver sends its review to itself,
+// and its aggregation layer forwards the review to Penstock with its credentials, like a request for
+// Penstock's API. Conditions about rights are in the matchConditions of a registration. The host
+// evaluates these without a call.
 package webhook
 
 import (
@@ -23,27 +23,27 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Webhook is one judge and where it is heard.
+// Webhook is a decision function and its registration with the host.
 type Webhook struct {
-	// Name is the last part of its path, and its name in metrics.
+	// Name is the last part of the path, and the name in metrics.
 	Name string
-	// Judge returns why a write is refused; "" admits it. It is a function of the
+	// Judge returns the reason for refusing a write, or "" to allow it. It is a function of the
 	// review.
 	Judge func(Review) string
-	// Decide is in place of Judge where more than one reason is to be said, and the only
-	// one that may change the object.
+	// Decide is set in place of Judge if the answer needs more than a reason. Only Decide can
+	// change the object.
 	Decide func(context.Context, Review) Answer
-	// Mutating is true when Decide may change the object.
+	// Mutating is true if Decide may change the object.
 	Mutating bool
-	// Authenticated is true when only kube-apiserver may call the webhook. Its path is then within
+	// Authenticated is true if only kube-apiserver may call the webhook. Its path is then within
 	// Penstock's API.
 	Authenticated bool
-	// Rules, conditions and the other fields select the requests for which the host calls the webhook.
+	// Registration selects the requests for which the host calls the webhook.
 	Registration Registration
 }
 
-// authenticatedPrefix begins the paths of webhooks that only kube-apiserver may ask. The
-// host's aggregation layer sends us what is asked of our group.
+// authenticatedPrefix begins the paths of webhooks that only kube-apiserver may call. The host's
+// aggregation layer forwards requests for our group.
 const authenticatedPrefix = "/apis/olm.operatorframework.io/v1alpha1/webhooks/"
 
 // Path returns the URL path of the webhook on Penstock's server.
@@ -54,8 +54,8 @@ func (w Webhook) Path() string {
 	return "/webhooks/" + w.Name
 }
 
-// IsOurs reports whether a webhook's service reference is that of kube-apiserver, through which the
-// host calls Penstock.
+// IsOurs reports whether a webhook's service reference is that of kube-apiserver with a path of
+// Penstock.
 func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
 	return service != nil && service.Namespace == metav1.NamespaceDefault && service.Name == hostService &&
 		service.Path != nil && strings.HasPrefix(*service.Path, authenticatedPrefix)
@@ -65,13 +65,13 @@ func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
 type Answer struct {
 	// Refusal is the reason for denying the write; nil allows it.
 	Refusal *metav1.Status
-	// Annotations are set, and those that are nil removed.
+	// Annotations to set on the object. An annotation with a nil value is removed.
 	Annotations map[string]*string
-	// Warnings are shown to the user who writes.
+	// Warnings for the user who writes.
 	Warnings []string
 }
 
-// Refuse is the answer to a write that is forbidden.
+// Refuse returns the answer that forbids a write.
 func Refuse(reason string) Answer {
 	return Answer{Refusal: &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: reason,
@@ -89,38 +89,40 @@ func (w Webhook) decide(ctx context.Context, r Review) Answer {
 	return Answer{}
 }
 
-// Registration has the facts that the host needs of a webhook, besides its address.
+// Registration has the settings of a webhook at the host, except for its address.
 type Registration struct {
 	Rules         []admissionregistrationv1.RuleWithOperations
 	Conditions    []admissionregistrationv1.MatchCondition
 	FailurePolicy admissionregistrationv1.FailurePolicyType
-	// NamespaceLabel must be "true" on the namespace of an object; empty is any.
+	// NamespaceLabel must be "true" on the namespace of an object; empty means any namespace.
 	NamespaceLabel string
-	// ObjectLabel must be on the object as it is or as it shall be; empty is any.
+	// ObjectLabel must be on the old or the new object; empty means any object.
 	ObjectLabel string
 	// TimeoutSeconds limits the time for which the host waits for an answer.
 	TimeoutSeconds int32
-	// Again is true when the host calls the webhook again after other webhooks changed the object.
+	// Again is true if the host calls the webhook again after other webhooks have changed the
+	// object.
 	Again bool
 }
 
-// Review has the facts of a write for a judge.
+// Review has the facts of a write.
 type Review struct {
 	Operation   admissionv1.Operation
 	Group, Kind string
 	Namespace   string
 	Name        string
 	SubResource string
-	// Object is the written object, nil for a deletion, and Old the present object, nil for a
+	// Object is the written object, nil for a deletion. Old is the stored object, nil for a
 	// creation.
 	Object, Old *Object
 	// User is the user that kube-apiserver authenticated.
 	User authenticationv1.UserInfo
-	// ObjectJSON and OldJSON are Object and Old whole, of an Authenticated webhook only.
+	// ObjectJSON and OldJSON are the complete objects. They are set for an Authenticated webhook
+	// only.
 	ObjectJSON, OldJSON []byte
 }
 
-// Info is User, for access reviews.
+// Info returns the user for access reviews.
 func (r Review) Info() user.Info {
 	extra := map[string][]string{}
 	for key, values := range r.User.Extra {
@@ -129,7 +131,7 @@ func (r Review) Info() user.Info {
 	return &user.DefaultInfo{Name: r.User.Username, UID: r.User.UID, Groups: r.User.Groups, Extra: extra}
 }
 
-// String names the object as people do: "ConfigMap default/settings".
+// String names the object in messages: "ConfigMap default/settings".
 func (r Review) String() string {
 	kind := r.Kind
 	if r.Group != "" {

@@ -1,6 +1,6 @@
-// Package authored stamps an object with its author, signed, and checks that a written object has
-// the stamp of its writer. The subject defines which part of the object its author is responsible
-// for.
+// Package authored adds a signed stamp of the author to an object, and checks that a written object
+// has the stamp of its writer. The subject defines the part of the object for which the author is
+// responsible.
 package authored
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// Stamps makes stamps for a kind.
+// Stamps creates and checks the stamps of a kind.
 type Stamps struct {
 	Subject author.Subject
-	// Key returns the key of the store, or why there is none now.
+	// Key returns the key of the store, or an error while it is unavailable.
 	Key func() (author.Key, error)
 	Now func() time.Time
-	// ForOthers reports the users who write on behalf of others, with Penstock's rights that those
-	// others lack. Such a user never becomes an author. A nil function reports none.
+	// ForOthers reports whether a user writes on behalf of others, with Penstock's rights. Such a
+	// user never becomes an author. A nil function reports none.
 	ForOthers func(username string) bool
-	// Brings reports the user who may bring the stamp of another author, signed for the written
-	// content. A nil function reports none.
+	// Brings reports whether a user may write the stamp of another author, if it is signed for the
+	// written content. A nil function reports none.
 	Brings func(username string) bool
 }
 
@@ -42,8 +42,8 @@ func (s Stamps) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	return w.Stamp(r, bypass)
 }
 
-// StampForThemselves stamps like Stamp, but refuses a write on behalf of others. The object would act
-// with the rights of its author, which would be Penstock.
+// StampForThemselves is like Stamp, and refuses a write on behalf of others, because the author
+// would be Penstock, with its rights.
 func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {
@@ -58,8 +58,8 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 	return w.Stamp(r, bypass)
 }
 
-// Check validates a write after all mutating webhooks: the fields, and that the stamp is of this user
-// for this content. Another webhook may have changed both.
+// Check validates a write after all mutating webhooks, because another webhook may have changed it.
+// It checks the fields, and that the stamp is of this user for this content.
 func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {
@@ -81,8 +81,8 @@ func (s Stamps) Invalid(r webhook.Review, errs field.ErrorList) webhook.Answer {
 	return webhook.Answer{Refusal: &status}
 }
 
-// Stamp returns the answer to a write. An object written on behalf of others has no stamp until a user
-// edits it in their own name.
+// Stamp returns the answer to a write. An object written on behalf of others has no stamp until a
+// user edits it in their own name.
 func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	switch {
 	case w.ForOthers && w.Changes():
@@ -91,7 +91,7 @@ func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 		return w.keepOld()
 	}
 	if w.IsStamped(w.generation()) {
-		return webhook.Answer{} // asked a second time
+		return webhook.Answer{} // the second call for the same write
 	}
 	if !w.MakesStamp() {
 		return w.keepOld()
@@ -107,8 +107,8 @@ func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: &value}, Warnings: w.takeover()}
 }
 
-// Read reads the objects of a review. It returns a refusal when the review is not of this kind, cannot
-// be read, or the key is unavailable.
+// Read reads the objects of a review. It returns a refusal if the review is of another kind or
+// unreadable, or if the key is unavailable.
 func (s Stamps) Read(r webhook.Review) (*Write, *webhook.Answer) {
 	key, err := s.Key()
 	if err != nil {

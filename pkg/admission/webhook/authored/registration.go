@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// timeoutSeconds is for two ways through kube-apiserver and an answer that takes a
-// millisecond.
+// timeoutSeconds allows for two passes through kube-apiserver. The answer takes a millisecond.
 const timeoutSeconds = 5
 
 // Registration registers for creations and changes of a resource that meet the conditions, without
@@ -30,7 +29,7 @@ func Registration(resource schema.GroupVersionResource, scope admissionregistrat
 	}
 }
 
-// Spec is the expression of CEL for the spec of an object, "object" or "oldObject".
+// Spec returns a CEL expression for the spec of object, which is "object" or "oldObject".
 func Spec(object string) string {
 	return "(has(" + object + ".spec) ? dyn(" + object + ".spec) : dyn(null))"
 }

@@ -20,11 +20,11 @@ import (
 
 // Write is a request that creates or changes an object.
 type Write struct {
-	// Object is as it shall be, and Old as it is; nil for a creation.
+	// Object is the written object, and Old the stored object, nil for a creation.
 	Object, Old *unstructured.Unstructured
 	// ForOthers is true if the user writes on behalf of another user.
 	ForOthers bool
-	// Brings is true if the user may bring the stamp of another author.
+	// Brings is true if the user may write the stamp of another author.
 	Brings bool
 
 	subject author.Subject
@@ -45,7 +45,7 @@ func newWrite(r webhook.Review, subject author.Subject, key author.Key, now time
 	return w, err
 }
 
-// read reads numbers as everybody does who reads the object later.
+// read keeps integers, like all later readers of the object.
 func read(text []byte) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if len(text) == 0 {
@@ -57,7 +57,7 @@ func read(text []byte) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// written is the value of the annotation, "" without one.
+// written returns the value of the annotation, "" if it is absent.
 func written(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -78,8 +78,8 @@ func (w *Write) MakesStamp() bool { return w.Changes() || written(w.Object) == a
 // ChangesStamp reports whether the write changes the stamp itself.
 func (w *Write) ChangesStamp() bool { return written(w.Object) != written(w.Old) }
 
-// changesGeneration reports whether kube-apiserver counts the generation up: for a custom resource
-// with a status, whenever anything is another but metadata and status
+// changesGeneration reports whether kube-apiserver increases the generation. For a custom resource
+// with a status it does so when a field outside of metadata and status changes
 // (k8s.io/apiextensions-apiserver, registry/customresource: PrepareForUpdate).
 func (w *Write) changesGeneration() bool {
 	return !equality.Semantic.DeepEqual(content(w.Object), content(w.Old))
@@ -92,8 +92,8 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return fields
 }
 
-// generation returns the generation for a stamp: metadata.generation as this write will leave it,
-// or 0.
+// generation returns the generation for a stamp: metadata.generation after this write, or 0 if the
+// subject does not include the spec.
 func (w *Write) generation() int64 {
 	switch {
 	case !w.subject.Spec:
@@ -114,8 +114,8 @@ func (w *Write) IsStamped(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
 }
 
-// IsBrought reports whether the user may bring stamps and the object has a recent, valid stamp for
-// this content and the given generation. The stamp may be of any author.
+// IsBrought reports whether the user may write other authors' stamps, and the object has a recent,
+// valid stamp of any author for this content and the given generation.
 func (w *Write) IsBrought(generation int64) bool {
 	if !w.Brings {
 		return false
@@ -124,9 +124,9 @@ func (w *Write) IsBrought(generation int64) bool {
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
-// IsDropped reports whether an update by a user who may bring stamps leaves the object without a
-// stamp, and changes only metadata or status. The old object must have no valid stamp: then the
-// update takes no author away.
+// IsDropped reports whether an update by a user who may write other authors' stamps leaves the
+// object without a stamp, and changes only metadata or status. The old object must not have a valid
+// stamp, so that the update removes no author.
 func (w *Write) IsDropped() bool {
 	if !w.Brings || w.Old == nil || written(w.Object) != "" || w.changesGeneration() {
 		return false
@@ -135,7 +135,7 @@ func (w *Write) IsDropped() bool {
 	return err != nil
 }
 
-// isOf reports whether a stamp is of a user, with the groups that they have now.
+// isOf reports whether a stamp is of a user, with the user's present groups.
 func isOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
 	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&
 		maps.EqualFunc(stamp.Extra, extra(who), slices.Equal[[]string])
@@ -149,7 +149,7 @@ func extra(who authenticationv1.UserInfo) map[string][]string {
 	return values
 }
 
-// newStamp is that of the user who writes.
+// newStamp returns a signed stamp of the user who writes.
 func (w *Write) newStamp(bypass bool) (*author.Stamp, error) {
 	digest, err := w.subject.Digest(w.Object)
 	if err != nil {
@@ -169,7 +169,8 @@ func (w *Write) newStamp(bypass bool) (*author.Stamp, error) {
 	return stamp, w.key.Sign(stamp)
 }
 
-// chosen is the write that changed spec.source last: this one, or the one that the former stamp has.
+// chosen returns the last write that changed spec.source: this write, or the write that the old
+// stamp names.
 func (w *Write) chosen() *author.Choice {
 	if !w.subject.Spec {
 		return nil
@@ -189,7 +190,7 @@ func source(object *unstructured.Unstructured) any {
 	return found
 }
 
-// unsigned takes away the stamp, which was for what was there before.
+// unsigned removes the stamp, because it is for the previous content.
 func (w *Write) unsigned() webhook.Answer {
 	if written(w.Object) == "" {
 		return webhook.Answer{}
@@ -197,7 +198,7 @@ func (w *Write) unsigned() webhook.Answer {
 	return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: nil}}
 }
 
-// keepOld puts the stamp back that is there.
+// keepOld restores the stored stamp.
 func (w *Write) keepOld() webhook.Answer {
 	before, found := w.Old.GetAnnotations()[extension.AuthorAnnotation]
 	switch {
@@ -210,8 +211,8 @@ func (w *Write) keepOld() webhook.Answer {
 	}
 }
 
-// takeover warns the user who changes a part of what somebody else has written: they answer for all
-// of it from now on.
+// takeover warns a user who changes a part of another author's object: the user becomes the author
+// of all of it.
 func (w *Write) takeover() []string {
 	if w.Old == nil {
 		return nil

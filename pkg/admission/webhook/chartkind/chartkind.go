@@ -1,6 +1,6 @@
-// Package chartkind has the webhooks of ChartKinds. One stamps a ChartKind with its author, others
-// check the stamp and the spec, and one refuses users who cannot impersonate the ServiceAccount.
-// They answer only kube-apiserver.
+// Package chartkind has the webhooks of ChartKinds. The first stamps a ChartKind with its author,
+// the second checks the stamp and the spec, and the third refuses users who cannot impersonate the
+// ServiceAccount. They answer only kube-apiserver.
 package chartkind
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// mayImpersonate is a CEL expression: the author of a ChartKind may impersonate its ServiceAccount.
+// mayImpersonate is a CEL expression: the author of a ChartKind can impersonate its ServiceAccount.
 // kube-apiserver evaluates it with its own authorizer.
 const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespace(object.spec.serviceAccount.namespace)" +
 	".name(object.spec.serviceAccount.name).check('impersonate').allowed()"
 
-// Webhooks returns the webhooks of ChartKinds. Key returns the key of the store, or an error while it
-// is unavailable. forOthers reports users whose ChartKinds are refused, because they write on behalf
-// of others.
+// Webhooks returns the webhooks of ChartKinds. key returns the key of the store, or an error while
+// it is unavailable. forOthers reports users who write on behalf of others; their ChartKinds are
+// refused.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := stamps{authored.Stamps{Subject: chartkind.Author(), Key: key, Now: now, ForOthers: forOthers}}
 	refused := authored.SpecRegistration(chartkind.Resource)
@@ -41,7 +41,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
 			Registration: authored.SpecRegistration(chartkind.Resource),
 		},
-		// kube-apiserver calls this webhook only for users who must not impersonate the account.
+		// kube-apiserver calls this webhook only for users who cannot impersonate the account.
 		{
 			Name: "chartkind-account", Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.refuseAccount(r) },
@@ -71,8 +71,8 @@ func validate(w *authored.Write) field.ErrorList {
 	return mapping.Validate(&kind.Spec, &before.Spec)
 }
 
-// refuseAccount refuses users who cannot impersonate the ServiceAccount: what a chart makes of a
-// custom resource cannot be judged beforehand, so they need all of its rights.
+// refuseAccount refuses users who cannot impersonate the ServiceAccount. They need all of its
+// rights, because the objects that a chart creates for a custom resource are unknown in advance.
 func (s stamps) refuseAccount(r webhook.Review) webhook.Answer {
 	w, refused := s.Read(r)
 	if refused != nil {

@@ -30,7 +30,7 @@ func of(now time.Time) stamps {
 	}}
 }
 
-// note and check are what the webhooks do.
+// note and check do the same as the webhooks.
 func note(s stamps, r webhook.Review) webhook.Answer  { return s.StampForThemselves(r, false) }
 func check(s stamps, r webhook.Review) webhook.Answer { return s.Check(r, validate) }
 
@@ -38,7 +38,7 @@ func someone(name string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: name}
 }
 
-// kind is a ChartKind of generation 1, as kube-apiserver sends it.
+// kind returns a ChartKind of generation 1, as kube-apiserver sends it.
 func kind(account string, annotations map[string]string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"resource": map[string]any{"group": "platform.stackrox.io", "version": "v1alpha1", "kind": "Central"},
@@ -52,7 +52,7 @@ func kind(account string, annotations map[string]string) *unstructured.Unstructu
 	return object
 }
 
-// noted is an object with the annotations of an answer.
+// noted returns an object with the annotations of an answer.
 func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer) *unstructured.Unstructured {
 	t.Helper()
 	if given.Refusal != nil {
@@ -69,9 +69,9 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 	return out
 }
 
-// Nobody lends the ServiceAccount to an object of a revision or a plan: the engine may
-// impersonate all of them, and a user who wrote the revision cannot. So it is refused, whichever of
-// Penstock's identities writes it, and whatever it brings along as a stamp.
+// TestWrittenForOthers: a ChartKind in a revision or a plan is refused. The engine can impersonate
+// every ServiceAccount, and the author of the revision may not. So it is refused for each of
+// Penstock's identities, with or without a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)
 	stored := noted(t, kind("operator", nil), note(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil)))
@@ -101,7 +101,7 @@ func TestWrittenForOthers(t *testing.T) {
 			if !tc.refused {
 				return
 			}
-			// The last look has no stamp for it either, whatever another webhook has admitted.
+			// The last check refuses it too, even if another webhook admits it.
 			if last := check(s, webhooktest.Review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
 				t.Error("admitted by the last look")
 			}
@@ -109,8 +109,8 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// A user who cannot impersonate the ServiceAccount is told which one, and which right they
-// lack.
+// TestMayNotImpersonate: a user who cannot impersonate the ServiceAccount is told its name and the
+// missing right.
 func TestMayNotImpersonate(t *testing.T) {
 	given := of(at).refuseAccount(webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil))
 	if given.Refusal == nil || given.Refusal.Code != http.StatusUnprocessableEntity {
@@ -123,7 +123,7 @@ func TestMayNotImpersonate(t *testing.T) {
 	}
 }
 
-// The last look admits what was stamped for the user who writes, as it is, and nothing else.
+// TestLastLook: the last check admits only an unchanged object with the stamp of its writer.
 func TestLastLook(t *testing.T) {
 	s := of(at)
 	stamped := noted(t, kind("operator", nil), note(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil)))
@@ -152,7 +152,7 @@ func TestLastLook(t *testing.T) {
 	}
 }
 
-// Without the key nobody is known, and nothing is admitted.
+// TestWithoutKey: without the key, no stamp can be checked, and every write is refused.
 func TestWithoutKey(t *testing.T) {
 	s := of(at)
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
@@ -164,7 +164,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// An object that is no ChartKind is refused, and breaks nothing.
+// TestHostileReviews: an object that is not a ChartKind is refused without a panic.
 func TestHostileReviews(t *testing.T) {
 	s := of(at)
 	good := webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil)

@@ -31,7 +31,7 @@ func none(context.Context) ([]order.Extension, error) { return nil, nil }
 
 func isPenstock(username string) bool { return username == penstock.Username }
 
-// signed is an object with a stamp of alice that Penstock signed for it as it is.
+// signed returns the object with a stamp of alice that Penstock signed for this content.
 func signed(t *testing.T, object *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	t.Helper()
 	return signedBy(t, alice, object, generation)
@@ -57,8 +57,8 @@ func signedBy(t *testing.T, who authenticationv1.UserInfo, object *unstructured.
 	return object
 }
 
-// TestChild: Penstock alone writes children, with the stamp of another author that is signed for exactly
-// what it writes.
+// TestChild: only Penstock can write children. It writes the stamp of another author, signed for
+// exactly this content.
 func TestChild(t *testing.T) {
 	all := map[string]webhook.Webhook{}
 	for _, one := range Webhooks(func() (author.Key, error) { return key(), nil }, func() time.Time { return at }, isPenstock, isPenstock, none, nil) {
@@ -101,7 +101,7 @@ func TestChild(t *testing.T) {
 	if given := ask("extension", mallory, renewed, old); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "change ClusterExtensionSet edge") {
 		t.Errorf("another user becomes the author of a child: %+v", given)
 	}
-	// The stamp of another store counts for nobody. A child goes on without one, and becomes nobody's.
+	// A stamp that another store signed is not valid. The child loses it, and has no author.
 	unsigned := old.DeepCopy()
 	unsigned.SetAnnotations(map[string]string{extension.SetAnnotation: "edge", extension.AuthorAnnotation: "of another store"})
 	free := old.DeepCopy()

@@ -32,14 +32,14 @@ func (m mayBypassOne) Authorize(_ context.Context, a authorizer.Attributes) (aut
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// matchers are the conditions of each webhook of writes, compiled as kube-apiserver does.
+// matchers returns the conditions of each webhook for writes, compiled like in kube-apiserver.
 func matchers(t *testing.T) map[string]matchconditions.Matcher {
 	t.Helper()
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	all := map[string]matchconditions.Matcher{}
 	for _, w := range Webhooks(nil, nil, nil, nil, nil, nil) {
 		if slices.Equal(w.Registration.Rules[0].Operations, []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}) {
-			continue // it has no conditions
+			continue // no conditions
 		}
 		var conditions []cel.ExpressionAccessor
 		for i := range w.Registration.Conditions {
@@ -55,7 +55,7 @@ func matchers(t *testing.T) map[string]matchconditions.Matcher {
 	return all
 }
 
-// asked are the webhooks that kube-apiserver asks about a write.
+// asked returns the webhooks that kube-apiserver calls for a write.
 func asked(t *testing.T, all map[string]matchconditions.Matcher, object, old *unstructured.Unstructured, may authorizer.UnconditionalAuthorizer) []string {
 	t.Helper()
 	operation, before := admission.Create, runtime.Object(nil)
@@ -133,7 +133,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// webhookLeadsThroughHost tells whether a registration names the Service of kube-apiserver.
+// webhookLeadsThroughHost reports whether a registration names the Service of kube-apiserver.
 func webhookLeadsThroughHost(w webhook.Webhook) bool {
 	at := webhook.Address{Namespace: "penstock-system", Service: "penstock", Port: 443}
 	if w.Mutating {

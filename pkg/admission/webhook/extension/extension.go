@@ -1,9 +1,9 @@
-// Package extension has the webhooks of ClusterExtensions. The mutating ones stamp an extension
-// with its author, signed. The validating one is called last, and checks the stamp and the
-// annotations.
+// Package extension has the webhooks of ClusterExtensions. The mutating webhooks stamp an extension
+// with its author, signed. The validating webhook runs last, and checks the stamp and the annotations.
 //
-// Penstock makes revisions in the name of the stamp, so a stamp is valuable. The webhooks answer
-// only kube-apiserver, which asks with its own credentials.
+// Penstock creates revisions in the name of the stamp's user, so a false stamp would give that user's
+// rights. Therefore the webhooks answer only kube-apiserver, which calls them with its own
+// credentials.
 package extension
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
-// Webhooks returns the webhooks of ClusterExtensions. Key returns the key of the store, or an error
-// while it is unavailable. forOthers reports users who write on behalf of others. penstock reports the
-// user of this process; only that user writes the children of ClusterExtensionSets. all lists the
-// extensions, and rights checks rights at the host.
+// Webhooks returns the webhooks of ClusterExtensions. key returns the key of the store, or an error
+// while it is unavailable. forOthers reports users who write on behalf of others. penstock reports
+// the user of this process; only that user writes the children of ClusterExtensionSets. all lists
+// the extensions. rights checks rights at the host.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, penstock func(username string) bool, all Extensions, rights Rights) []webhook.Webhook {
 	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers, Brings: penstock}
 	return []webhook.Webhook{
@@ -36,8 +36,8 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
 			Registration: registration("!" + mayBypass),
 		},
-		// Whether the author may bypass, kube-apiserver finds out: it knows, and answers
-		// nobody else.
+		// kube-apiserver evaluates in a match condition whether the author can bypass. It calls
+		// this webhook only then, so the call is the proof.
 		{
 			Name: "extension-author-bypass", Mutating: true, Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, true) },
@@ -58,9 +58,9 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 
 const mayBypass = "authorizer.group('policy.penstock.dev').resource('privilegechecks').name(request.name).check('bypass').allowed()"
 
-// registration registers for writes that change the spec, an annotation of Penstock, or a label of a
-// set's child. It excludes subresources and deletions. While Penstock is unavailable, kube-apiserver
-// refuses such writes: without a stamp they would have no effect anyway.
+// registration registers for writes that change the spec, an annotation of Penstock, or a label of
+// a set's child. It excludes subresources and deletions. While Penstock is unavailable,
+// kube-apiserver refuses such writes; without a stamp they would have no effect.
 func registration(who string) webhook.Registration {
 	annotations := func(object string) string {
 		return "(has(" + object + ".metadata.annotations) ? dyn(" + object + ".metadata.annotations) : dyn({}))"
@@ -82,8 +82,8 @@ func registration(who string) webhook.Registration {
 	return authored.Registration(extension.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, conditions...)
 }
 
-// child refuses changes of a child of a ClusterExtensionSet, and of the annotations that make one, by
-// other users than Penstock.
+// child refuses changes of a child of a ClusterExtensionSet, and of the annotations that mark a
+// child, by users other than Penstock.
 func child(w *authored.Write) field.ErrorList {
 	if w.Brings {
 		return nil
@@ -127,7 +127,7 @@ func validate(w *authored.Write) field.ErrorList {
 	annotations := w.Object.GetAnnotations()
 	errs := extension.ValidateAnnotations(annotations, old, w.Old == nil)
 	if value := annotations[extension.YieldAnnotation]; value != "" && value != old[extension.YieldAnnotation] {
-		// An unreadable value is among the errors already.
+		// extension.ValidateAnnotations reports an unreadable value.
 		if rules, err := extension.ParseYield(value); err == nil {
 			errs = append(errs, validation.Yield(rules, field.NewPath("metadata", "annotations").Key(extension.YieldAnnotation))...)
 		}

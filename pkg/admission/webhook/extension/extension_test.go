@@ -34,7 +34,7 @@ var (
 	mallory = authenticationv1.UserInfo{Username: "mallory"}
 )
 
-// written is an extension of generation 1 as kube-apiserver sends it, with annotations.
+// written returns an extension of generation 1 with annotations, as kube-apiserver sends it.
 func written(version string, annotations map[string]string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{"namespace": "argocd", "source": map[string]any{"catalog": map[string]any{"packageName": "argocd-operator", "version": version}}},
@@ -48,7 +48,7 @@ func written(version string, annotations map[string]string) *unstructured.Unstru
 	return object
 }
 
-// patched is an object as an answer leaves it, and as kube-apiserver counts its generation.
+// patched returns the object after an answer, with the generation that kube-apiserver would set.
 func patched(t *testing.T, object *unstructured.Unstructured, given webhook.Answer, generation int64) *unstructured.Unstructured {
 	t.Helper()
 	if given.Refusal != nil {
@@ -71,7 +71,7 @@ func patched(t *testing.T, object *unstructured.Unstructured, given webhook.Answ
 	return object
 }
 
-// stored is an extension with a stamp.
+// stored returns an extension with a stamp.
 func stored(t *testing.T, who authenticationv1.UserInfo, now time.Time) *unstructured.Unstructured {
 	t.Helper()
 	old := written("0.9.0", nil)
@@ -92,8 +92,8 @@ func author1(t *testing.T, object *unstructured.Unstructured) string {
 	return stamp.User
 }
 
-// The annotation of a request does not count, and the user of a change that matters is the
-// author; the last check sees what another webhook did meanwhile.
+// TestStampAndCheck: the annotation of a request is ignored. The user of a relevant change becomes
+// the author. The last check detects changes by another webhook.
 func TestStampAndCheck(t *testing.T) {
 	long := at.Add(-time.Hour)
 	old := stored(t, alice, long)
@@ -164,7 +164,7 @@ func TestCreation(t *testing.T) {
 	if checked := of(at).Check(webhooktest.Review(t, mallory, object, nil), validate); checked.Refusal == nil {
 		t.Error("admitted with the stamp of somebody else")
 	}
-	// An own stamp of another time is no new one.
+	// An older stamp of the same user does not count as new.
 	if later := of(at.Add(time.Hour)).Check(webhooktest.Review(t, mallory, made, nil), validate); later.Refusal == nil {
 		t.Error("admitted with a stamp of an hour ago")
 	}
@@ -177,8 +177,8 @@ func TestCreation(t *testing.T) {
 	}
 }
 
-// An extension that a revision or a plan of somebody else writes has no author: it is
-// refused, and unchanged ones stay.
+// TestWrittenForOthers: an extension in a revision or a plan of another user would have no author.
+// It is refused, and writes that do not change it pass.
 func TestWrittenForOthers(t *testing.T) {
 	engine := authenticationv1.UserInfo{Username: "system:serviceaccount:penstock-system:penstock-engine"}
 	s := of(at)
@@ -204,7 +204,7 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// Without the key nothing is admitted, and it is said why.
+// TestWithoutKey: without the key, every write is refused with the reason.
 func TestWithoutKey(t *testing.T) {
 	s := of(time.Now())
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
@@ -216,7 +216,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// No request stamps somebody as somebody else.
+// FuzzStamp: no request creates a stamp of another user.
 func FuzzStamp(f *testing.F) {
 	f.Add(`{"metadata":{"name":"a"},"spec":{}}`, `{"metadata":{"name":"a","uid":"u"},"spec":{"a":1}}`)
 	f.Add(`{"metadata":{"annotations":{"penstock.dev/author":"me"}}}`, `{"metadata":{"annotations":null}}`)
@@ -235,7 +235,8 @@ func FuzzStamp(f *testing.F) {
 	})
 }
 
-// TestYield: the rules of the annotation are those of spec.yield. A value that was there before stays.
+// TestYield: the annotation follows the rules of spec.yield. An invalid value that was stored
+// before may stay.
 func TestYield(t *testing.T) {
 	const wrong = "[{selector: {groupKind: {group: apps}}, fields: ['spec.containers[0]']}]"
 	object := written("1.0.0", map[string]string{extension.YieldAnnotation: wrong})
@@ -254,7 +255,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestMetricChecks: the annotation lists names of MetricChecks. A value that was there before stays.
+// TestMetricChecks: the annotation lists names of MetricChecks. An invalid value that was stored
+// before may stay.
 func TestMetricChecks(t *testing.T) {
 	named := func(value string) *unstructured.Unstructured {
 		return written("1.0.0", map[string]string{extension.MetricChecksAnnotation: value})
@@ -272,8 +274,8 @@ func TestMetricChecks(t *testing.T) {
 	}
 }
 
-// TestReportDriftUntil: the end of reported drift is at most seven days ahead. A value that was there
-// before stays.
+// TestReportDriftUntil: the end of reported drift is at most seven days ahead. An invalid value
+// that was stored before may stay.
 func TestReportDriftUntil(t *testing.T) {
 	until := func(ahead time.Duration) *authored.Write {
 		return &authored.Write{Object: written("1.0.0", map[string]string{extension.ReportDriftUntilAnnotation: at.Add(ahead).Format(time.RFC3339)})}

@@ -15,12 +15,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/order"
 )
 
-// Extensions lists all ClusterExtensions of the host. The order between them is no security boundary:
-// a write is allowed when they cannot be listed.
+// Extensions lists all ClusterExtensions of the host. Their order is not a security boundary: if
+// they cannot be listed, a write is allowed.
 type Extensions func(ctx context.Context) ([]order.Extension, error)
 
-// cycle refuses requirements by which an extension would wait for itself. Two writes at the same
-// time can still make a cycle; the controller names it.
+// cycle refuses requirements by which an extension would wait for itself. Two concurrent writes can
+// still create a cycle, which the controller reports.
 func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorList {
 	value := w.Object.GetAnnotations()[extension.RequiresAnnotation]
 	requires, err := extension.ParseRequires(value)
@@ -43,8 +43,8 @@ func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorLis
 		fmt.Sprintf("it would require itself by way of %d other extensions, so that none begins", len(cycle)-1))}
 }
 
-// mayDelete refuses the deletion of an extension that installed ones require, until the extension has an
-// annotation that acknowledges it, and the deletion of a child of a ClusterExtensionSet.
+// mayDelete refuses the deletion of an extension that installed extensions require, unless an
+// annotation acknowledges it. It also refuses the deletion of a child of a ClusterExtensionSet.
 func (e Extensions) mayDelete(ctx context.Context, r webhook.Review, penstock func(username string) bool) webhook.Answer {
 	if r.Operation != admissionv1.Delete || r.Kind != extension.Kind.Kind || r.SubResource != "" {
 		return webhook.Refuse(fmt.Sprintf("this webhook does not handle %s of %s %s", r.Operation, r, r.SubResource))
@@ -53,7 +53,8 @@ func (e Extensions) mayDelete(ctx context.Context, r webhook.Review, penstock fu
 	if err := object.UnmarshalJSON(r.OldJSON); err != nil {
 		return webhook.Refuse(fmt.Sprintf("%s cannot be read: %s", r, err))
 	}
-	// Without a mark of a rollout, the set no longer selects the cluster of the child.
+	// A child without the annotation of a rollout is in a cluster that the set does not select any
+	// more.
 	set, served := object.GetAnnotations()[extension.SetAnnotation], object.GetAnnotations()[extension.RolloutAnnotation] != ""
 	if set != "" && served && !penstock(r.User.Username) {
 		return webhook.Refuse(fmt.Sprintf("%s is not deleted: ClusterExtensionSet %s asks for it: change the selector of the set, or delete the set, first", r, set))
@@ -68,7 +69,8 @@ func (e Extensions) mayDelete(ctx context.Context, r webhook.Review, penstock fu
 	return webhook.Answer{}
 }
 
-// hidden names nobody: the rights of the user on other extensions are not known here.
+// hidden hides no extension name, because the rights of the user on other extensions are unknown
+// here.
 func hidden(string) bool { return false }
 
 // deletions registers for deletions. While Penstock is unavailable, deletions are allowed.

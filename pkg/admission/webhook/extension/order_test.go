@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/order"
 )
 
-// TestDeletion: an extension that an installed one requires is deleted when that is acknowledged. While
-// extensions cannot be listed, it is deleted with a warning.
+// TestDeletion: the deletion of a required extension needs an acknowledgement. While extensions
+// cannot be listed, it is allowed with a warning.
 func TestDeletion(t *testing.T) {
 	requires, err := extension.ParseRequires("argocd>=1")
 	if err != nil {

@@ -22,12 +22,12 @@ type Rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// mayGet refuses a write whose author cannot get an object that the extension takes values from. The controller asks
-// again at each use.
+// mayGet refuses a write whose author cannot get the objects from which the extension takes values.
+// The controller checks again at each use.
 func mayGet(ctx context.Context, rights Rights, r webhook.Review, w *authored.Write) field.ErrorList {
 	sources, err := values.Parse(w.Object.GetAnnotations()[extension.ValuesFromAnnotation])
 	if err != nil || w.ForOthers || w.Brings || !w.Changes() && !w.ChangesStamp() {
-		return nil // there are none, they are among the errors already, or nobody becomes the author
+		return nil // there are no sources, another check reports the error, or no author is set
 	}
 	path := field.NewPath("metadata", "annotations").Key(extension.ValuesFromAnnotation)
 	namespace, _, _ := unstructured.NestedString(w.Object.Object, "spec", "namespace")

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// asks notes what it is asked, and answers the same each time.
+// asks records each checked right, and always gives the same answer.
 type asks struct {
 	may   bool
 	err   error
@@ -26,8 +26,8 @@ func (a *asks) May(_ context.Context, who user.Info, asked authz.Right) (bool, e
 	return a.may, a.err
 }
 
-// TestMayGet: a user who becomes the author of an extension must be able to get what it takes values from. Nobody is
-// asked about a write that makes no author.
+// TestMayGet: a user who becomes the author of an extension must be able to get the objects with
+// its values. A write that sets no author is not checked.
 func TestMayGet(t *testing.T) {
 	const from = "[{kind: Secret, name: db, key: a}, {kind: Secret, name: db, key: b}, {kind: ConfigMap, name: c}]"
 	with := map[string]string{extension.ValuesFromAnnotation: from}

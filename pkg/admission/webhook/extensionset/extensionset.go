@@ -1,5 +1,5 @@
-// Package extensionset has the webhooks of ClusterExtensionSets. One stamps a set with its author,
-// signed, and one checks the stamp and the spec. They answer only kube-apiserver.
+// Package extensionset has the webhooks of ClusterExtensionSets. The first stamps a set with its
+// author, signed. The second checks the stamp and the spec. They answer only kube-apiserver.
 package extensionset
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
-// Webhooks returns the webhooks of ClusterExtensionSets. Key returns the key of the store, or an error
-// while it is unavailable. forOthers reports users who write on behalf of others.
+// Webhooks returns the webhooks of ClusterExtensionSets. key returns the key of the store, or an
+// error while it is unavailable. forOthers reports users who write on behalf of others.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := authored.Stamps{Subject: extensionset.Author(), Key: key, Now: now, ForOthers: forOthers}
 	return []webhook.Webhook{
@@ -32,7 +32,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 	}
 }
 
-// validate returns the faults of a set.
+// validate returns the errors of a set.
 func validate(w *authored.Write) field.ErrorList {
 	set, err := extensionset.From(w.Object)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package governed prevents users from deleting objects of an extension by hand, in namespaces that
-// ask for it. Penstock repairs drift anyway, but a deleted Deployment is absent for a while, and a
-// PersistentVolumeClaim is created again empty.
+// have the protect label. Penstock repairs drift anyway, but a deleted Deployment is absent for a
+// while, and a PersistentVolumeClaim is created again empty.
 package governed
 
 import (
@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// NamespaceLabel is "true" on a namespace whose governed objects are protected.
+	// NamespaceLabel, with the value "true" on a namespace, protects the objects of extensions in
+	// it.
 	NamespaceLabel = v1alpha1.ProtectLabel
 
 	managerPrefix = "penstock/"
-	// timeoutSeconds is short: an answer takes a millisecond, and while we do not
-	// answer every such deletion waits for it.
+	// timeoutSeconds is short, because an answer takes a millisecond, and every such deletion waits
+	// for it while Penstock is down.
 	timeoutSeconds = 3
 )
 
-// Webhooks are the protection: of objects, and of the namespaces that they are in. Users are
-// those in whose name Penstock writes. They are not asked about: the engine itself takes no
-// protected object from an extension for somebody else (pkg/rollout, protection.go).
+// Webhooks returns the webhooks that protect objects and their namespaces. users are Penstock's own
+// users, which are exempt: the engine itself never takes a protected object from another extension
+// (pkg/rollout, protection.go).
 func Webhooks(users ...string) []webhook.Webhook {
 	own := "["
 	for i, user := range users {
@@ -37,8 +38,9 @@ func Webhooks(users ...string) []webhook.Webhook {
 		own += fmt.Sprintf("%q", user)
 	}
 	own += "]"
-	// Users who ask for protection do not want it to end with us. Users who may bypass, and
-	// controllers of the cluster, are not held up: the host finds that out before it asks us.
+	// The protection must hold while Penstock is down, so it fails closed. Users with the right to
+	// bypass, and controllers of the cluster, do not wait: the host evaluates their match
+	// conditions without a call.
 	registration := webhook.Registration{
 		NamespaceLabel: NamespaceLabel,
 		FailurePolicy:  admissionregistrationv1.Fail,
@@ -53,20 +55,20 @@ func Webhooks(users ...string) []webhook.Webhook {
 	}
 }
 
-// rules name every way in which metadata of an object can change. Subresources are
-// among them: the API server keeps managedFields there, and with most kinds labels and
-// owners are taken from the request.
+// rules returns every way in which metadata of an object can change. Subresources are included: the
+// API server writes managedFields through them, and for most kinds also labels and owners from the
+// request.
 func rules() []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{
 		rule(admissionregistrationv1.NamespacedScope, "*", []string{"*/*"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
-		// A namespace takes all with it.
+		// Deleting a namespace deletes all objects in it.
 		rule(admissionregistrationv1.ClusterScope, "", []string{"namespaces", "namespaces/*"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
 		// Labels of a binding become labels of its pod.
 		rule(admissionregistrationv1.NamespacedScope, "", []string{"bindings", "pods/binding"}, admissionregistrationv1.Create),
 	}
 }
 
-// namespaceRules name the deletion of a namespace, which takes all with it that is protected there.
+// namespaceRules returns the deletion of a namespace, which deletes all protected objects in it.
 func namespaceRules() []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{rule(admissionregistrationv1.ClusterScope, "", []string{"namespaces"}, admissionregistrationv1.Delete)}
 }
@@ -77,19 +79,20 @@ func rule(scope admissionregistrationv1.ScopeType, group string, resources []str
 }
 
 const (
-	// isControlPlane is true for garbage collection, namespaces, kubelets.
+	// isControlPlane is true for garbage collection, the namespace controller and kubelets.
 	isControlPlane = "'system:serviceaccounts:kube-system' in request.userInfo.groups || " +
 		"'system:nodes' in request.userInfo.groups || " +
 		"request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver']"
-	// addsOwner is true for an update with an owner that was not there.
+	// addsOwner is true for an update that adds an owner.
 	addsOwner = "request.operation == 'UPDATE' && has(object.metadata.ownerReferences) && " +
 		"(!has(oldObject.metadata.ownerReferences) || !object.metadata.ownerReferences.all(o, oldObject.metadata.ownerReferences.exists(p, p.uid == o.uid)))"
 	// checks is the authorizer of bypass.
 	checks = "authorizer.group('policy.penstock.dev').resource('privilegechecks')"
 )
 
-// namespaceConditions leave namespaces that an extension has rolled out to the other webhook. Of
-// all other namespaces nobody knows whose objects are in them, so that it takes the right for all.
+// namespaceConditions require the right to bypass for the extension that has rolled out the
+// namespace. For another namespace the owners of its objects are unknown, so the right for all
+// extensions is required.
 func namespaceConditions(own string) []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
 		{Name: "not-being-deleted", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
@@ -100,13 +103,13 @@ func namespaceConditions(own string) []admissionregistrationv1.MatchCondition {
 	}
 }
 
-// conditions are cheap ones first: the last one costs an access review. Ordinary
-// writes of status and scale end at the third, and cost no request. A binding is the
-// only creation that we are asked about, and it has our label, or we were not.
+// conditions begin with the cheapest. The last needs an access review. Ordinary writes of status
+// and scale end at the third without a request. The only creation among the rules is a binding, and
+// the object selector requires our label on it.
 func conditions(own string) []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
 		{Name: "has-extension", Expression: "request.operation == 'CREATE' || has(oldObject.metadata.labels) && '" + v1alpha1.ChainLabel + "' in oldObject.metadata.labels"},
-		// Deletion that has begun goes on; finalizers are removed.
+		// A deletion that has begun must be able to remove finalizers.
 		{Name: "not-being-deleted", Expression: "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)"},
 		{Name: "goes-or-gets-away", Expression: "request.operation != 'UPDATE' || " +
 			"!has(object.metadata.labels) || !('" + v1alpha1.ChainLabel + "' in object.metadata.labels) || " +
@@ -116,18 +119,18 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 			"has(f.operation) && f.operation == 'Apply') || " +
 			"has(object.metadata.ownerReferences) && (!has(oldObject.metadata.ownerReferences) || object.metadata.ownerReferences != oldObject.metadata.ownerReferences)"},
 		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
-		// Deletions by the control plane were decided elsewhere, and must not hang. The owners
-		// that it adds are what others ask it for: a StatefulSet that is to take claims along.
+		// Deletions by the control plane were decided elsewhere, and must not block. An owner that
+		// it adds can be the request of a user, such as a StatefulSet that deletes its claims.
 		{Name: "not-the-control-plane", Expression: "!(" + isControlPlane + ") || " + addsOwner},
-		// Which extension has rolled out the pod of a binding, the review does not
-		// say: then it takes the right for all.
+		// The review of a binding does not name the extension of its pod, so the right for all
+		// extensions is required.
 		{Name: "may-not-bypass", Expression: "!(request.operation == 'CREATE' ? " + checks + " : " + checks +
 			".name(oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'])).check('bypass').allowed()"},
 	}
 }
 
-// judge refuses to delete what is governed, and to make it look as if it were not.
-// That the requester cannot bypass is known from being asked at all.
+// judge refuses to delete a protected object, or to remove its marks. The host calls it only for
+// users without the right to bypass.
 func judge(r webhook.Review) string {
 	if r.Operation == admissionv1.Create {
 		return judgeBinding(r)
@@ -146,8 +149,8 @@ func judge(r webhook.Review) string {
 		if now, ok := chainOf(r.Object); !ok || now != chain {
 			return refusal("removing the marks of Penstock from", r, chain)
 		}
-		// Garbage collection, which is not asked about, deletes what has owners that
-		// are gone, and what never had one goes with the first that is none.
+		// Garbage collection is exempt from this webhook. It deletes an object whose owners do not
+		// exist, so an added owner can delete the object.
 		for _, owner := range r.Object.Metadata.OwnerReferences {
 			if !slices.Contains(r.Old.Metadata.OwnerReferences, owner) {
 				return refusal("giving an owner to", r, chain)
@@ -167,8 +170,8 @@ func judgeNamespace(r webhook.Review) string {
 		"Remove the label, or ask for the verb bypass on privilegechecks.policy.penstock.dev, of all names", r, NamespaceLabel)
 }
 
-// judgeBinding refuses to move a pod to another chain. Nothing but a pod's own
-// manifest gives it the label, so no scheduler asks for that.
+// judgeBinding refuses to move a pod to another chain. Schedulers never set this label; a pod gets
+// it from its manifest.
 func judgeBinding(r webhook.Review) string {
 	if r.Kind != "Binding" || r.Group != "" || r.Object == nil {
 		return ""
@@ -181,8 +184,8 @@ func judgeBinding(r webhook.Review) string {
 		r.Namespace, r.Name, v1alpha1.ChainLabel, NamespaceLabel)
 }
 
-// chainOf returns which chain has rolled an object out. The label alone does not say
-// so: the control plane copies labels of Services to their EndpointSlices.
+// chainOf returns the chain that has rolled an object out. The label alone is no proof: the control
+// plane copies labels of Services to their EndpointSlices.
 func chainOf(object *webhook.Object) (string, bool) {
 	if object == nil {
 		return "", false

@@ -22,7 +22,7 @@ func applied(chain string) webhook.Manager {
 	return webhook.Manager{Manager: "penstock/" + chain, Operation: "Apply"}
 }
 
-// owned is governed, and has owners.
+// owned returns a protected object with owners.
 func owned(names ...string) *webhook.Object {
 	o := object("argocd", applied("argocd"))
 	for _, name := range names {

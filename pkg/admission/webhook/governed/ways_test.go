@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// mayBypass grants bypass for one extension, or with "*" for all.
+// mayBypass grants bypass for one extension, or for all with "*".
 type mayBypass string
 
 func (m mayBypass) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -36,10 +36,9 @@ type way struct {
 	reason    string
 	operation admission.Operation
 	old, new  *unstructured.Unstructured
-	// steers is true for a write that has the control plane delete the object for somebody.
+	// steers is true for a write that makes the control plane delete the object.
 	steers bool
-	// namespace is true for one that takes all objects of the namespace along, whichever
-	// extensions they are of.
+	// namespace is true for a write that deletes all objects of the namespace, of any extension.
 	namespace bool
 }
 
@@ -91,7 +90,7 @@ func ways() map[string]way {
 	}
 }
 
-// TestWays goes through all ways in which an object can be lost, and all kinds of requesters.
+// TestWays covers all ways in which an object can be lost, for all kinds of requesters.
 // TestProtected of pkg/rollout tests the writes of the engine.
 func TestWays(t *testing.T) {
 	person := func(name string) user.Info {
@@ -104,7 +103,7 @@ func TestWays(t *testing.T) {
 	for who, requester := range map[string]struct {
 		user  user.Info
 		right mayBypass
-		// may tells whether the requester may have a way.
+		// may reports whether the requester is allowed a way.
 		may func(way) bool
 	}{
 		"Nobody":      {person("bob"), "", func(way) bool { return false }},
@@ -130,7 +129,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestStays: writes of the control plane by which nothing is lost are not held up.
+// TestStays: harmless writes of the control plane do not wait for Penstock.
 func TestStays(t *testing.T) {
 	hooks := compile(t)
 	collector := &user.DefaultInfo{Name: "system:serviceaccount:kube-system:generic-garbage-collector", Groups: []string{"system:serviceaccounts:kube-system"}}
@@ -148,7 +147,8 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// refused returns the answer of kube-apiserver: it calls the webhooks whose match conditions hold.
+// refused returns the answer of kube-apiserver, which calls the webhooks whose match conditions are
+// true.
 func refused(t *testing.T, hooks []compiled, w way, who user.Info, right mayBypass) string {
 	t.Helper()
 	var says []string
@@ -168,7 +168,7 @@ func refused(t *testing.T, hooks []compiled, w way, who user.Info, right mayBypa
 	return strings.Join(says, "\n")
 }
 
-// compiled is a webhook with its conditions as kube-apiserver compiles them.
+// compiled is a webhook with its conditions, compiled like in kube-apiserver.
 type compiled struct {
 	webhook.Webhook
 	matcher matchconditions.Matcher

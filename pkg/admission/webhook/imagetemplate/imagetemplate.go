@@ -1,6 +1,6 @@
 // Package imagetemplate has the webhook of objects whose image follows a template. It stamps the
 // template with its author, signed. It refuses a template that names an object which the author
-// cannot read, because Penstock would read the object for them.
+// cannot read, because Penstock would read the object for the author.
 //
 // It fails open, so that users can write catalogs while Penstock is down. Penstock reads no object
 // for an unsigned template, and the controller checks the rights of the author again.
@@ -28,14 +28,14 @@ import (
 
 // Access finds objects and checks rights at the host.
 type Access interface {
-	// Find returns where an object is.
+	// Find returns the resource of an object.
 	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
-	// May reports whether a user has a right. An error means that it is not known.
+	// May reports whether a user has a right. It returns an error if there is no answer.
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
-// Webhooks returns the webhooks of templates, for each kind. Key returns the key of the store, or an
-// error while it is unavailable. forOthers reports users whose writes get no stamp.
+// Webhooks returns the webhooks of templates, for each kind. key returns the key of the store, or
+// an error while it is unavailable. forOthers reports users whose writes get no stamp.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool, access Access) []webhook.Webhook {
 	var all []webhook.Webhook
 	for _, kind := range annotated.Kinds() {
@@ -76,7 +76,7 @@ func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
 	w, refused := d.stamps.Read(r)
 	switch {
 	case refused != nil && refused.Refusal.Code == http.StatusServiceUnavailable:
-		return webhook.Answer{Warnings: []string{refused.Refusal.Message}} // as while we are down
+		return webhook.Answer{Warnings: []string{refused.Refusal.Message}} // as while Penstock is down
 	case refused != nil:
 		return *refused
 	}
@@ -100,8 +100,8 @@ func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
 	return answer
 }
 
-// mayRead returns the reason why a user must not write a template. A check without an answer gives a
-// warning: the controller checks again before it reads any object.
+// mayRead returns the reason why a user must not write a template. A check without an answer gives
+// a warning only, because the controller checks again before it reads an object.
 func (d door) mayRead(ctx context.Context, who user.Info, template *imagetemplate.Template) (warnings []string, reason string) {
 	for _, variable := range template.Variables() {
 		if variable.Field == nil {

@@ -30,10 +30,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 )
 
-// engine writes what others ask for.
+// engine is a user who writes on behalf of others.
 const engine = "system:serviceaccount:penstock-system:penstock-engine"
 
-// host answers the lookups of the webhook: alice and the engine may get every object.
+// host answers the lookups of the webhook: alice and the engine can get every object.
 type host struct{ asked []string }
 
 func (h *host) Find(_ context.Context, object imagetemplate.Object) (lookup.Resource, error) {
@@ -67,7 +67,7 @@ func source(annotations map[string]string) *unstructured.Unstructured {
 	return object
 }
 
-// decided is the answer to a write.
+// decided returns the answer to a write.
 func decided(t *testing.T, by *host, who string, object, old *unstructured.Unstructured) webhook.Answer {
 	t.Helper()
 	r := webhooktest.Review(t, authenticationv1.UserInfo{Username: who}, object, old)
@@ -131,8 +131,8 @@ func TestDoorOfTemplates(t *testing.T) {
 	}
 }
 
-// TestWrittenForOthers: Penstock writes such objects for a user whose rights it does not know. So
-// it signs nothing, and what changes is signed by nobody.
+// TestWrittenForOthers: Penstock writes such objects for a user whose rights are unknown. So the
+// webhook signs nothing, and removes the signature of a changed template.
 func TestWrittenForOthers(t *testing.T) {
 	template := "quay.io/c:" + variable("Sample", "one")
 	signed := func(text string) *unstructured.Unstructured {
@@ -180,8 +180,8 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// TestWithoutKey: while there is no key, as while we are down, a template can be written, and
-// nobody signs it.
+// TestWithoutKey: while the key is unavailable, a template can be written without a signature, as
+// while Penstock is down.
 func TestWithoutKey(t *testing.T) {
 	object := source(map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Sample", "one")})
 	content, err := object.MarshalJSON()
@@ -197,7 +197,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// TestAsked: kube-apiserver asks about writes of templates, and about no others.
+// TestAsked: kube-apiserver calls the webhook for writes of templates only.
 func TestAsked(t *testing.T) {
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	w := Webhooks(nil, nil, nil, nil)[0]

@@ -25,7 +25,7 @@ const (
 // DefaultResources returns the resources that are checked by default.
 func DefaultResources() []string { return []string{"config.openshift.io/*", "operator.openshift.io/*"} }
 
-// Resource is a resource of a group, or all resources of it.
+// Resource is a resource of a group, or all resources of a group.
 type Resource struct{ Group, Resource string }
 
 // ParseResource reads "config.openshift.io/*" or "apps/deployments"; the core group
@@ -44,7 +44,7 @@ func ParseResource(text string) (Resource, error) {
 	}
 }
 
-// Webhook is the guard for some resources.
+// Webhook returns the webhook for the given resources.
 func Webhook(resources []Resource) webhook.Webhook {
 	var rules []admissionregistrationv1.RuleWithOperations
 	for _, r := range resources {
@@ -62,8 +62,8 @@ func Webhook(resources []Resource) webhook.Webhook {
 		Judge: judge,
 		Registration: webhook.Registration{
 			Rules: rules,
-			// It catches mistakes early; the rollout looks again. Nobody should wait
-			// for us to write a cluster's configuration, least of all to repair it.
+			// The webhook only reports mistakes early, and the rollout checks again. So it fails
+			// open: a write of the cluster's configuration must not depend on Penstock.
 			FailurePolicy:  admissionregistrationv1.Ignore,
 			TimeoutSeconds: timeoutSeconds,
 			Conditions: []admissionregistrationv1.MatchCondition{
@@ -76,8 +76,8 @@ func Webhook(resources []Resource) webhook.Webhook {
 	}
 }
 
-// judge refuses a level that is set or changed and means nothing. A value from
-// before stays: an object must not become unwritable, and least of all undeletable.
+// judge refuses a new or changed level that is not valid. A stored value may stay, so that the
+// object can still be written and deleted.
 func judge(r webhook.Review) string {
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update ||
 		r.SubResource != "" || r.Object == nil || r.Object.Metadata.DeletionTimestamp != nil {

@@ -1,7 +1,7 @@
-// Package maintenancewindow has the webhook of MaintenanceWindows. It refuses an invalid schedule
-// or time zone, and warns of a schedule that is easily misread.
+// Package maintenancewindow has the webhook of MaintenanceWindows. It refuses an invalid schedule or
+// time zone, and warns about a schedule that is easy to misread.
 //
-// It fails open: an invalid window holds upgrades, and its status says so.
+// It fails open: an invalid window holds upgrades, and its status reports the error.
 package maintenancewindow
 
 import (

@@ -1,7 +1,7 @@
-// Package owners is the webhook that prevents deletion through the right to patch, for kinds of
-// Penstock that the host serves. Garbage collection deletes an object whose owner does not exist,
-// and the objects of the extension with it. So a user who adds an owner needs the right to delete
-// the object. The admission plugin Owners checks the same for our own kinds.
+// Package owners is the webhook that prevents deletion through the right to patch, for Penstock's
+// kinds that the host serves. Garbage collection deletes an object whose owner does not exist, and
+// with it the objects of the extension. So a user who adds an owner needs the right to delete the
+// object. The admission plugin Owners does the same for kinds that Penstock serves.
 package owners
 
 import (
@@ -47,8 +47,7 @@ func Webhook() webhook.Webhook {
 	}
 }
 
-// judge refuses owners that were not there. That the requester cannot delete the object is known
-// from being asked at all.
+// judge refuses added owners. The host calls it only for users who cannot delete the object.
 func judge(r webhook.Review) string {
 	if r.Operation != admissionv1.Update || r.Object == nil || r.Old == nil || r.Old.Metadata.DeletionTimestamp != nil {
 		return ""

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestOwners: to add an owner is to delete, and to take one away is not.
+// TestOwners: adding an owner needs the right to delete, and removing an owner does not.
 func TestOwners(t *testing.T) {
 	hook := Webhook()
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
@@ -49,7 +49,7 @@ func TestOwners(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		old, new []string
-		// mayDelete tells whether the requester has that right, and refused what becomes of it.
+		// mayDelete is true if the requester has that right, and refused is the expected answer.
 		mayDelete, refused bool
 	}{
 		"Added":      {reason: "it may be gone", new: []string{"1"}, refused: true},

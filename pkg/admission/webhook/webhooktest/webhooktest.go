@@ -1,4 +1,4 @@
-// Package webhooktest asks webhooks in tests, as kube-apiserver does.
+// Package webhooktest calls webhooks in tests, like kube-apiserver does.
 package webhooktest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 )
 
-// Review returns the request that a webhook gets for a write of an object: a creation when old is
+// Review returns the request that a webhook gets for a write of an object: a creation if old is
 // nil, and an update otherwise.
 func Review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
 	t.Helper()
