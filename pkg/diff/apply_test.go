@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// apply makes the new manifest of the old one and the field changes, from
-// nothing but what a reader of the changes sees: paths and JSON values.
+// apply computes the new manifest from the old one and the field changes. It uses only the paths
+// and JSON values that a reader of the changes sees.
 func apply(t difftest.TB, old *manifest.Object, changes []FieldChange) *manifest.Object {
 	t.Helper()
 	decoded := decode(t, old.JSON)
@@ -45,7 +45,7 @@ func decode(t difftest.TB, data []byte) any {
 	if len(data) == 0 {
 		return nil
 	}
-	// Values are any JSON, and UnmarshalCaseSensitivePreserveInts wants a map.
+	// UnmarshalCaseSensitivePreserveInts needs a map, and a value may be any JSON.
 	var holder map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"value":`+string(data)+`}`), &holder); err != nil {
 		t.Fatalf("%v in %s", err, data)
@@ -72,7 +72,7 @@ func (e *edits) below(step string) *edits {
 	return next
 }
 
-// pick returns the change of one operation at this very place.
+// pick returns the change with an operation at this position.
 func (e *edits) pick(op Op) *FieldChange {
 	for _, c := range e.changes {
 		if c.Op == op {
@@ -110,7 +110,7 @@ func (e *edits) apply(t difftest.TB, value any) any {
 	return nil
 }
 
-// applyIndexed: removals count in the old list, everything else in the new one.
+// applyIndexed: indexes of removals refer to the old list, all other indexes to the new list.
 func (e *edits) applyIndexed(t difftest.TB, list []any) []any {
 	removed, added := map[int]bool{}, map[int]any{}
 	for _, step := range e.order {
@@ -185,8 +185,8 @@ func (e *edits) applyKeyed(t difftest.TB, list []any) []any {
 	return result
 }
 
-// keyName is for a Reorder without any other change in the list: its keys are
-// values, so the key is the one field that has all of them.
+// keyName is for a list that is only reordered. Its keys are given as values, so the key is the
+// only field that has all of these values.
 func (e *edits) keyName() string {
 	for _, step := range e.order {
 		name, _, _ := strings.Cut(strings.Trim(step, "[]"), "=")
@@ -196,7 +196,7 @@ func (e *edits) keyName() string {
 }
 
 // findItem returns the index of the item with the keys of a step, such as [a=1,b="x"], or with the
-// value of [="x"]. An item may omit a key that has a default.
+// value of [="x"]. An item may omit a key with a default.
 func findItem(t difftest.TB, list []any, step string) int {
 	rest := strings.TrimPrefix(step, "[")
 	want := map[string]any{}
@@ -265,7 +265,6 @@ func stepName(step string) string {
 	return name
 }
 
-// parsePath splits a path into its steps.
 func parsePath(path string) ([]string, error) {
 	var steps []string
 	for rest := path; rest != ""; {
@@ -297,7 +296,7 @@ func parsePath(path string) ([]string, error) {
 	return steps, nil
 }
 
-// unquotePrefix reads a JSON string at the start of s.
+// unquotePrefix parses a JSON string at the start of s.
 func unquotePrefix(s string) (value, rest string, err error) {
 	decoder := json.NewDecoder(strings.NewReader(s))
 	if err := decoder.Decode(&value); err != nil {

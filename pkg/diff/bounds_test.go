@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// nested returns JSON of a custom resource with a value in lists of some depth.
+// nested returns JSON of a custom resource with a value inside the given number of lists.
 func nested(depth int, value string) *manifest.Object {
 	o := &manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "X", Name: "x"}, Version: "v1"}}
 	half := depth / 2
@@ -21,7 +21,7 @@ func nested(depth int, value string) *manifest.Object {
 	return o
 }
 
-// checkOutput holds a change to what everything that goes to a client must be.
+// checkOutput checks the properties that every output to clients must have.
 func checkOutput(t difftest.TB, change Change) {
 	t.Helper()
 	difftest.CheckPrintable(t, "the unified diff", change.Unified)
@@ -68,7 +68,8 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// TestDeepValuesAreLeftOut: they are small, but clients could not read them.
+// TestDeepValuesAreLeftOut: deep values are omitted although they are small, because clients could
+// not decode them.
 func TestDeepValuesAreLeftOut(t *testing.T) {
 	old := nested(0, `1`)
 	for depth, want := range map[int]int{60: 0, 200: 1} {
@@ -79,7 +80,7 @@ func TestDeepValuesAreLeftOut(t *testing.T) {
 	}
 }
 
-// crowd is a revision of many small objects.
+// crowd returns a revision of many small objects.
 func crowd(t testing.TB, count int, version string) []manifest.Object {
 	objects := make([]manifest.Object, 0, count)
 	for i := range count {
@@ -118,7 +119,7 @@ func TestManyObjectsAreBounded(t *testing.T) {
 	if bytes > 5000 || report.Truncated.Values == 0 {
 		t.Errorf("%d bytes of values, %d left out", bytes, report.Truncated.Values)
 	}
-	// The names of the files are not counted.
+	// The limit does not include the file names.
 	if unified > 20_000 || lines != 24_000 || report.Truncated.Lines == 0 {
 		t.Errorf("unified diffs of %d bytes, %d changed lines, %d left out", unified, lines, report.Truncated.Lines)
 	}

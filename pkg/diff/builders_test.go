@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// live is an object as a server returns it: with status and all, no digest.
+// live returns an object as a server returns it: with status and without a digest.
 func live(t testing.TB, text string) *manifest.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -32,7 +32,7 @@ func live(t testing.TB, text string) *manifest.Object {
 	return identity
 }
 
-// unlimited shows everything.
+// unlimited returns limits that omit nothing.
 func unlimited() Limits {
 	const all = math.MaxInt32
 	return Limits{
@@ -46,7 +46,7 @@ func compare(t testing.TB, old, new *manifest.Object) Change {
 	return Compare(t.Context(), old, new, Options{Schema: difftest.Builtin(t), Limits: unlimited()})
 }
 
-// nodes of objects, as Compare makes them.
+// nodes returns the nodes of objects, as Compare builds them.
 func nodes(t difftest.TB, types schema.Schema, objects ...*manifest.Object) []*tree.Node {
 	t.Helper()
 	comparer := tree.NewComparer(types, nil, func() bool { return false })

@@ -16,27 +16,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// contextLines are printed around each change of a unified diff.
+// contextLines is the number of lines around each change of a unified diff.
 const contextLines = 3
 
-// comparison is one call of Compare or Revisions.
 type comparison struct {
 	comparer *tree.Comparer
 	reviewer review.Reviewer
-	// stop reports that the time is over.
+	// stop reports whether the time is over.
 	stop   func() bool
 	limits Limits
-	// parsed are objects that give rights and were read for that.
+	// parsed are objects that give rights and have been parsed already.
 	parsed map[*manifest.Object]*tree.Node
 
-	// labels are the version labels that nothing selects by.
+	// labels are the version labels that no selector uses.
 	labels []string
 
-	// The rest of the limits on the whole.
+	// The remaining parts of the total limits.
 	fields, valueBytes, unifiedBytes int
 }
 
-// newComparison returns a comparison with the types of some schema.
 func newComparison(ctx context.Context, types schema.Schema, options Options) *comparison {
 	limits := options.Limits.withDefaults()
 	stop := func() bool { return ctx.Err() != nil }
@@ -62,7 +60,7 @@ func (c *comparison) change(old, new *manifest.Object) Change {
 	if c.stop() {
 		return notCompared(change, "time ran out")
 	}
-	// Errors of the decoder are not shown: they quote what may be a Secret.
+	// Errors of the decoder are not shown, because they may quote a Secret.
 	before, err := c.parse(old)
 	if err != nil {
 		return notCompared(change, "the old manifest is no JSON object")
@@ -78,7 +76,7 @@ func (c *comparison) change(old, new *manifest.Object) Change {
 	return shown
 }
 
-// parse reads an object, which it need not do twice.
+// parse returns the tree of an object. A cached tree is used once.
 func (c *comparison) parse(object *manifest.Object) (*tree.Node, error) {
 	if n, ok := c.parsed[object]; ok {
 		delete(c.parsed, object)
@@ -87,7 +85,7 @@ func (c *comparison) parse(object *manifest.Object) (*tree.Node, error) {
 	return c.comparer.Parse(object)
 }
 
-// header is a change without its content. Objects that both exist are Changed.
+// header returns a change without its content. If both objects exist, its kind is Changed.
 func header(old, new *manifest.Object) Change {
 	var change Change
 	switch {
@@ -104,8 +102,8 @@ func header(old, new *manifest.Object) Change {
 	return change
 }
 
-// sameBytes reports whether two manifests are the same to the byte: by digest, or by their JSON
-// where one has none, or where they were made with different keys.
+// sameBytes reports whether two manifests are identical. If the digests differ, or one is missing,
+// it compares the JSON, because digests may have different keys.
 func sameBytes(old, new *manifest.Object) bool {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return true
@@ -119,7 +117,7 @@ func notCompared(change Change, why string) Change {
 	return change
 }
 
-// show fills in what is shown of a difference.
+// show completes a change with the visible parts of its difference.
 func (c *comparison) show(change Change, d tree.Delta) Change {
 	switch d.Op {
 	case tree.Same:
@@ -137,7 +135,6 @@ func (c *comparison) show(change Change, d tree.Delta) Change {
 	return change
 }
 
-// unified writes the unified diff of a change.
 func (c *comparison) unified(change *Change, d tree.Delta) {
 	unified := render.NewUnified(d, render.Limits{
 		Bytes: min(c.limits.UnifiedBytes, c.unifiedBytes), LineBytes: c.limits.LineBytes, ContextLines: contextLines,
@@ -148,7 +145,6 @@ func (c *comparison) unified(change *Change, d tree.Delta) {
 	change.Unified = unified.Text(fileName(change.ID, change.OldVersion), fileName(change.ID, change.NewVersion))
 }
 
-// fileName returns the name of one side in a unified diff.
 func fileName(id manifest.ID, version string) string {
 	if version == "" {
 		return "/dev/null"
@@ -157,14 +153,12 @@ func fileName(id manifest.ID, version string) string {
 	return printable.Line(strings.Join(slices.DeleteFunc(name, func(s string) bool { return s == "" }), "/"))
 }
 
-// review writes the notes of a change.
 func (c *comparison) review(change *Change, d tree.Delta) {
 	notes := c.reviewer.Notes(review.Change{ID: change.ID, OldVersion: change.OldVersion, NewVersion: change.NewVersion, Delta: d})
 	change.Notes, change.Truncated.Notes = mostSevere(notes, c.limits.Notes)
 }
 
-// mostSevere sorts notes by severity, and returns the first ones and how many it
-// left out.
+// mostSevere sorts notes by severity, and returns the first notes and the number of omitted notes.
 func mostSevere(notes []review.Note, limit int) (kept []review.Note, leftOut int) {
 	review.Sort(notes)
 	if over := len(notes) - limit; over > 0 {

@@ -19,16 +19,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// sharedData is the folder of real bundles and manifests, beside the repository.
+// sharedData is the folder of real bundles and manifests, outside the repository.
 const sharedData = "../../../shared/data"
 
-// release is one version of an operator.
 type release struct {
 	operator, version string
 	objects           []manifest.Object
 }
 
-// history returns the real releases of the archive, by operator, in order.
+// history returns the real releases in the archive, by operator, in order.
 func history(t testing.TB) map[string][]release {
 	t.Helper()
 	archive := filepath.Join(sharedData, "history.tar.xz")
@@ -148,11 +147,10 @@ func readYAML(t testing.TB, file string) []manifest.Object {
 	return objects
 }
 
-// TestRealVersions compares each real version with the one before, and holds the
-// differences to be complete and free of noise: applied to the old object they
-// give the new one, and each made alone (where that can be) changes it. Of the
-// history, in which operators change little from one version to the next, it takes
-// every third version and compares it with the one three before; FULL=1 makes it
+// TestRealVersions compares each real version with the previous one, and checks that the
+// differences are complete and without noise. Applied to the old object, they give the new one;
+// each difference that can be applied alone changes the old object. Operators in the history change
+// little between versions, so the test compares only every third version; FULL=1 makes it compare
 // all versions.
 func TestRealVersions(t *testing.T) {
 	sources := map[string]func(testing.TB) map[string][]release{
@@ -175,7 +173,7 @@ func TestRealVersions(t *testing.T) {
 	}
 }
 
-// everyThird is every third release, and at least the first and the last.
+// everyThird returns every third release, including the first and the last.
 func everyThird(releases []release) []release {
 	var some []release
 	for i, r := range releases {
@@ -201,8 +199,8 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 	for _, change := range report.Changes {
 		decoded := Compare(t.Context(), respelled(before[change.ID]), respelled(after[change.ID]), Options{Schema: types, Limits: unlimited()})
 		folded := change.OnlyLabels
-		change.Notes, decoded.Notes = nil, nil // of rights they depend on the other objects
-		change.OnlyLabels = ""                 // so it does, by their selectors
+		change.Notes, decoded.Notes = nil, nil // notes on rights depend on the other objects
+		change.OnlyLabels = ""                 // it depends on the selectors of other objects
 		if diff := cmp.Diff(decoded, change); diff != "" {
 			t.Errorf("%s: -of manifests in another spelling, +of canonical ones: %s", change.ID, diff)
 		}
@@ -243,7 +241,7 @@ func checkChange(t difftest.TB, types schema.Schema, old, new *manifest.Object, 
 	}
 }
 
-// checkFolded: a user who reads nothing but one line about an object misses no change of another field.
+// checkFolded: a reader of only the one line about an object misses no change of another field.
 func checkFolded(t difftest.TB, change Change) {
 	t.Helper()
 	for _, field := range change.Fields {
@@ -253,7 +251,7 @@ func checkFolded(t difftest.TB, change Change) {
 	}
 }
 
-// TestFoldedVersions: of a real upgrade most objects are one line.
+// TestFoldedVersions: in a real upgrade most objects are one line.
 func TestFoldedVersions(t *testing.T) {
 	releases := history(t)["cert-manager"]
 	i := slices.IndexFunc(releases, func(r release) bool { return r.version == "1.20.3" })

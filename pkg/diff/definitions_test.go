@@ -103,7 +103,7 @@ func TestTypesOfTheBundle(t *testing.T) {
 	}
 }
 
-// TestSetsArePrintedInPlace: a set that changes is not printed as moved.
+// TestSetsArePrintedInPlace: items of a changed set are not printed as moved.
 func TestSetsArePrintedInPlace(t *testing.T) {
 	x := func(tags string) *manifest.Object {
 		return difftest.Object(t, "apiVersion: example.com/v1\nkind: X\nmetadata: {name: x}\nspec: {tags: "+tags+"}")

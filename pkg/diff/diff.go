@@ -1,18 +1,18 @@
 // Package diff compares two manifests, or two revisions: field by field, as a unified diff, and in
-// notes for people. The user who approves a revision must see its effect, without noise and without
+// notes for users. The user who approves a revision must see its effect, without noise and without
 // Secrets.
 //
-// Everything here is a function of values: no client, no clock, no store. Manifests are hostile
-// input: no function panics, Limits bounds the output, the context bounds the time, and text that
-// reaches a terminal has no control characters.
+// The package has only pure functions: no client, no clock, no store. Manifests are hostile input:
+// no function panics, Limits bounds the output, the context bounds the time, and text for terminals
+// has no control characters.
 //
-// Diff compares with tree, render writes the result, review adds notes, and diff keeps both within
-// the limits. Imports point one way, downwards:
+// Package tree computes the differences, render writes the output, review adds notes, and diff
+// enforces the limits. Imports point in one direction:
 //
 //	diff -> render, review -> tree -> schema, printable
 //
-// Callers import diff, schema for the types that they compare with, and review for notes of their
-// own. Tree, render and printable are for the packages of diff.
+// Callers import diff, schema for the types that they compare with, and review for their own notes.
+// Tree, render and printable are only for the packages of diff.
 package diff
 
 import (
@@ -23,46 +23,42 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// Options configure a comparison. The zero value knows no types, hides only Secrets, and has the
+// Options configure a comparison. The zero value has no types, hides only Secrets, and has the
 // default limits.
 type Options struct {
-	// Schema returns the types of fields; nil has none. schema.NewBuiltin has the types of Kubernetes.
+	// Schema returns the types of fields; nil means no types. schema.NewBuiltin has the types of
+	// Kubernetes.
 	Schema schema.Schema
-	// Redactor hides fields beyond the content of Secrets, which is always
-	// hidden; nil hides no more.
+	// Redactor hides fields in addition to the content of Secrets, which is always hidden; nil
+	// hides no other fields.
 	Redactor *redact.Redactor
-	// Limits bound the result.
+	// Limits limit the size of the result.
 	Limits Limits
-	// Selecting are sets of objects besides the compared ones whose selectors count, for OnlyLabels.
+	// Selecting are further sets of objects whose selectors count for OnlyLabels.
 	Selecting [][]manifest.Object
 }
 
-// Compare returns what changes when new takes the place of old. A nil pointer
-// is an object that does not exist; not both may be nil.
+// Compare returns the changes from old to new. A nil pointer is an object that does not exist.
 //
-// The objects are of one identity. A manifest may be a live object: what a
-// server fills in is left out of the comparison. Objects with the same digest
-// are equal without a look at their JSON; where one has no digest, the bytes
-// decide.
+// Both objects must have the same identity. A manifest may be a live object: fields that a server
+// fills in are ignored. Objects with the same digest are equal without parsing their JSON. If one
+// has no digest, the bytes decide.
 //
-// When the context ends before the comparison does, the Change says so in
-// NotCompared.
+// If the context ends before the comparison, NotCompared says so.
 func Compare(ctx context.Context, old, new *manifest.Object, options Options) Change {
 	return newComparison(ctx, options.Schema, options).change(old, new)
 }
 
-// Revisions returns what changes between two sets of objects, which it matches
-// by identity, whatever the version they are written in. Types come from the
-// CustomResourceDefinitions among the objects first, those of new before those
-// of old, and then from options.Schema.
+// Revisions returns the changes between two sets of objects. It matches objects by identity, in any
+// API version. Types come from the CustomResourceDefinitions among the objects, first those in new,
+// then those in old, and then from options.Schema.
 //
-// JSON is looked at only where digests differ, or where there is none; of
-// objects that are the same on both sides it may be missing (their bytes are
-// then missing in the summary). Of several objects of one identity the last
-// counts.
+// JSON is read only if the digests differ or are missing. Objects that are equal on both sides may
+// have no JSON; the summary then lacks their bytes. If several objects have the same identity, the
+// last counts.
 //
-// When the context ends, what was not compared is listed as changed and counted
-// in Truncated.
+// If the context ends, objects that were not compared are listed as changed and counted in
+// Truncated.
 func Revisions(ctx context.Context, old, new []manifest.Object, options Options) Report {
 	types := schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), options.Schema)
 	c := newComparison(ctx, types, options)
@@ -70,8 +66,8 @@ func Revisions(ctx context.Context, old, new []manifest.Object, options Options)
 	return c.report(old, new)
 }
 
-// Count returns how many objects change between two sets, by their digests
-// alone. An object whose manifest changed without meaning counts as changed.
+// Count returns the number of changed objects between two sets, by their digests alone. An object
+// counts as changed even if its manifest changed without effect.
 func Count(old, new []manifest.Ref) Summary {
 	var summary Summary
 	before := make(map[manifest.ID]manifest.Digest, len(old))

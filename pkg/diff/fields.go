@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// fieldList turns a delta into field changes, within limits.
+// fieldList converts a delta to field changes, within limits.
 type fieldList struct {
 	changes   []FieldChange
 	truncated Truncation
-	// left and leftBytes are what the whole report may still show.
+	// left and leftBytes are the remaining limits of the whole report.
 	left, leftBytes *int
 	limits          Limits
 }
@@ -73,7 +73,7 @@ func (l *fieldList) setValues(change *FieldChange, d tree.Delta) {
 	l.show(change, render.JSON(d.Old), render.JSON(d.New))
 }
 
-// show puts values into a change, unless they are too large or hidden.
+// show sets the values of a change, unless they are too large or hidden.
 func (l *fieldList) show(change *FieldChange, old, new render.Value) {
 	change.Redacted = old.Redacted || new.Redacted
 	for _, value := range []struct {

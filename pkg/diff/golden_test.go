@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// TestGolden shows what people see of a few real upgrades.
+// TestGolden shows the output for a few real upgrades.
 func TestGolden(t *testing.T) {
 	upgrades := map[string]struct{ operator, from, to string }{
 		"cert-manager": {"cert-manager", "1.18.4", "1.19.5"},
@@ -68,9 +68,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// BenchmarkRevisions: an adjacent diff of a real operator, of the 46 objects that
-// are its middle size and all of them changed, and of 1,000 objects of which one
-// in ten changed.
+// BenchmarkRevisions: a diff between adjacent releases of a real operator, a diff of 46 objects
+// (the median number) that all changed, and a diff of 1,000 objects of which one in ten changed.
 func BenchmarkRevisions(b *testing.B) {
 	types := difftest.Builtin(b)
 	releases := history(b)

@@ -15,11 +15,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// versionLabels are the labels that charts and operators give all their objects, and that change with
-// every version.
+// versionLabels returns the labels that charts and operators set on all their objects and change
+// with every version.
 func versionLabels() []string { return []string{"app.kubernetes.io/version", "helm.sh/chart"} }
 
-// isTemplate reports whether a path leads to a pod or a Job that an object makes.
+// isTemplate reports whether a path is that of the object's template of a pod or Job.
 func isTemplate(id manifest.ID, path string) bool {
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
@@ -33,7 +33,7 @@ func isTemplate(id manifest.ID, path string) bool {
 	return len(template) > 0 && path == "."+strings.Join(template, ".")
 }
 
-// maxLabelBytes is the largest value of a label that is shown in one line with others.
+// maxLabelBytes is the largest value of a label in a line about labels.
 const maxLabelBytes = 128
 
 // onlyLabels describes the change of version labels. It is empty when another part of the object
@@ -42,7 +42,7 @@ func onlyLabels(change *Change, labels []string) string {
 	if len(labels) == 0 {
 		return ""
 	}
-	// Lines repeat what fields say.
+	// Lines of the unified diff only repeat the fields.
 	left := change.Truncated
 	left.Lines = 0
 	whole := change.Kind == Changed && change.OldVersion == change.NewVersion && change.NotCompared == "" && left.IsZero()
@@ -66,13 +66,12 @@ func onlyLabels(change *Change, labels []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// warned reports whether a note is more than information.
 func warned(notes []review.Note) bool {
 	return slices.ContainsFunc(notes, func(one review.Note) bool { return one.Severity != note.Info })
 }
 
-// labelAt is the label that a path leads to, in the metadata of an object or of what it makes; empty for
-// any other field.
+// labelAt returns the label at a path in the metadata of an object or its template; empty for any
+// other field.
 func labelAt(id manifest.ID, path string, labels []string) string {
 	for _, label := range labels {
 		at, found := strings.CutSuffix(path, ".metadata.labels["+printable.Quote(label)+"]")
@@ -83,7 +82,7 @@ func labelAt(id manifest.ID, path string, labels []string) string {
 	return ""
 }
 
-// labelValue is a value for one line. A label that does not exist has the word none.
+// labelValue returns a value for one line. A missing label has the value none.
 func labelValue(raw json.RawMessage) (string, bool) {
 	if raw == nil {
 		return "none", true
@@ -98,8 +97,8 @@ func labelValue(raw json.RawMessage) (string, bool) {
 	return printable.Line(value), true
 }
 
-// unselected are the version labels that the objects name as labels alone. A label that a selector
-// names, or any other field, decides what happens to objects.
+// unselected returns the version labels that the objects use only as labels. If a selector or
+// another field names a label, the label has an effect on objects.
 func unselected(sets ...[]manifest.Object) []string {
 	labels := versionLabels()
 	for _, set := range sets {
@@ -110,8 +109,8 @@ func unselected(sets ...[]manifest.Object) []string {
 	return labels
 }
 
-// names reports whether an object names a label other than as the key of a label or annotation of
-// its own. Text that describes fields of a schema does not count.
+// names reports whether an object names a label, except as the key of its own labels or
+// annotations. Descriptions of schema fields do not count.
 func names(raw []byte, label string) bool {
 	if !bytes.Contains(raw, []byte(label)) {
 		return false
@@ -135,7 +134,7 @@ func namesBelow(value any, label string) bool {
 			_, isText := item.(string)
 			switch {
 			case key == "description" && isText:
-			case strings.HasSuffix(key, "etadata") && isMap: // and podMetadata, inheritedMetadata
+			case strings.HasSuffix(key, "etadata") && isMap: // also podMetadata, inheritedMetadata
 				for part, of := range metadata {
 					if part != "labels" && part != "annotations" && namesBelow(of, label) {
 						return true

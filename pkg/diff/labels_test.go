@@ -15,8 +15,8 @@ func object(t *testing.T, text string) manifest.Object {
 	return *difftest.Object(t, text)
 }
 
-// TestOnlyLabels: an object is folded when labels of the version are all that changes of it, and nothing
-// of the revision selects by them.
+// TestOnlyLabels: an object is folded if only version labels change and no selector of the revision
+// uses them.
 func TestOnlyLabels(t *testing.T) {
 	const (
 		version   = "app.kubernetes.io/version 1.18.4 → 1.20.3"
@@ -30,7 +30,7 @@ func TestOnlyLabels(t *testing.T) {
 		old    string
 		// change makes the new manifest; nil replaces the version.
 		change *strings.Replacer
-		// beside is an object of both revisions, selecting one that the diff does not have.
+		// beside is another object of both revisions; selecting is an object outside the diff.
 		beside, selecting string
 		want              string
 	}{

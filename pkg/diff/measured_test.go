@@ -14,7 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// TestMeasured: docs/reference/notes.md has how many upgrades of real operators are held, and by what.
+// TestMeasured: docs/reference/notes.md has the number of upgrades of real operators that are held,
+// by reason.
 func TestMeasured(t *testing.T) {
 	all := history(t)
 	all["argocd-operator, as bundles"] = bundles(t)
@@ -45,7 +46,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// holding are the reasons of the notes that hold an upgrade by the default list, each once.
+// holding returns the reasons of the notes that hold an upgrade by the default list, without
+// duplicates.
 func holding(t *testing.T, old, new []manifest.Object) []string {
 	t.Helper()
 	report, on := Revisions(t.Context(), old, new, Options{Schema: difftest.Builtin(t)}), note.DefaultHoldOn()
@@ -61,7 +63,7 @@ func holding(t *testing.T, old, new []manifest.Object) []string {
 	return reasons
 }
 
-// bundles are the bundles of an operator, as Penstock renders them.
+// bundles returns the bundles of an operator, as Penstock renders them.
 func bundles(t *testing.T) []release {
 	t.Helper()
 	folder := sharedData + "/bundles/argocd-operator"

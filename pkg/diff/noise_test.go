@@ -14,13 +14,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// checkNoise holds every change to mean something by itself: made alone, it makes
-// another object of the old one, also as the Go types of Kubernetes see it. It
-// returns how many changes were tried.
+// checkNoise checks that every change has an effect: applied alone, it makes the old object another
+// object, also in the Go types of Kubernetes. It returns the number of changes that were tried.
 func checkNoise(t difftest.TB, types schema.Schema, old *manifest.Object, change Change) int {
 	t.Helper()
-	// Definitions are large and change in many places: of those some are tried,
-	// spread over all.
+	// Definitions are large and have many changes, so only some are tried, evenly distributed.
 	const bytes = 512 << 10
 	step := 1 + len(change.Fields)*len(old.JSON)/bytes
 	tried := 0
@@ -42,14 +40,14 @@ func checkNoise(t difftest.TB, types schema.Schema, old *manifest.Object, change
 	return tried
 }
 
-// standsAlone tells whether a change can be made without the others: places in a
-// list move with them, and so does the order of one.
+// standsAlone reports whether a change can be applied without the other changes. Positions in a
+// list and changes of its order cannot.
 func standsAlone(field *FieldChange) bool {
 	inList, _ := regexp.MatchString(`\[\d+\]`, field.Path)
 	return field.Op != Reorder && !inList
 }
 
-// goTypes is a manifest as Go types, nil where there is none or it does not fit.
+// goTypes decodes a manifest to Go types. It returns nil if there is no Go type or decoding fails.
 func goTypes(object *manifest.Object) runtime.Object {
 	gvk := runtimeschema.GroupVersionKind{Group: object.Group, Version: object.Version, Kind: object.Kind}
 	decoded, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(object.JSON, &gvk, nil)

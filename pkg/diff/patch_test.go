@@ -13,9 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// checkPatch takes the unified diff by its word: applied to the YAML of the old
-// object (spelled like the new one where both mean the same) it gives YAML that
-// reads as the new object.
+// checkPatch applies the unified diff to the YAML of the old object, in which equal values have the
+// new spelling. The result must decode to the new object.
 func checkPatch(t difftest.TB, old, new *manifest.Object, types schema.Schema, change Change) {
 	t.Helper()
 	comparer := tree.NewComparer(types, nil, func() bool { return false })
@@ -42,8 +41,7 @@ func checkPatch(t difftest.TB, old, new *manifest.Object, types schema.Schema, c
 	}
 }
 
-// oldLines are all lines of the old document, read from a diff with endless
-// context.
+// oldLines returns all lines of the old document, from a diff with unlimited context.
 func oldLines(d tree.Delta) []string {
 	whole := render.NewUnified(d, render.Limits{Bytes: 1 << 30, LineBytes: 1 << 30, ContextLines: 1 << 29}, func() bool { return false })
 	var lines []string
@@ -55,7 +53,7 @@ func oldLines(d tree.Delta) []string {
 	return lines
 }
 
-// patch applies a unified diff to lines, as strictly as patch(1) with no fuzz.
+// patch applies a unified diff to lines as strictly as patch(1) without fuzz.
 func patch(lines []string, unified string) ([]string, error) {
 	var out []string
 	at := 0

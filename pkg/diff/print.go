@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 )
 
-// Print writes the report for people: what matters in words, a line for each
-// object that changes, and the unified diffs.
+// Print writes the report for users: the notes, a line for each changed object, and the unified
+// diffs.
 func (r Report) Print(w io.Writer) error {
 	var b strings.Builder
 	for _, note := range r.Notes {
@@ -40,7 +40,7 @@ func (r Report) table(w io.Writer) {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
 				c.Kind, printable.Line(c.ID.GroupKind().String()), printable.Line(c.Namespace), printable.Line(c.Name), c.fieldsColumn(), c.linesColumn())
 		}
-		// Its writer cannot fail.
+		// The writer cannot fail.
 		_ = table.Flush()
 	}
 	fmt.Fprintf(w, "%d added, %d changed, %d removed, %d unchanged\n",
@@ -61,7 +61,7 @@ func (c Change) linesColumn() string {
 	return fmt.Sprintf("+%d/-%d", c.AddedLines, c.RemovedLines)
 }
 
-// String describes the omitted parts, empty when there are none.
+// String describes the omitted parts; empty if there are none.
 func (t Truncation) String() string {
 	var parts []string
 	for _, part := range []struct {

@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// anyDeployment generates what the types of Kubernetes know: keys, quantities,
-// defaults, sets.
+// anyDeployment generates objects with typed fields: keys, quantities, defaults, sets.
 func anyDeployment(t *rapid.T) map[string]any {
 	optional := func(into map[string]any, name string, values ...any) {
 		if i := rapid.IntRange(-1, len(values)-1).Draw(t, name); i >= 0 {
@@ -54,7 +53,7 @@ func anyDeployment(t *rapid.T) map[string]any {
 	return map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 }
 
-// anyPair generates two objects of one identity.
+// anyPair generates two objects of the same identity.
 func anyPair(t *rapid.T) (old, new *manifest.Object) {
 	make := func(label string) *manifest.Object {
 		var value map[string]any
@@ -91,8 +90,8 @@ func TestProperties(t *testing.T) {
 			rt.Fatalf("not the same twice: %s", diff)
 		}
 		if there.Kind != back.Kind || there.AddedLines != back.RemovedLines || there.RemovedLines != back.AddedLines {
-			// Which of two similar items is paired may depend on the direction,
-			// but whether there is a difference cannot.
+			// The pairing of similar items may depend on the direction. The existence of a
+			// difference must not.
 			if there.Kind != back.Kind {
 				rt.Fatalf("there %s, back %s", there.Kind, back.Kind)
 			}
@@ -112,8 +111,8 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// respelled is the same manifest in a spelling that is not canonical, as live objects
-// have it: it is read in another way, and means the same.
+// respelled returns the same manifest in a spelling that is not canonical, as live objects have it.
+// Another reader parses it, with the same result.
 func respelled(object *manifest.Object) *manifest.Object {
 	if object == nil {
 		return nil

@@ -68,8 +68,8 @@ stringData: {stays: secret-stays, changes: secret-new, comes: secret-comes}`)
 	}
 }
 
-// TestNothingLeaks plants a word in all places where it must be hidden, in all
-// kinds of change, and looks for it in everything that comes out.
+// TestNothingLeaks puts a word in all positions where it must be hidden, in all kinds of change,
+// and searches the whole output for it.
 func TestNothingLeaks(t *testing.T) {
 	const word = "hunter2"
 	encoded := base64.StdEncoding.EncodeToString([]byte(word))
@@ -124,8 +124,8 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// TestIdentityHides: an object that is known as a Secret is one, whatever its
-// bytes say.
+// TestIdentityHides: an object with the identity of a Secret is hidden, even if its bytes have
+// another kind.
 func TestIdentityHides(t *testing.T) {
 	ref := manifest.Ref{ID: manifest.ID{Kind: "Secret", Name: "s"}, Version: "v1"}
 	for _, content := range []string{`{"data":{"k":"hunter2"}}`, `{"kind":"Other","apiVersion":"v2","stringData":{"k":"hunter2"}}`} {

@@ -24,7 +24,7 @@ func (c *comparison) report(old, new []manifest.Object) Report {
 	return report
 }
 
-// readRights reads the rights that both sets give, if they are not the same.
+// readRights reads the rights that both sets give, if any role or binding differs.
 func (c *comparison) readRights(old, new []manifest.Object, before, after map[manifest.ID]*manifest.Object) {
 	differ := slices.ContainsFunc(order(old, new), func(id manifest.ID) bool {
 		was, is := before[id], after[id]
@@ -35,7 +35,7 @@ func (c *comparison) readRights(old, new []manifest.Object, before, after map[ma
 	}
 	c.parsed = make(map[*manifest.Object]*tree.Node)
 	parse := func(object *manifest.Object) *tree.Node {
-		// An unreadable role gives no rights here; its change says so.
+		// An unreadable role gives no rights here; its change reports the error.
 		n, err := c.comparer.Parse(object)
 		if err == nil {
 			c.parsed[object] = n
@@ -45,7 +45,7 @@ func (c *comparison) readRights(old, new []manifest.Object, before, after map[ma
 	c.reviewer.Before, c.reviewer.After = review.NewRights(old, parse), review.NewRights(new, parse)
 }
 
-// oldWorkloads reads the workloads before, if a workload changes or is added to what there was.
+// oldWorkloads reads the workloads of old, if a workload changes or is added to an existing set.
 func (c *comparison) oldWorkloads(old, new []manifest.Object) *review.Workloads {
 	before := byID(old)
 	if len(old) == 0 || !slices.ContainsFunc(new, func(object manifest.Object) bool {
@@ -57,7 +57,7 @@ func (c *comparison) oldWorkloads(old, new []manifest.Object) *review.Workloads 
 	return review.NewWorkloads(old, new, func(object *manifest.Object) *tree.Node {
 		n, err := c.comparer.Parse(object)
 		if err != nil {
-			return nil // its change says so
+			return nil // its change reports the error
 		}
 		return n
 	})
@@ -71,8 +71,8 @@ func byID(objects []manifest.Object) map[manifest.ID]*manifest.Object {
 	return found
 }
 
-// order returns the identities of several lists, each once, in the order of
-// their first occurrence.
+// order returns the identities of several lists without duplicates, in the order of their first
+// occurrence.
 func order(lists ...[]manifest.Object) []manifest.ID {
 	var ids []manifest.ID
 	seen := make(map[manifest.ID]bool)
@@ -96,13 +96,13 @@ func (s *Summary) addSizes(old, new *manifest.Object) {
 	}
 }
 
-// AddNotes adds the notes of a caller, before the existing notes of the same severity. Limits are
-// those of the comparison.
+// AddNotes adds the notes of a caller, before the existing notes of the same severity. It applies
+// the limits of the comparison.
 func (r *Report) AddNotes(notes []review.Note, limits Limits) {
 	for i := range r.Changes {
 		change := &r.Changes[i]
 		if slices.ContainsFunc(notes, func(one review.Note) bool { return one.ID == change.ID && one.Severity != note.Info }) {
-			change.OnlyLabels = "" // there is more to it
+			change.OnlyLabels = "" // the object has more than label changes now
 		}
 	}
 	r.Notes = slices.Concat(notes, r.Notes)

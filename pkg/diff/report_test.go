@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// TestAddNotes: the notes of a caller stand before others of their severity, and
-// count against the limit.
+// TestAddNotes: the notes of a caller precede other notes of their severity, and count against the
+// limit.
 func TestAddNotes(t *testing.T) {
 	told := func(severity review.Severity, message string) review.Note {
 		return review.Note{Severity: severity, Message: message}

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestSpellings: a manifest is read in one way when it is canonical and in another when it
-// is not, and nobody can tell which from a diff, whichever side is read how.
+// TestSpellings: a canonical manifest has another reader than other spellings. The diff must not
+// depend on the reader of either side.
 func TestSpellings(t *testing.T) {
 	const (
 		pod     = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":`
@@ -81,7 +81,6 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestEqualDigestsAreNotDecoded: objects with the same digest on both sides are not decoded.
 func TestEqualDigestsAreNotDecoded(t *testing.T) {
 	var old, new, oldUnread, newUnread []manifest.Object
 	for i := range 20 {

@@ -22,9 +22,8 @@ const (
 // Op is the kind of change of a field.
 type Op string
 
-// The operations on fields. Reorder is of the items of a list which are known
-// by key and of which the order changed: Old and New are then the keys of all
-// items, in order (the value of the key, or an object of several keys).
+// The operations on fields. Reorder is for a keyed list whose order changed. Old and New are then
+// the keys of all items, in order: the value of the key, or an object of several keys.
 const (
 	Add     Op = "add"
 	Remove  Op = "remove"
@@ -35,17 +34,17 @@ const (
 // Change is the change of one object.
 type Change struct {
 	manifest.ID
-	// OldVersion and NewVersion are the API versions the manifests are written
-	// in, such as "v1"; empty where the object does not exist.
+	// OldVersion and NewVersion are the API versions of the manifests, such as "v1"; empty if the
+	// object does not exist.
 	OldVersion, NewVersion string
 
 	Kind Kind
-	// Fields are the differences, in the order of their paths in the document;
-	// only an object that is Changed has any. Applied to the old manifest they
-	// give the new one, if nothing is redacted or truncated.
+	// Fields are the differences, in the order of their paths in the document. Only a Changed
+	// object has any. Applied to the old manifest, they give the new one, if nothing is redacted or
+	// truncated.
 	Fields []FieldChange
-	// Unified is the difference as a unified diff of YAML, with three lines of
-	// context; empty when nothing changed.
+	// Unified is the difference as a unified diff of YAML, with three lines of context; empty if
+	// nothing changed.
 	Unified string
 	// AddedLines and RemovedLines count the lines of the unified diff before
 	// its truncation.
@@ -53,15 +52,15 @@ type Change struct {
 	// Notes are remarks for the reviewer, the most severe first.
 	Notes []review.Note
 
-	// OnlyLabels says which labels of the version change, when nothing else of the object does, such
-	// as "app.kubernetes.io/version 1.18.4 → 1.20.3". It is empty when a selector names the label.
+	// OnlyLabels describes the change of version labels if nothing else of the object changes, such
+	// as "app.kubernetes.io/version 1.18.4 → 1.20.3". It is empty if a selector names the label.
 	// Renderers may show the objects that share it in one line.
 	OnlyLabels string
 
-	// NotCompared says why there are no fields, lines and notes although the
-	// manifests differ: time ran out, or one of them cannot be read.
+	// NotCompared is the reason why there are no fields, lines and notes although the manifests
+	// differ: the time was over, or a manifest cannot be read.
 	NotCompared string
-	// Truncated counts what Limits left out.
+	// Truncated counts the parts that Limits omitted.
 	Truncated Truncation
 }
 
@@ -80,72 +79,66 @@ type FieldChange struct {
 	//	.metadata.finalizers[="example.com/cleanup"]
 	//	.rules[3].verbs[0]
 	//
-	// Items of lists that have keys are known by them, those of sets by their
-	// value, others by their index, from 0: in the old list where Op is Remove
-	// and the item itself is removed, otherwise in the new one. A quoted part
-	// is quoted as in JSON, with everything escaped that does not print.
+	// Items of keyed lists are identified by their keys, items of sets by their value, and other
+	// items by their index from 0. For a removed item, it is the index in the old list, otherwise
+	// in the new list. Quoted parts are JSON strings with unprintable characters escaped.
 	Path string
 	Op   Op
-	// Old and New are JSON values, nil where there is none, or where it is
-	// redacted or was too large (see Truncated). Characters that do not print
-	// are escaped.
+	// Old and New are JSON values; nil if the value does not exist, is redacted, or is too large
+	// (see Truncated). Unprintable characters are escaped.
 	Old, New json.RawMessage
-	// Index is the place, from 0, at which an added item stands in its new
-	// list, for a list whose items are known by key.
+	// Index is the position, from 0, of an added item in the new list, for a keyed list.
 	Index *int
 	// Redacted is true if values are hidden: all of Old and New (then they are nil), or the strings
 	// "***" in them.
 	Redacted bool
-	// Truncated is the number of bytes of Old and New that were left out
-	// because they are too large.
+	// Truncated is the number of bytes of Old and New that were omitted because of a limit.
 	Truncated int
 }
 
 // Summary counts objects.
 type Summary struct {
 	Added, Removed, Changed, Unchanged int
-	// OldBytes and NewBytes are the sizes of the manifests. Secrets are not
-	// counted: their size would tell of their content.
+	// OldBytes and NewBytes are the sizes of the manifests. Secrets are not counted, because their
+	// size would reveal something about their content.
 	OldBytes, NewBytes int64
 }
 
-// String is the summary in a table's column: "+3 ~5 -1".
+// String returns the summary for a table's column: "+3 ~5 -1".
 func (s Summary) String() string {
 	return fmt.Sprintf("+%d ~%d -%d", s.Added, s.Changed, s.Removed)
 }
 
-// Report has the changes between two sets of objects.
+// Report holds the changes between two sets of objects.
 type Report struct {
 	Summary Summary
 	// Notes are the notes of all changes, the most severe first.
 	Notes []review.Note
-	// Changes are the objects that change: those of new in their order, then
-	// those that are removed.
+	// Changes are the changed objects: the objects of new in their order, then the removed objects.
 	Changes []Change
-	// Truncated adds up what was left out of all changes. Its Notes are counted
-	// against the notes of the report.
+	// Truncated is the sum of the omitted parts of all changes. Its Notes are the notes that the
+	// report omits.
 	Truncated Truncation
 }
 
 // Truncation counts the omitted parts of a diff.
 type Truncation struct {
-	// Fields are field changes of which nothing is shown.
+	// Fields is the number of omitted field changes.
 	Fields int
-	// Values counts the field changes of which the old or the new value was left out, because of a
-	// limit of size or depth.
+	// Values is the number of field changes whose old or new value was omitted, because of a limit
+	// of size or depth.
 	Values int
-	// Lines are lines of the unified diff.
+	// Lines is the number of omitted lines of the unified diff.
 	Lines int
-	// Notes are notes.
+	// Notes is the number of omitted notes.
 	Notes int
-	// Objects that were not compared.
+	// Objects is the number of objects that were not compared.
 	Objects int
 }
 
 // IsZero reports whether nothing was omitted.
 func (t Truncation) IsZero() bool { return t == Truncation{} }
 
-// Add adds the counts of another truncation.
 func (t *Truncation) Add(other Truncation) {
 	t.Fields += other.Fields
 	t.Values += other.Values
@@ -154,7 +147,7 @@ func (t *Truncation) Add(other Truncation) {
 	t.Objects += other.Objects
 }
 
-// Limits bound the size of a result. Zero is the default.
+// Limits are the largest sizes of a result. Zero means the default.
 type Limits struct {
 	// Fields is the number of field changes of one object, by default 200.
 	Fields int
@@ -170,8 +163,8 @@ type Limits struct {
 	UnifiedBytes int
 	// TotalUnifiedBytes is the size of the unified diffs of all objects, by default 4 MiB.
 	TotalUnifiedBytes int
-	// LineBytes is the length of one line of a unified diff, by default 4 KiB.
-	// A longer line is cut around what differs.
+	// LineBytes is the length of one line of a unified diff, by default 4 KiB. A longer line is cut
+	// around its difference.
 	LineBytes int
 	// Notes is the number of notes of one object, by default 50.
 	Notes int
@@ -179,8 +172,8 @@ type Limits struct {
 	TotalNotes int
 }
 
-// ForOne returns the limits for the diff of a single object, which may use the space that all objects
-// otherwise share. A manifest that exceeds even these limits cannot be reviewed by reading.
+// ForOne returns the limits for the diff of a single object, which may use the total limits alone.
+// A manifest that exceeds even these limits is too large to be reviewed by reading.
 func ForOne() Limits {
 	const all = 32 << 20
 	return Limits{

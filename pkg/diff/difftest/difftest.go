@@ -1,4 +1,4 @@
-// Package difftest has shared code of the tests of pkg/diff and of the packages below it.
+// Package difftest has shared code for the tests of pkg/diff and its subpackages.
 package difftest
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// builtin keeps the tests fast: the types take a while to read and do not change.
+// builtin loads the types only once, because that takes a while.
 var builtin = sync.OnceValues(schema.NewBuiltin)
 
-// Builtin returns the types of Kubernetes.
 func Builtin(t testing.TB) schema.Schema {
 	t.Helper()
 	types, err := builtin()
@@ -28,12 +27,12 @@ func Builtin(t testing.TB) schema.Schema {
 	return types
 }
 
-// Digester makes digests with a key of the tests.
+// Digester returns a digester with a key for tests.
 func Digester() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("the key of a test")}
 }
 
-// Object is a manifest written as YAML.
+// Object parses a manifest in YAML.
 func Object(t testing.TB, text string) *manifest.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -47,7 +46,7 @@ func Object(t testing.TB, text string) *manifest.Object {
 	return &parsed
 }
 
-// TB is the part of a test that helpers need, of testing's or of rapid's.
+// TB is the interface of testing and rapid that helpers need.
 type TB interface {
 	Helper()
 	Error(args ...any)
@@ -56,7 +55,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// CheckPrintable fails when something would move a terminal's cursor.
+// CheckPrintable fails if a text could move a terminal's cursor.
 func CheckPrintable(t TB, what, s string) {
 	t.Helper()
 	for _, r := range s {
@@ -67,7 +66,7 @@ func CheckPrintable(t TB, what, s string) {
 	}
 }
 
-// CheckNotes fails when a note is not one line of bounded length that prints.
+// CheckNotes fails unless every note is one printable line of limited length.
 func CheckNotes(t TB, notes []review.Note) {
 	t.Helper()
 	for _, note := range notes {
@@ -78,7 +77,7 @@ func CheckNotes(t TB, notes []review.Note) {
 	}
 }
 
-// AnyValue generates JSON of few words, so that two values often share parts.
+// AnyValue generates JSON from few words, so that two values often share parts.
 func AnyValue(depth int) *rapid.Generator[any] {
 	word := rapid.SampledFrom([]string{"a", "b", "c.d/e", "name", "", "true", "1", "- x", "x: y", "line 1\nline 2\n", "line 1\nline 3", " lead\nx", "é\u202e\x1b", "\U000e0001", "--flag=1", "--flag=2", "a:1", "a:2"})
 	return rapid.Custom(func(t *rapid.T) any {

@@ -1,7 +1,7 @@
 // Package printable makes text of manifests safe to print on a terminal. Manifests are not trusted,
-// so it escapes characters that do not print: control characters, which move the cursor or change
-// the title of the window, and format characters, which reverse the direction of text or hide it.
-// It also escapes lookalike letters, such as a Cyrillic letter in a Latin word.
+// so it escapes unprintable characters: control characters, which move the cursor or change the
+// title of the window, and format characters, which reverse the direction of text or hide it. It
+// also escapes lookalike letters, such as a Cyrillic letter in a Latin word.
 package printable
 
 import (
@@ -15,11 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// lineBytes bounds a line.
+// lineBytes is the largest size of a line.
 const lineBytes = 256
 
-// Line makes one printable line of anything. Of more than 256 bytes it has the
-// beginning.
+// Line converts any text to one printable line. It cuts text after 256 bytes.
 func Line(s string) string {
 	if len(s) > lineBytes {
 		s = text.Cut(s, lineBytes) + "..."
@@ -39,7 +38,7 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Is reports whether every character of a text is printed as itself.
+// Is reports whether every character of a text is printable.
 func Is(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -49,9 +48,10 @@ func Is(s string) bool {
 	return misleading(s) == nil
 }
 
-// Literal returns what JSON for clients has in place of a text. JSON may have characters that YAML
-// has not, and no client can print such JSON as YAML. A text with one is a JSON string with its
-// quotes and escapes, any other text is itself. No two texts have the same.
+// Literal returns the form of a text in JSON for clients. JSON may contain characters that YAML
+// does not allow, and clients could not print such JSON as YAML. A text with such a character
+// becomes a JSON string with quotes and escapes; any other text stays unchanged. Different texts
+// have different forms.
 func Literal(s string) string {
 	for _, r := range s {
 		if r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfffe || r == 0xffff {
@@ -86,8 +86,7 @@ func writeHex(b *strings.Builder, r rune) {
 	b.WriteString(hex)
 }
 
-// Quote writes a JSON string in which only characters that print are left as
-// they are.
+// Quote returns a JSON string in which unprintable characters are escaped.
 func Quote(s string) string { return quoted(s, writeEscape) }
 
 // QuoteYAML works like Quote, with the escapes of YAML, which has no surrogates.
@@ -122,7 +121,6 @@ func quoted(s string, escape func(*strings.Builder, rune)) string {
 	return b.String()
 }
 
-// Scalar writes null, a boolean, a number or a string as JSON.
 func Scalar(value any) string {
 	if s, ok := value.(string); ok {
 		return Quote(s)

@@ -26,7 +26,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestProperties: the output prints for every text, and the quoted forms are read as the text.
+// TestProperties: the output is printable for every text, and the quoted forms decode to the text.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
@@ -58,7 +58,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// TestMisleading: letters that look like others are escaped, and texts in any language are not.
+// TestMisleading: lookalike letters are escaped; normal text in any language is not.
 func TestMisleading(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, in, want string }{
 		"Cyrillic":     {"one letter in a Latin word", "\u0430dmin", `\u0430dmin`},

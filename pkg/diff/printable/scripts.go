@@ -8,16 +8,16 @@ import (
 	"unicode"
 )
 
-// lookalikes are letters of other scripts that look like Latin ones.
+// lookalikes are letters of other scripts that look like Latin letters.
 const lookalikes = "аеорсухіјѕһԁԛԝьѵӏвкмнтгАВЕКМНОРСТУХІЈЅԚԜҮ" + // Cyrillic
 	"αικνορτυχωγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + // Greek
 	"աոսցօհզքյ" + "ՕՍՏ" + // Armenian
 	"ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᏔᏃ" // Cherokee
 
-// misleading returns the letters of a text that a reader could take for others, nil for none: those
-// of another script within a word of Latin letters, a word of nothing but lookalikes of Latin
-// letters in a text that has no other letters of that script, and forms of letters that exist
-// for compatibility (fullwidth, mathematical).
+// misleading returns the letters of a text that a reader could confuse with Latin letters, or nil.
+// These are letters of another script in a word with Latin letters, and compatibility forms of
+// letters (fullwidth, mathematical). A word of only lookalikes also counts if the text has no other
+// letters of that script.
 func misleading(s string) map[rune]bool {
 	if isASCII(s) {
 		return nil
@@ -31,8 +31,8 @@ func misleading(s string) map[rune]bool {
 			found[r] = true
 		}
 	}
-	var foreign []rune // of words that are nothing but lookalikes
-	genuine := false   // there are letters that look like no Latin ones
+	var foreign []rune // of words with only lookalikes
+	genuine := false   // the text has letters that do not look like Latin letters
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) }) {
 		latin := false
 		var others []rune
@@ -63,8 +63,8 @@ func misleading(s string) map[rune]bool {
 	return found
 }
 
-// Lookalikes names the letters of a text that a reader could take for others, such as "U+0430". It is for
-// text that is shown as it is; in any other they are escaped.
+// Lookalikes names the misleading letters of a text, such as "U+0430". It is for text that is shown
+// unescaped.
 func Lookalikes(s string) []string {
 	var names []string
 	for _, r := range slices.Sorted(maps.Keys(misleading(s))) {
@@ -73,12 +73,13 @@ func Lookalikes(s string) []string {
 	return names
 }
 
-// isCompatible is true for another form of a letter or digit.
+// isCompatible reports whether a character is a compatibility form of a letter or digit.
 func isCompatible(r rune) bool {
 	return r >= 0xff01 && r <= 0xff5e || r >= 0x1d400 && r <= 0x1d7ff
 }
 
-// isEastAsian is true for scripts that stand beside Latin letters in one word.
+// isEastAsian reports whether a letter belongs to a script that is mixed with Latin letters in one
+// word.
 func isEastAsian(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo)
 }

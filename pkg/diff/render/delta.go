@@ -6,19 +6,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// fieldsDelta prints what became of the fields of an object.
+// fieldsDelta prints the changes of the fields of an object.
 func (p *yamlPrinter) fieldsDelta(d tree.Delta, indent int) {
 	for _, c := range d.Children {
 		p.entryDelta(c, indent)
 	}
 }
 
-// entryDelta prints what became of one field.
+// entryDelta prints the change of one field.
 func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
 	field := line{indent: indent, name: c.Name, isField: true}
 	switch c.Op {
 	case tree.Same:
-		// The new manifest implies values that only the old one spells out.
+		// New is nil if the new manifest only implies the value.
 		if c.New != nil {
 			p.entry(bothSides, c.Name, c.New, indent)
 		}
@@ -43,12 +43,12 @@ func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
 	}
 }
 
-// before and after are what is shown of a hidden value that changed.
+// before and after replace the values of a changed hidden field.
 func before() string { return printable.Quote(redact.Hidden + " (before)") }
 func after() string  { return printable.Quote(redact.Hidden + " (after)") }
 
-// entryReplaced prints the old value and the new one, of two texts only the
-// lines that differ.
+// entryReplaced prints the old value and the new one; of two block texts, it prints the common
+// lines once.
 func (p *yamlPrinter) entryReplaced(c tree.Child, indent int) {
 	field := line{indent: indent, name: c.Name, isField: true}
 	if c.Old.Kind() == tree.Hidden && c.New.Kind() == tree.Hidden {
@@ -83,7 +83,7 @@ func (p *yamlPrinter) entryReplaced(c tree.Child, indent int) {
 	}
 }
 
-// itemsDelta prints what became of the items of a list.
+// itemsDelta prints the changes of the items of a list.
 func (p *yamlPrinter) itemsDelta(d tree.Delta, indent int) {
 	for _, c := range d.Children {
 		switch {
@@ -110,7 +110,7 @@ func (p *yamlPrinter) itemsDelta(d tree.Delta, indent int) {
 	}
 }
 
-// canDescend reports whether both sides have something to print inside, on lines of their own.
+// canDescend reports whether both sides have content to print on separate lines.
 func (p *yamlPrinter) canDescend(d tree.Delta, indent int) bool {
 	if p.isInline(d.Old, indent) || p.isInline(d.New, indent) {
 		return false

@@ -10,34 +10,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// hunks collects lines into the hunks of a unified diff. It keeps no more lines
-// than may be shown, however many there are.
+// hunks collects lines into the hunks of a unified diff. It keeps no more lines than may be shown.
 type hunks struct {
 	limits Limits
 	out    strings.Builder
 
 	addedLines, removedLines int
-	// left counts lines of hunks that were left out; full tells that there is
-	// no more room.
+	// left counts the omitted lines of hunks; full is true when the limit is reached.
 	left int
 	full bool
 
 	oldLine, newLine int // lines seen so far
-	// before are the last context lines outside of a hunk.
+	// before are the last context lines outside a hunk.
 	before []line
 	hunk   *hunk
 }
 
-// hunk is a hunk that is not finished.
+// hunk is an unfinished hunk.
 type hunk struct {
 	oldStart, newStart int
 	oldCount, newCount int
 	body               strings.Builder
 	changes            bool // body has changed lines
-	// olds and news are changed lines in a row: the removed ones are printed
-	// first.
+	// olds and news are consecutive changed lines: the removed lines are printed first.
 	olds, news []string
-	// after are context lines that are not yet known to be within the hunk.
+	// after are context lines that may not belong to the hunk.
 	after []line
 }
 
@@ -74,8 +71,7 @@ func (h *hunks) added(content string) {
 	h.flushLongRow()
 }
 
-// flushLongRow bounds how many changed lines in a row are kept before they are
-// written or counted as left out.
+// flushLongRow limits the number of consecutive changed lines in memory.
 func (h *hunks) flushLongRow() {
 	const row = 10_000
 	if len(h.hunk.olds)+len(h.hunk.news) > row {
@@ -83,7 +79,7 @@ func (h *hunks) flushLongRow() {
 	}
 }
 
-// open begins a hunk, or goes on with it.
+// open starts a hunk, or continues the open hunk.
 func (h *hunks) open() {
 	if h.hunk == nil {
 		h.hunk = &hunk{oldStart: h.oldLine - len(h.before) + 1, newStart: h.newLine - len(h.before) + 1}
@@ -95,8 +91,8 @@ func (h *hunks) open() {
 	h.hunk.after = nil
 }
 
-// flushChanges writes changed lines. A line that is too long is cut around what differs from the
-// line that takes its place; where even that does not fit, it counts as left out.
+// flushChanges writes changed lines. A line that is too long is cut around its difference from the
+// line that replaces it. If the difference itself is too long, the line counts as omitted.
 func (h *hunks) flushChanges() {
 	other := func(lines []string, i int) string {
 		if i < len(lines) {
@@ -120,7 +116,7 @@ func (h *hunks) writeChanged(mark byte, content, other string) {
 	}
 }
 
-// write reports whether there was room for a line.
+// write writes a line, and reports whether there was room for it.
 func (h *hunks) write(mark byte, content string) bool {
 	now, remark := h.hunk, remarkOn(mark, content)
 	if h.full || h.out.Len()+now.body.Len()+len(content)+2+len(remark) > h.limits.Bytes {
@@ -142,8 +138,9 @@ func (h *hunks) write(mark byte, content string) bool {
 	return true
 }
 
-// remarkOn is a line about a changed line of a text of several lines, in which letters cannot be
-// escaped. Tools that read unified diffs skip lines that begin with a backslash.
+// remarkOn returns a line that warns about lookalike letters in a changed line of a block text,
+// where letters cannot be escaped. Tools that read unified diffs skip lines that begin with a
+// backslash.
 func remarkOn(mark byte, content string) string {
 	if mark == ' ' {
 		return ""
@@ -168,8 +165,8 @@ func (h *hunks) fit(content string) string {
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
 }
 
-// around shortens a line that is longer than limit, but for what differs from the other line.
-// whole is false where that alone is longer: then its beginning and its end are shown.
+// around shortens a line that is longer than limit around its difference from the other line. whole
+// is false if the difference is longer than limit: then only its beginning and end are shown.
 func around(content, other string, limit int) (shown string, whole bool) {
 	if len(content) <= limit {
 		return content, true
@@ -214,7 +211,7 @@ func rest(bytes int) string {
 	return fmt.Sprintf(" ... (%d bytes more)", bytes)
 }
 
-// runeStart and runeEnd move a place to the beginning of a character, or behind its end.
+// runeStart and runeEnd move a position to the beginning or the end of a character.
 func runeStart(s string, at int) int {
 	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
 		at--
@@ -229,7 +226,7 @@ func runeEnd(s string, at int) int {
 	return at
 }
 
-// finish ends a hunk, if one is open.
+// finish ends the open hunk, if there is one.
 func (h *hunks) finish() {
 	if h.hunk == nil {
 		return

@@ -14,16 +14,16 @@ const valueDepth = 64
 
 // Value is a node as JSON.
 type Value struct {
-	// JSON is compact; characters that do not print are escaped, and what is
-	// hidden is the string "***". Empty of a node that does not exist.
+	// JSON is compact, with unprintable characters escaped and hidden values as the string "***".
+	// It is empty for a nil node.
 	JSON string
-	// Redacted is true if a part of the value is hidden, Hidden if all of it is.
+	// Redacted is true if a part of the value is hidden, Hidden if the whole value is hidden.
 	Redacted, Hidden bool
-	// TooDeep is true if it is nested deeper than 64 levels.
+	// TooDeep is true if the value is nested deeper than 64 levels.
 	TooDeep bool
 }
 
-// JSON writes a node as JSON. It may be nil.
+// JSON returns a node as JSON. The node may be nil.
 func JSON(n *tree.Node) Value {
 	if n == nil {
 		return Value{}
@@ -33,11 +33,10 @@ func JSON(n *tree.Node) Value {
 	return Value{JSON: w.String(), Redacted: w.redacted, Hidden: n.Kind() == tree.Hidden, TooDeep: w.tooDeep}
 }
 
-// jsonWriter writes nodes as compact JSON. Characters that do not print are
-// escaped.
+// jsonWriter writes nodes as compact JSON with unprintable characters escaped.
 type jsonWriter struct {
 	strings.Builder
-	// literal is set for what clients decode and print again (printable.Literal).
+	// literal is set for output that clients decode and print again (printable.Literal).
 	literal           bool
 	redacted, tooDeep bool
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestYAML: the printed text reads as the value that was written.
+// TestYAML: the printed text decodes to the original value.
 func TestYAML(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		value := map[string]any{"v": difftest.AnyValue(4).Draw(rt, "value")}
@@ -91,8 +91,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that is too long is cut around what differs, and counts as left out where
-// that alone is too long.
+// TestLongLines: a line that is too long is cut around its difference, and counts as omitted if the
+// difference itself is too long.
 func TestLongLines(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)
@@ -133,9 +133,8 @@ func TestLongLines(t *testing.T) {
 	})
 }
 
-// TestLookalikes: a letter that looks like another one is marked wherever it stands in a changed line:
-// it is escaped where text can be, and a remark names it where text is shown as it is. Honest text of
-// another script has no remark.
+// TestLookalikes: a lookalike letter is marked anywhere in a changed line. It is escaped where text
+// can be escaped; otherwise a remark names it. Normal text of another script has no remark.
 func TestLookalikes(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)
@@ -169,7 +168,7 @@ func TestLookalikes(t *testing.T) {
 	}
 }
 
-// unlike is a text without what it begins and ends with as the other one does.
+// unlike returns text without its common beginning and end with other.
 func unlike(text, other string) string {
 	from, back := 0, 0
 	for from < min(len(text), len(other)) && text[from] == other[from] {

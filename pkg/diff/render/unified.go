@@ -7,30 +7,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// Limits bound a unified diff.
+// Limits limit a unified diff.
 type Limits struct {
-	// Bytes is the size of the hunks, and LineBytes that of one line: a longer one is cut
-	// around what differs, and what is cut is replaced by its length.
+	// Bytes is the size of the hunks, and LineBytes the size of one line. A longer line is cut
+	// around its difference, and each omitted part is replaced by its length.
 	Bytes, LineBytes int
-	// ContextLines are printed before and after each change.
+	// ContextLines is the number of lines before and after each change.
 	ContextLines int
 }
 
 // Unified is a unified diff of two manifests as YAML with sorted keys.
 type Unified struct {
-	// Hunks is all but the names of the files, at most as long as the limit; empty
-	// when no line differs, or none fits.
+	// Hunks is the diff without the file names, within the limit; empty if no line differs, or none
+	// fits.
 	Hunks string
-	// AddedLines and RemovedLines count the lines that differ, whether they are
-	// in Hunks or not.
+	// AddedLines and RemovedLines count all differing lines, including omitted ones.
 	AddedLines, RemovedLines int
-	// LeftOut counts the lines that belong into hunks and did not fit, or of which a part that
-	// differs did not.
+	// LeftOut counts the lines of hunks that did not fit, completely or in a part that differs.
 	LeftOut int
 }
 
-// NewUnified writes a difference as a unified diff. When stop says that time ran
-// out, values are written on one line.
+// NewUnified returns a difference as a unified diff. When stop returns true, values are written on
+// one line.
 func NewUnified(d tree.Delta, limits Limits, stop func() bool) Unified {
 	h := &hunks{limits: limits}
 	printer := &yamlPrinter{hunks: h, stop: stop}
@@ -46,7 +44,7 @@ func NewUnified(d tree.Delta, limits Limits, stop func() bool) Unified {
 	return Unified{Hunks: h.out.String(), AddedLines: h.addedLines, RemovedLines: h.removedLines, LeftOut: h.left}
 }
 
-// Text is the diff with the names of both files, empty when it has no hunks.
+// Text returns the diff with the names of both files; empty if it has no hunks.
 func (u Unified) Text(oldFile, newFile string) string {
 	if u.Hunks == "" {
 		return ""

@@ -1,7 +1,7 @@
-// Package render turns the findings of tree into text: YAML and unified diffs for people, JSON for
-// machines. Hidden fields have no value in a tree, so render cannot show them. It escapes
-// characters that do not print (printable). The package knows neither the meaning of a change, nor
-// the reader.
+// Package render converts the results of tree to text: YAML and unified diffs for users, JSON for
+// programs. Hidden fields have no value in a tree, so render cannot show them. It escapes
+// unprintable characters (see printable). It does not depend on the meaning of a change, or on the
+// reader.
 package render
 
 import (
@@ -13,11 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// flowDepth is the depth from which YAML is written as one line of JSON. Otherwise the indentation of
-// a hostile manifest would grow with the square of its depth.
+// flowDepth is the depth from which YAML is written as one line of JSON. Otherwise the indentation
+// of a hostile manifest would grow with the square of its depth.
 const flowDepth = 40
 
-// side selects the old or the new lines.
 type side uint8
 
 const (
@@ -26,28 +25,27 @@ const (
 	newSide
 )
 
-// yamlPrinter writes a delta as lines of YAML, each of which belongs to the old
-// manifest, to the new one, or to both.
+// yamlPrinter writes a delta as lines of YAML. Each line belongs to the old manifest, to the new
+// one, or to both.
 type yamlPrinter struct {
 	hunks *hunks
 	stop  func() bool
-	// lead has the text that replaces the indentation of the next line of a side: the dashes of
-	// list items that wait for their first field.
+	// lead is the text that replaces the indentation of the next line of a side: the dashes of list
+	// items before their first field.
 	lead [2]string
 }
 
-// line is a line of YAML behind its indentation. Only the lines at changes are ever
-// written, so most are never made.
+// line is a line of YAML without its indentation. It is formatted only when it is written, because
+// most lines are not near a change.
 type line struct {
 	// start is the text that replaces the indentation of the line, if any.
 	start  string
 	indent int
-	// name of a field, if it has one.
 	name    string
 	isField bool
-	// value stands behind the name, or is the line; nil is none.
+	// value follows the name, or is the whole line; nil for no value.
 	value *tree.Node
-	// text is the rest.
+	// text is the rest of the line.
 	text string
 }
 
@@ -72,8 +70,8 @@ func (l line) String() string {
 	return b.String()
 }
 
-// line prints one line. When the sides begin it differently (the first field of an item
-// was added, say) it is a line of each.
+// line prints one line. If its beginning differs between the sides (for example, because the first
+// field of an item was added), it prints a line for each side.
 func (p *yamlPrinter) line(who side, l line) {
 	lines := [2]line{l, l}
 	for i, one := range []side{oldSide, newSide} {
@@ -94,7 +92,7 @@ func (p *yamlPrinter) line(who side, l line) {
 	}
 }
 
-// dash begins an item of a list.
+// dash starts an item of a list.
 func (p *yamlPrinter) dash(who side, indent int) {
 	for i, one := range []side{oldSide, newSide} {
 		if who != one && who != bothSides {
@@ -107,14 +105,13 @@ func (p *yamlPrinter) dash(who side, indent int) {
 	}
 }
 
-// object prints the fields of an object, or what became of them.
+// object prints the fields of an object.
 func (p *yamlPrinter) object(who side, n *tree.Node, indent int) {
 	for _, f := range n.Fields() {
 		p.entry(who, f.Name, f.Value, indent)
 	}
 }
 
-// entry prints one field.
 func (p *yamlPrinter) entry(who side, name string, value *tree.Node, indent int) {
 	field := line{indent: indent, name: name, isField: true}
 	switch {
@@ -143,8 +140,8 @@ func (p *yamlPrinter) list(who side, n *tree.Node, indent int) {
 	}
 }
 
-// item prints one item of a list. Texts of several lines are quoted here: they
-// are rare, and their indentation is where YAML parsers disagree.
+// item prints one item of a list. Texts of several lines are quoted here: they are rare, and YAML
+// parsers disagree about their indentation.
 func (p *yamlPrinter) item(who side, value *tree.Node, indent int) {
 	p.dash(who, indent)
 	switch {
@@ -157,7 +154,7 @@ func (p *yamlPrinter) item(who side, value *tree.Node, indent int) {
 	}
 }
 
-// blockLine prints a line of a literal text. An empty one has no indentation.
+// blockLine prints a line of a block text. An empty line has no indentation.
 func (p *yamlPrinter) blockLine(who side, indent int, content string) {
 	if content == "" {
 		indent = 0
@@ -165,7 +162,7 @@ func (p *yamlPrinter) blockLine(who side, indent int, content string) {
 	p.line(who, line{indent: indent, text: content})
 }
 
-// isInline reports whether a value stands on the line of its key.
+// isInline reports whether a value is printed on the line of its key.
 func (p *yamlPrinter) isInline(n *tree.Node, indent int) bool {
 	switch {
 	case n.Kind() == tree.Hidden || n.IsEmpty() || indent >= 2*flowDepth || p.stop():
@@ -177,7 +174,7 @@ func (p *yamlPrinter) isInline(n *tree.Node, indent int) bool {
 	return false
 }
 
-// inline writes a value on one line.
+// inline returns a value on one line.
 func inline(n *tree.Node) string {
 	switch n.Kind() {
 	case tree.Hidden:
@@ -194,8 +191,8 @@ func inline(n *tree.Node) string {
 	}
 }
 
-// block splits a text of several lines for a literal block of YAML, and returns
-// the header of the block; empty when the text has to be quoted.
+// block splits a text of several lines for a literal block of YAML, and returns the header of the
+// block; empty if the text must be quoted.
 func block(s string) (header string, lines []string) {
 	if !strings.Contains(s, "\n") {
 		return "", nil
@@ -211,7 +208,7 @@ func block(s string) (header string, lines []string) {
 	}
 	lines = strings.Split(body, "\n")
 	for _, content := range lines {
-		// A line of nothing but blanks is read as an empty one, by some.
+		// Some parsers read a line of only blanks as an empty line.
 		if content != "" && strings.Trim(content, " \t") == "" {
 			return "", nil
 		}
@@ -226,8 +223,7 @@ func yamlKey(name string) string {
 	return yamlString(name)
 }
 
-// yamlString writes a string as it is where no parser can take it for something
-// else, and quoted otherwise.
+// yamlString returns a string unquoted if all parsers read it as that string, and otherwise quoted.
 func yamlString(s string) string {
 	if isPlain(s) {
 		return s
@@ -235,7 +231,8 @@ func yamlString(s string) string {
 	return printable.QuoteYAML(s)
 }
 
-// isPlain is stricter than YAML: plain are words, paths, images and flags.
+// isPlain reports whether a string needs no quotes. It is stricter than YAML: only words, paths,
+// images and flags are plain.
 func isPlain(s string) bool {
 	if s == "" || !printable.Is(s) || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
 		strings.Contains(s, ": ") || strings.Contains(s, " #") {

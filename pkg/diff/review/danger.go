@@ -13,8 +13,8 @@ type danger struct {
 	why      string
 }
 
-// dangerous is a row of the table of rights by which a subject can become more
-// than it is. A wildcard in the right matches every row.
+// dangerous is a row of the table of rights with which a subject can extend its own power. A
+// wildcard in the right matches every row.
 type dangerous struct {
 	groups, resources []string
 	verbs             []string
@@ -39,7 +39,8 @@ func dangers() []dangerous {
 			danger{note.Critical, "it can issue certificates"}},
 		{[]string{"privilegechecks.policy.penstock.dev"}, []string{"*"}, []string{"bypass"},
 			danger{note.Critical, "its rollouts are not checked against the rights of the user who asks for them"}},
-		// The API server answers each of these with the Secret, a foreground deletion included.
+		// The API server answers each of these requests with the Secret, also a deletion in the
+		// foreground.
 		{core, []string{"secrets"}, []string{"get", "list", "watch", "update", "patch", "delete", "deletecollection"},
 			danger{note.Warning, "it reads Secrets"}},
 		{core, []string{"pods/exec", "pods/attach", "pods/ephemeralcontainers", "pods/portforward"}, append([]string{"get"}, write...),
@@ -58,7 +59,7 @@ func dangers() []dangerous {
 	}
 }
 
-// dangerOf returns why a right deserves a look; nothing for most.
+// dangerOf returns the danger of a right, with the reason; the zero value for most rights.
 func dangerOf(r right, table []dangerous) danger {
 	anyVerb := r.verb == "*"
 	if r.url != "" {
@@ -89,16 +90,16 @@ func dangerOf(r right, table []dangerous) danger {
 	return danger{}
 }
 
-// matchesRow reports whether the RBAC authorizer lets a right do something of a row.
+// matchesRow reports whether a right allows a request of a row, according to the RBAC authorizer.
 func matchesRow(row dangerous, r right) bool {
 	return (r.group == "*" || slices.Contains(row.groups, r.group)) &&
 		slices.ContainsFunc(row.resources, func(resource string) bool { return overlap(r.resource, resource) }) &&
 		(r.verb == "*" || slices.Contains(row.verbs, r.verb))
 }
 
-// overlap reports whether the resource of a rule allows one of a row. In a rule, * is every
-// resource with every subresource, and */token is that subresource of every resource. In a row,
-// userextras/* is every subresource.
+// overlap reports whether the resource of a rule allows the resource of a row. In a rule, * is
+// every resource with every subresource, and */token is that subresource of every resource. In a
+// row, userextras/* is every subresource.
 func overlap(rule, row string) bool {
 	if rule == "*" || row == "*" || rule == row {
 		return true

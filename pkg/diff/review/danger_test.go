@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// dangerousRights are rights by which a subject can become more than it is, one by one.
+// dangerousRights returns rights with which a subject can extend its own power, one by one.
 func dangerousRights() []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	add := func(group string, resources, verbs []string) {
@@ -44,7 +44,7 @@ func dangerousRights() []rbacv1.PolicyRule {
 	return append(all, rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}})
 }
 
-// severityOf is the highest severity of the notes on a new role with a rule.
+// severityOf returns the highest severity of the notes on a new role with a rule.
 func severityOf(t *testing.T, rule rbacv1.PolicyRule) note.Severity {
 	rules, err := json.Marshal([]rbacv1.PolicyRule{rule})
 	if err != nil {
@@ -60,8 +60,8 @@ func severityOf(t *testing.T, rule rbacv1.PolicyRule) note.Severity {
 	return worst
 }
 
-// TestWiderRules: a rule by which RBAC allows what is dangerous is never less severe than the rule
-// that names it.
+// TestWiderRules: a rule that allows a dangerous right indirectly has at least the severity of the
+// rule that names the right.
 func TestWiderRules(t *testing.T) {
 	dangerous := dangerousRights()
 	groups, resources, verbs := []string{"*", "apps"}, []string{"*", "*/*", "deployments"}, []string{"*", "list"}
@@ -91,7 +91,7 @@ func TestWiderRules(t *testing.T) {
 			}
 		}
 	}
-	// Each right by itself, with any part of it a wildcard.
+	// Each right alone, with wildcards in any of its parts.
 	for _, one := range dangerous {
 		for wild := range 8 {
 			wider := *one.DeepCopy()

@@ -41,8 +41,7 @@ func (w *writer) definition() {
 	}
 }
 
-// version is a version of a CustomResourceDefinition, which may be written in
-// apiextensions v1 or v1beta1.
+// version is a version of a CustomResourceDefinition, in apiextensions v1 or v1beta1.
 type version struct {
 	name                 string
 	served, storage      bool

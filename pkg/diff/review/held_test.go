@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// TestHeld: the notes say which upgrades deserve a look, by the list that holds by default.
+// TestHeld: the upgrades that the default list of notes holds for review.
 func TestHeld(t *testing.T) {
 	set := func(documents ...string) []manifest.Object {
 		var objects []manifest.Object

@@ -9,8 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// immutableFields are the fields that an API server refuses to change, so that a rollout fails unless
-// the object is deleted first. Fields of setOnce may be set once, but not changed or emptied.
+// immutableFields are the fields that an API server refuses to change, so that a rollout fails
+// unless the object is deleted first. Fields of setOnce may be set once, but not changed or
+// emptied.
 type immutableFields struct {
 	always, setOnce []string
 }
@@ -60,8 +61,8 @@ func immutablesOf(groupKind string) immutableFields {
 	return immutableFields{}
 }
 
-// volumeSources are the fields of a PersistentVolume that name where its data is. The API server
-// compares all of them as one value.
+// volumeSources returns the fields of a PersistentVolume that name the location of its data. The
+// API server compares all of them as one value.
 func volumeSources() []string {
 	var out []string
 	source := reflect.TypeFor[corev1.PersistentVolumeSource]()
@@ -92,8 +93,7 @@ func (w *writer) immutable() {
 	w.immutableData()
 }
 
-// immutableData is of ConfigMaps and Secrets that say themselves that they
-// cannot change.
+// immutableData adds notes about ConfigMaps and Secrets with immutable: true.
 func (w *writer) immutableData() {
 	kind := w.change.ID.GroupKind().String()
 	if kind != "ConfigMap" && kind != "Secret" || !w.old.Field("immutable").IsTrue() {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestImmutableFieldsOfHost: testdata/immutable.yaml changes each field that the table knows, and no
-// other. A test of test/engine/client shows these changes to a host, which refuses them.
+// TestImmutableFieldsOfHost: testdata/immutable.yaml changes each field in the table, and no other
+// field. A test of test/engine/client sends these changes to a host, which refuses them.
 func TestImmutableFieldsOfHost(t *testing.T) {
 	content, err := os.ReadFile("testdata/immutable.yaml")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// narrowing finds what a schema accepted and no longer does.
+// narrowing finds values that a schema accepted and no longer accepts.
 type narrowing struct {
 	version string
 	stop    func() bool
@@ -18,8 +18,8 @@ type narrowing struct {
 	places  map[refusal][]string
 }
 
-// refusal is a value that a schema no longer accepts, without the places: a type that is used in
-// many places changes in all of them.
+// refusal is a restriction of a schema, without its places: a type that is used in many places
+// changes in all of them.
 type refusal struct {
 	severity     Severity
 	reason, what string
@@ -29,7 +29,7 @@ type refusal struct {
 func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format string, args ...any) {
 	where := at.String()
 	if strings.HasPrefix(where, ".status") {
-		// The controller writes it, so users need not change anything.
+		// The controller writes status, so users need not change anything.
 		severity = note.Info
 	}
 	found := refusal{severity, reason, message(format, args...)}
@@ -42,7 +42,7 @@ func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format str
 	n.places[found] = append(n.places[found], where)
 }
 
-// write makes notes of what was found.
+// write adds notes about the refusals.
 func (n *narrowing) write(w *writer) {
 	for _, found := range n.found {
 		places := n.places[found]
@@ -83,7 +83,7 @@ func (n *narrowing) types(at *tree.Path, old, new *tree.Node) {
 	switch {
 	case widened:
 	case was == "" && at.IsRoot():
-		// Every object is one.
+		// Every object is of type object.
 	case was == "":
 		n.refuses(at, note.Warning, note.Narrowed, words.MustBeOfType, is)
 	default:
@@ -111,8 +111,7 @@ func listType(s *tree.Node) string {
 	return "atomic"
 }
 
-// bounds are numbers: a minimum that rises, or a maximum that falls, or one that
-// was not there.
+// bounds compares numeric bounds: a minimum that rises, a maximum that falls, or a new bound.
 func (n *narrowing) bounds(at *tree.Path, old, new *tree.Node) {
 	for _, bound := range []struct {
 		name string
@@ -174,8 +173,8 @@ func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	}
 }
 
-// saysNothing is of what generators of schemas add without refusing anything
-// that was accepted: the size of numbers, and how quantities are spelled.
+// saysNothing reports keywords that schema generators add and that refuse no accepted value: the
+// size of numbers, and the spelling of quantities.
 func saysNothing(name string, s *tree.Node) bool {
 	switch name {
 	case "format":
@@ -206,7 +205,7 @@ func rulesOfSchema(s *tree.Node) []string {
 	return all
 }
 
-// fields are the properties of an object.
+// fields compares the properties of an object.
 func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	before, after := old.Field("properties"), new.Field("properties")
 	keeps := keepsUnknown(new)
@@ -241,7 +240,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	}
 }
 
-// keepsUnknown reports whether an object may have fields that are not named.
+// keepsUnknown reports whether an object may have undeclared fields.
 func keepsUnknown(s *tree.Node) bool {
 	if s.Field("x-kubernetes-preserve-unknown-fields").IsTrue() {
 		return true

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// privileges returns the rights of a pod on its node, for people.
+// privileges returns the rights of a pod on its node, as text for users.
 func privileges(pod *tree.Node) []string {
 	var all []string
 	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
@@ -37,7 +37,7 @@ func privileges(pod *tree.Node) []string {
 		if own.Field("privileged").IsTrue() {
 			add("privileged")
 		}
-		// Of these options each is the pod's where the container has none.
+		// If the container has no value, the pod's value applies.
 		process := own.At("windowsOptions", "hostProcess")
 		if process == nil {
 			process = pod.At("securityContext", "windowsOptions", "hostProcess")
@@ -114,7 +114,7 @@ func guards(pod *tree.Node) map[container][]string {
 	return all
 }
 
-// lostGuards are the guards of containers that stay, for people.
+// lostGuards returns the lost guards of containers that stay, as text for users.
 func lostGuards(before, after *tree.Node) []string {
 	var lost []string
 	had, has := guards(before), guards(after)
@@ -131,10 +131,11 @@ func lostGuards(before, after *tree.Node) []string {
 	return lost
 }
 
-// secured is a container, with what its pod says for all of them.
+// secured is a container with its pod.
 type secured struct{ pod, container *tree.Node }
 
-// at is a field of the security context: that of the container, and of the pod where it has none.
+// at returns a field of the security context: the container's value, or the pod's value if the
+// container has none.
 func (s secured) at(names ...string) *tree.Node {
 	if own := s.container.Field("securityContext"); own.Field(names[0]) != nil {
 		return own.At(names...)

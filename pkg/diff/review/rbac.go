@@ -38,7 +38,7 @@ func (w *writer) role() {
 	}
 	id := scoped(w.change.ID)
 	role := roleKey{id.Kind, id.Namespace, id.Name}
-	if len(w.After.aggregatedTo(w.new)) == 0 { // others have them, too, when it is aggregated
+	if len(w.After.aggregatedTo(w.new)) == 0 { // if the role is aggregated, other subjects get its rights too
 		more = w.After.missingRights(role, more, w.Before, w.Stop)
 	}
 	less = w.Before.missingRights(role, less, w.After, w.Stop)
@@ -49,7 +49,8 @@ func (w *writer) role() {
 	w.aggregation()
 }
 
-// aggregation is about rights that roles have of each other, which their controller copies.
+// aggregation adds notes about rights that roles get from each other, which Kubernetes' controller
+// copies.
 func (w *writer) aggregation() {
 	was, is := w.old.Field("aggregationRule"), w.new.Field("aggregationRule")
 	if w.new != nil && (was != nil || is != nil) && (was == nil || is == nil || !tree.Equal(was, is)) {
@@ -63,11 +64,11 @@ func (w *writer) aggregation() {
 	}
 }
 
-// aggregateTo begins the labels by which Kubernetes aggregates roles into its own.
+// aggregateTo is the prefix of the labels by which Kubernetes aggregates roles into its own roles.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// aggregatedTo are the roles that a ClusterRole is aggregated into: roles of Kubernetes by its labels, and
-// roles of the same set of objects by their selectors.
+// aggregatedTo returns the roles that a ClusterRole is aggregated into: roles of Kubernetes, by the
+// role's labels, and roles of the same set of objects, by their selectors.
 func (r *Rights) aggregatedTo(role *tree.Node) []string {
 	var into []string
 	has := labels.Set{}
@@ -88,8 +89,8 @@ func (r *Rights) aggregatedTo(role *tree.Node) []string {
 	return into
 }
 
-// selectors returns the selectors by which a role aggregates the rules of other roles. The API server
-// refuses invalid selectors.
+// selectors returns the selectors by which a role aggregates the rules of other roles. Invalid
+// selectors are skipped, because the API server refuses them.
 func selectors(role *tree.Node) []labels.Selector {
 	var all []labels.Selector
 	for _, item := range role.At("aggregationRule", "clusterRoleSelectors").Items() {
@@ -109,7 +110,7 @@ func selectors(role *tree.Node) []labels.Selector {
 	return all
 }
 
-// rightsGained names what deserves a look by itself, and the rest together.
+// rightsGained adds one note for each kind of dangerous right, and one note for all other rights.
 func (w *writer) rightsGained(more []right) {
 	table := dangers()
 	var plain []right
@@ -147,7 +148,7 @@ func (w *writer) binding() {
 		case role == "ClusterRole cluster-admin":
 			severity, remark = note.Critical, ": that is every right"
 		case w.After.isNew(w.change.ID, w.new, w.Before):
-			// The notes on the role say which rights it gives.
+			// The notes on the role list its rights.
 			severity = note.Info
 		}
 		w.add(severity, note.SubjectsGained, "gives %s to %s%s", role, enumerate(more), remark)

@@ -8,12 +8,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Replaced are deleted ConfigMaps and Secrets whose place a new one takes.
+// Replaced are deleted ConfigMaps and Secrets that a new object replaces.
 type Replaced map[manifest.ID]bool
 
-// NewReplaced finds them: tools put a digest of the content, or a number, behind the last hyphen of a
-// name. The new object has the same keys, and there are as many new ones as deleted ones: a sibling
-// whose name begins alike takes no place.
+// NewReplaced finds replaced objects: tools put a digest of the content, or a number, after the
+// last hyphen of a name. The new object must have the same keys, and there must be at least as many
+// new objects as deleted ones. So a sibling with a similar name is no replacement.
 func NewReplaced(old, new []manifest.Object) Replaced {
 	before, after := ids(old), ids(new)
 	added := make(map[manifest.ID][]*manifest.Object)
@@ -51,8 +51,8 @@ func ids(objects []manifest.Object) map[manifest.ID]bool {
 	return all
 }
 
-// stemOf is the identity without what is generated of the name; false when nothing is. Words have no
-// digits.
+// stemOf returns the identity without the generated part of the name; false if no part is
+// generated. Parts without digits count as words.
 func stemOf(id manifest.ID) (manifest.ID, bool) {
 	at := strings.LastIndex(id.Name, "-")
 	if id.Group != "" || id.Kind != "ConfigMap" && id.Kind != "Secret" || at < 0 || !strings.ContainsAny(id.Name[at:], "0123456789") {
@@ -62,7 +62,7 @@ func stemOf(id manifest.ID) (manifest.ID, bool) {
 	return id, true
 }
 
-// keysOf are the keys of the data.
+// keysOf returns the keys of the data.
 func keysOf(object *manifest.Object) []string {
 	var content struct {
 		Data, BinaryData, StringData map[string]json.RawMessage

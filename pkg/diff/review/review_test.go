@@ -13,14 +13,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// compare shows all notes.
+// compare returns the change with all notes.
 func compare(t *testing.T, old, new *manifest.Object) diff.Change {
 	t.Helper()
 	const all = math.MaxInt32
 	return diff.Compare(t.Context(), old, new, diff.Options{Schema: difftest.Builtin(t), Limits: diff.Limits{Notes: all}})
 }
 
-// told are notes without the object they are about.
+// told returns the notes as text, without the object.
 func told(notes []review.Note) []string {
 	var lines []string
 	for _, note := range notes {
@@ -310,8 +310,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestScopeOfBindings: a binding of the whole cluster gives more than one in a
-// namespace, also when its manifest says a namespace.
+// TestScopeOfBindings: a cluster-wide binding gives more rights than a binding in a namespace, even
+// if its manifest has a namespace.
 func TestScopeOfBindings(t *testing.T) {
 	role := *difftest.Object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]")
 	binding := func(kind string) manifest.Object {
@@ -326,8 +326,8 @@ func TestScopeOfBindings(t *testing.T) {
 	t.Errorf("nobody is said to gain rights: %v", report.Notes)
 }
 
-// TestRenamedRoles: operators name their roles after their version. A subject with the same
-// rights as before gains nothing.
+// TestRenamedRoles: operators name their roles after their version. A subject with the same rights
+// as before gains no rights.
 func TestRenamedRoles(t *testing.T) {
 	set := func(version, rules string) []manifest.Object {
 		return []manifest.Object{

@@ -1,10 +1,10 @@
-// Package review describes a change for the user who has to approve it: deleted objects and their
-// content, changes that the API server will refuse, added and removed images and rights, values
-// that a CustomResourceDefinition no longer accepts.
+// Package review describes a change for the user who must approve it. Its notes cover deleted
+// objects and their content, changes that the API server will refuse, images and rights that are
+// added or removed, and values that a CustomResourceDefinition no longer accepts.
 //
 // It reads the differences that tree found, and writes no diff itself. Package diff calls it for
-// each changed object. A note contains strings of manifests only shortened and printable, and
-// hidden fields have no value in a tree.
+// each changed object. A note contains strings of manifests only in a shortened and printable form,
+// and hidden fields have no value in a tree.
 package review
 
 import (
@@ -20,25 +20,24 @@ import (
 
 // Reviewer writes notes.
 type Reviewer struct {
-	// Before and After are the rights that the sets of objects give. Both are nil
-	// when only one object is known, or when no rights change.
+	// Before and After are the rights in the old and the new set of objects. Both are nil if only
+	// one object is known, or no rights change.
 	Before, After *Rights
-	// Replaced are the deleted objects whose place a new one takes. It may be nil.
+	// Replaced are the deleted objects that a new object replaces. It may be nil.
 	Replaced Replaced
-	// Old has the workloads before. It is nil when there is no earlier set of objects.
+	// Old has the workloads of the old set of objects, or is nil without one.
 	Old *Workloads
-	// Stop tells that time ran out: notes that are written after that are to be
-	// thrown away.
+	// Stop reports whether the time is over: later notes are incomplete and must be discarded.
 	Stop func() bool
 }
 
-// Change is an object that changes.
+// Change is a changed object.
 type Change struct {
 	manifest.ID
-	// OldVersion and NewVersion are the API versions the manifests are written
-	// in, such as "v1"; empty where the object does not exist.
+	// OldVersion and NewVersion are the API versions of the manifests, such as "v1"; empty if the
+	// object does not exist.
 	OldVersion, NewVersion string
-	// Delta is the change of the object; it is not Same.
+	// Delta is the change of the object; its operation is not Same.
 	Delta tree.Delta
 }
 
@@ -72,7 +71,7 @@ type writer struct {
 	Reviewer
 	change Change
 	delta  tree.Delta
-	// old and new are nil where the object does not exist.
+	// old and new are nil if the object does not exist.
 	old, new *tree.Node
 	notes    []Note
 }
@@ -80,16 +79,15 @@ type writer struct {
 // stays reports whether the object exists before and after.
 func (w *writer) stays() bool { return w.old != nil && w.new != nil }
 
-// phrase is text that is put together of parts that are printable.
+// phrase is text that consists of printable parts.
 type phrase string
 
-// add adds a note.
 func (w *writer) add(severity Severity, reason, format string, args ...any) {
 	w.notes = append(w.notes, Note{Severity: severity, Reason: reason, ID: w.change.ID, Message: message(format, args...)})
 }
 
-// message formats a message. Arguments that are strings come from manifests: they
-// are made short and printable.
+// message formats a message. Arguments of type string come from manifests, so they are shortened
+// and made printable.
 func message(format string, args ...any) string {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
@@ -99,7 +97,7 @@ func message(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// enumerate names the first of many things.
+// enumerate joins the first items of a list.
 func enumerate(things []string) phrase {
 	shown := make([]string, len(things))
 	for i, thing := range things {
@@ -125,7 +123,7 @@ func (w *writer) deletion() {
 	case "APIService.apiregistration.k8s.io":
 		what = "will be deleted: the API it registers is no longer served"
 	case "Role." + rbacGroup, "ClusterRole." + rbacGroup, "RoleBinding." + rbacGroup, "ClusterRoleBinding." + rbacGroup:
-		// The notes on rights say what that takes away.
+		// The notes on rights list the lost rights.
 		severity = note.Info
 	case "ConfigMap", "Secret":
 		if w.Replaced[w.change.ID] {

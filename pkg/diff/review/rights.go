@@ -10,26 +10,26 @@ import (
 )
 
 // Rights are the rights that a set of objects grants, by subject. Operators rename their roles with
-// every version, so a new role alone is no change. A subject with a right that it lacked before is
-// one.
+// every version, so a new role alone is no change. A subject that gains a right is a change.
 type Rights struct {
 	roles   map[roleKey][]rule
 	grants  map[string][]grant   // by subject
-	bound   map[boundRole]bool   // who is bound to what
-	holders map[roleKey][]holder // who is bound to a role
-	// aggregated are the rules that roles of the cluster get of these, by the name of the role.
+	bound   map[boundRole]bool   // the subjects of each role
+	holders map[roleKey][]holder // the holders of each role
+	// aggregated are the rules of these objects that are aggregated into ClusterRoles, by the name
+	// of the ClusterRole.
 	aggregated map[string][]rule
-	// aggregating are the roles that have the rules of others, by their selectors.
+	// aggregating are the roles that aggregate the rules of other roles, with their selectors.
 	aggregating []aggregating
 }
 
-// aggregating is a role with the rules of all roles that a selector matches.
+// aggregating is a role that aggregates the rules of all roles that a selector matches.
 type aggregating struct {
 	role     string
 	selector labels.Selector
 }
 
-// grant is a set of rules in a namespace, or everywhere.
+// grant is a set of rules in a namespace, or in the whole cluster.
 type grant struct {
 	namespace string
 	rules     []rule
@@ -44,8 +44,8 @@ type boundRole struct {
 	subject, where string
 }
 
-// NewRights reads the roles and bindings among some objects. Parse returns nil for
-// what cannot be read, which gives no rights.
+// NewRights reads the roles and bindings among some objects. parse returns nil for an unreadable
+// object, which then gives no rights.
 func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Node) *Rights {
 	r := &Rights{
 		roles:   make(map[roleKey][]rule),
@@ -93,8 +93,8 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 	return r
 }
 
-// scoped returns the identity of a role or binding in the API server. Cluster-scoped ones have no
-// namespace, whatever their manifests say.
+// scoped returns the identity of a role or binding in the API server. Cluster-scoped objects have
+// no namespace, even if their manifests have one.
 func scoped(id manifest.ID) manifest.ID {
 	if id.Group == rbacGroup && (id.Kind == "ClusterRole" || id.Kind == "ClusterRoleBinding") {
 		id.Namespace = ""
@@ -111,7 +111,7 @@ func roleKeyOf(id manifest.ID, binding *tree.Node) roleKey {
 	return role
 }
 
-// has reports whether a subject has a right in a namespace, or everywhere.
+// has reports whether a subject has a right in a namespace, or in the whole cluster.
 func (r *Rights) has(subject, namespace string, want right) bool {
 	return slices.ContainsFunc(r.grants[subject], func(g grant) bool {
 		return (g.namespace == "" || g.namespace == namespace) &&
@@ -119,8 +119,8 @@ func (r *Rights) has(subject, namespace string, want right) bool {
 	})
 }
 
-// missingRights returns the rights that a holder of a role lacks in another set of objects. It returns
-// all of them when no holder is known.
+// missingRights returns the rights of a role that some holder lacks in the other set of objects. It
+// returns all rights if no holder is known.
 func (r *Rights) missingRights(role roleKey, rights []right, other *Rights, stop func() bool) []right {
 	if r == nil || len(r.holders[role]) == 0 {
 		return rights
@@ -139,8 +139,8 @@ func (r *Rights) missingRights(role roleKey, rights []right, other *Rights, stop
 	})
 }
 
-// missingSubjects are the subjects of a binding to whom it gives more than they have
-// in another set of objects.
+// missingSubjects returns the subjects of a binding that gain rights by it, compared with the other
+// set of objects.
 func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []string, other *Rights) []string {
 	if r == nil {
 		return subjects
@@ -148,7 +148,7 @@ func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []
 	id = scoped(id)
 	role := roleKeyOf(id, binding)
 	rights, ok := expand(r.roles[role])
-	// A role that has the rules of others has more than it lists.
+	// An aggregating role has more rights than it lists.
 	ok = ok && (role.kind != "ClusterRole" || !slices.ContainsFunc(r.aggregating, func(one aggregating) bool { return one.role == role.name }))
 	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool {
 		if other.bound[boundRole{role, subject, id.Namespace}] {
@@ -161,8 +161,8 @@ func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []
 	})
 }
 
-// aggregates reports whether a role of the cluster has all rights of some rules already, of a set
-// of objects.
+// aggregates reports whether the objects already give all rights of some rules to a ClusterRole by
+// aggregation.
 func (r *Rights) aggregates(role string, rules []rule, stop func() bool) bool {
 	if r == nil || len(r.aggregated[role]) == 0 {
 		return false
@@ -171,7 +171,8 @@ func (r *Rights) aggregates(role string, rules []rule, stop func() bool) bool {
 	return ok && len(more) == 0
 }
 
-// isNew reports whether a binding refers to a role that is in a set of objects, and not in another.
+// isNew reports whether a binding refers to a role of this set of objects that the other set does
+// not have.
 func (r *Rights) isNew(id manifest.ID, binding *tree.Node, other *Rights) bool {
 	if r == nil || other == nil {
 		return false

@@ -7,7 +7,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// rule is a rule of a role.
 type rule struct {
 	groups, resources, names, verbs, urls []string
 	// admission is true for a rule of a webhook or of an admission policy.
@@ -33,12 +32,11 @@ type right struct {
 	group, resource, name, url, verb string
 }
 
-// target describes the target of the right.
 func (r right) target() string {
 	if r.url != "" {
 		return r.url
 	}
-	// As kubectl spells them: deployments.apps/scale.
+	// The spelling of kubectl: deployments.apps/scale.
 	target, subresource, nested := strings.Cut(r.resource, "/")
 	if r.group != "" {
 		target += "." + r.group
@@ -52,11 +50,11 @@ func (r right) target() string {
 	return target
 }
 
-// rightsEffort bounds the rights of one role that are looked at. A real role has
-// some hundreds.
+// rightsEffort is the largest number of rights of a role that are compared. A real role has some
+// hundreds.
 const rightsEffort = 20_000
 
-// expand returns the rights that rules give; false when there are too many.
+// expand returns the rights that rules give; false if there are too many.
 func expand(rules []rule) ([]right, bool) {
 	var all []right
 	for _, r := range rules {
@@ -83,7 +81,7 @@ func expand(rules []rule) ([]right, bool) {
 	return all, true
 }
 
-// gives reports whether a rule contains a right, as the RBAC authorizer reads it.
+// gives reports whether a rule contains a right, according to the RBAC authorizer.
 func (r rule) gives(want right) bool {
 	if !matches(r.verbs, want.verb) {
 		return false
@@ -105,13 +103,13 @@ func (r rule) givesResource(want string) bool {
 	if matches(r.resources, want) {
 		return true
 	}
-	// */scale is the subresource of every resource.
+	// */scale is the subresource scale of every resource.
 	_, subresource, ok := strings.Cut(want, "/")
 	return ok && slices.Contains(r.resources, "*/"+subresource)
 }
 
-// sees reports whether admission reads a resource of a rule as one that contains another: there, *
-// is every resource without its subresources.
+// sees reports whether a resource in an admission rule matches another resource. In admission
+// rules, * is every resource without its subresources.
 func sees(pattern, want string) bool {
 	resource, subresource, _ := strings.Cut(pattern, "/")
 	of, sub, _ := strings.Cut(want, "/")
@@ -122,8 +120,8 @@ func matches(patterns []string, want string) bool {
 	return slices.Contains(patterns, "*") || slices.Contains(patterns, want)
 }
 
-// without returns the rights of rules that others do not contain; false when
-// there are too many to tell.
+// without returns the rights of rules that the others do not give; false if there are too many to
+// compare.
 func without(rules, others []rule, stop func() bool) ([]right, bool) {
 	rights, ok := expand(rules)
 	if !ok || len(rights)*len(others) > 100*rightsEffort {
@@ -134,7 +132,7 @@ func without(rules, others []rule, stop func() bool) ([]right, bool) {
 	}), true
 }
 
-// grouped spells rights by what they are on: "get, list on secrets".
+// grouped returns rights as text, grouped by target: "get, list on secrets".
 func grouped(rights []right) []string {
 	var targets []string
 	verbs := make(map[string][]string)

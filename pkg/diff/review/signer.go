@@ -5,8 +5,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// Signer notes that another one signed the image of a revision than that of the revision before. Lost
-// names the signers that are lost, in words of the image and its policy.
+// Signer returns the note that another signer signed the new image than the old image. lost names
+// the missing signers, in terms of the image and its policy.
 func Signer(lost string) Note {
 	return Note{Severity: note.Critical, Reason: note.Signer, Message: printable.Line(lost)}
 }

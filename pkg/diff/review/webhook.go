@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// webhooks adds notes about requests that webhooks newly receive, and about those that they can make
-// fail.
+// webhooks adds notes about requests that webhooks newly receive, and about requests that can newly
+// fail because of them.
 func (w *writer) webhooks() {
 	old := make(map[string]*tree.Node)
 	for _, hook := range w.old.Field("webhooks").Items() {
@@ -59,7 +59,7 @@ func (w *writer) webhook(name string, before, after *tree.Node) {
 		was, is := before.Field(field), after.Field(field)
 		switch {
 		case was == nil || was.Implied():
-			// It saw everything before.
+			// The webhook received all requests before.
 		case is == nil || is.Implied():
 			w.add(note.Warning, note.Webhook, "webhook %s no longer has a %s: it sees more", name, field)
 		case !tree.Equal(was, is):
@@ -68,8 +68,8 @@ func (w *writer) webhook(name string, before, after *tree.Node) {
 	}
 }
 
-// fails reports whether requests fail when the webhook cannot be called. That is the default, but
-// was not in v1beta1.
+// fails reports whether requests fail if the webhook cannot be called. That is the default, except
+// in v1beta1.
 func (w *writer) fails(hook *tree.Node, version string) bool {
 	policy := hook.Field("failurePolicy").Str()
 	return policy == "Fail" || policy == "" && version != "v1beta1"
@@ -98,7 +98,7 @@ func admissionRules(list *tree.Node) []rule {
 	return rules
 }
 
-// versioned makes one name of group and version, so that * still stands for all.
+// versioned joins group and version in one name, so that * still means all.
 func versioned(group, version string) string {
 	if group == "*" && version == "*" {
 		return "*"
@@ -123,7 +123,6 @@ func calledAt(hook *tree.Node) string {
 	return "Service " + service.Field("namespace").Str() + "/" + service.Field("name").Str()
 }
 
-// isPolicy is true for admission policies and their bindings.
 func isPolicy(id manifest.ID) bool {
 	switch id.GroupKind().String() {
 	case "ValidatingAdmissionPolicy.admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
@@ -133,7 +132,7 @@ func isPolicy(id manifest.ID) bool {
 	return false
 }
 
-// policy is about admission policies: they refuse or alter requests, as webhooks do.
+// policy adds notes about admission policies, which refuse or alter requests like webhooks.
 func (w *writer) policy() {
 	before, after := w.old.Field("spec"), w.new.Field("spec")
 	does := phrase("refuses")
@@ -159,7 +158,7 @@ func (w *writer) policy() {
 	}
 }
 
-// union are the names of the fields that one of two objects has.
+// union returns the names of the fields of both objects.
 func union(a, b *tree.Node) []string {
 	var names []string
 	for _, field := range slices.Concat(a.Fields(), b.Fields()) {
@@ -170,7 +169,7 @@ func union(a, b *tree.Node) []string {
 	return names
 }
 
-// apiService is about where the requests for an API are sent.
+// apiService adds notes about the server that receives the requests for an API.
 func (w *writer) apiService() {
 	at := func(n *tree.Node) string {
 		service := n.At("spec", "service")

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// workload is about pods: their images, what they may do, and whether they are
-// replaced.
+// workload adds notes about pods: their images, their rights, and their replacement.
 func (w *writer) workload(template []string) {
 	before, after := w.old.At(template...).At("spec"), w.new.At(template...).At("spec")
 	switch {
@@ -49,7 +48,7 @@ func TemplatePath(id manifest.ID) []string {
 	return nil
 }
 
-// container names a container of a pod: by the list it is in, and its name.
+// container identifies a container of a pod by its list and name.
 type container struct{ list, name string }
 
 func (c container) String() string {
@@ -97,7 +96,8 @@ func (w *writer) images(before, after *tree.Node) {
 	}
 }
 
-// newImages adds notes about images of a new workload from a repository that no earlier workload used.
+// newImages adds notes about images of a new workload from a repository that no earlier workload
+// used.
 func (w *writer) newImages(pod *tree.Node) {
 	all, order := containers(pod)
 	for _, key := range order {
@@ -108,8 +108,8 @@ func (w *writer) newImages(pod *tree.Node) {
 	}
 }
 
-// newImage is about an image that replaces none: a workload, or all of them, had images of the
-// repositories that are known.
+// newImage adds a note about an image that replaces no other image. known are the repositories of
+// earlier images.
 func (w *writer) newImage(what, image string, known map[string]bool) {
 	severity, remark := note.Info, phrase("")
 	if !known[repository(image)] {
@@ -134,20 +134,20 @@ func (w *writer) image(what, old, new string) {
 
 const anotherRepository phrase = " (another repository)"
 
-// digestOf is the digest that an image names, empty without one.
+// digestOf returns the digest in an image reference; empty without one.
 func digestOf(image string) string {
 	_, digest, _ := strings.Cut(image, "@")
 	return digest
 }
 
-// account adds a note when pods get the rights of another ServiceAccount.
+// account adds a note if pods get the rights of another ServiceAccount.
 func (w *writer) account(before, after *tree.Node) {
 	if was, is := accountOf(before), accountOf(after); was != is {
 		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, and ran as %s", is, was)
 	}
 }
 
-// newAccount adds a note when a new workload uses a ServiceAccount that no pod used before. Notes on
+// newAccount adds a note if a new workload uses a ServiceAccount that no pod used before. Notes on
 // rights cover new ServiceAccounts.
 func (w *writer) newAccount(pod *tree.Node) {
 	if name := accountOf(pod); name != "default" && !w.Old.accounts[account{w.change.ID.Namespace, name}] {
@@ -159,18 +159,16 @@ func accountOf(pod *tree.Node) string {
 	return cmp.Or(pod.Field("serviceAccountName").Str(), pod.Field("serviceAccount").Str(), "default")
 }
 
-// Workloads has the facts of the workloads of a set of objects.
+// Workloads has the repositories and accounts of the workloads of a set of objects.
 type Workloads struct {
-	// repositories are the repositories of all images.
 	repositories map[string]bool
-	// accounts are the ServiceAccounts that pods run as, and those that are new.
+	// accounts are the ServiceAccounts of pods, and the new ServiceAccounts.
 	accounts map[account]bool
 }
 
-// account is a ServiceAccount.
 type account struct{ namespace, name string }
 
-// NewWorkloads reads the workloads of the old objects. Parse returns nil for what cannot be read.
+// NewWorkloads reads the workloads of the old objects. parse returns nil for an unreadable object.
 func NewWorkloads(old, new []manifest.Object, parse func(*manifest.Object) *tree.Node) *Workloads {
 	w := &Workloads{repositories: make(map[string]bool), accounts: make(map[account]bool)}
 	for i := range new {
@@ -198,7 +196,7 @@ func NewWorkloads(old, new []manifest.Object, parse func(*manifest.Object) *tree
 	return w
 }
 
-// addRepositories adds those of the images of a container.
+// addRepositories adds the repositories of a container's images.
 func addRepositories(to map[string]bool, container *tree.Node) {
 	to[repository(container.Field("image").Str())] = true
 	for _, variable := range container.Field("env").Items() {
@@ -208,8 +206,8 @@ func addRepositories(to map[string]bool, container *tree.Node) {
 	}
 }
 
-// repository is an image without tag and digest, with the registry that is meant
-// where none is named.
+// repository returns an image reference without tag and digest, with the default registry if none
+// is named.
 func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
@@ -227,7 +225,7 @@ func repository(image string) string {
 
 const relatedImage = "RELATED_IMAGE_"
 
-// relatedImages compares the images that an operator starts by itself. By convention, they are in its
+// relatedImages compares the images that an operator itself starts. By convention, they are in its
 // environment variables.
 func (w *writer) relatedImages(before, after *tree.Node, known map[string]bool) {
 	old := make(map[string]string)
@@ -269,8 +267,8 @@ func (w *writer) restart() {
 	w.add(note.Info, note.Restart, "the pod template changed: its pods are replaced, one after the other")
 }
 
-// replicas is about a number that the manifest no longer has: the API server fills in its default,
-// unless another field manager, such as an autoscaler, has the field as well.
+// replicas adds a note about a number of replicas that the manifest no longer has. The API server
+// then sets its default, unless another field manager, such as an autoscaler, also has the field.
 func (w *writer) replicas() {
 	before, after := w.old.At("spec", "replicas"), w.new.At("spec", "replicas")
 	if before == nil || after != nil {
@@ -281,7 +279,7 @@ func (w *writer) replicas() {
 	}
 }
 
-// gained are the things that are in new and not in old.
+// gained returns the items of new that are not in old.
 func gained(old, new []string) []string {
 	had := make(map[string]bool, len(old))
 	for _, thing := range old {

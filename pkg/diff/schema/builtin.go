@@ -15,15 +15,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// extraTypes are those that other modules than k8s.io/api define, as far as a
-// comparison needs them.
+// extraTypes are the needed types from modules other than k8s.io/api.
 //
 //go:embed extratypes.yaml
 var extraTypes []byte
 
-// NewBuiltin returns the types of Kubernetes itself, with the defaults of its
-// API server that manifests often leave out. Making it takes some tens of
-// milliseconds: make one and share it. It is safe for concurrent use.
+// NewBuiltin returns the types of Kubernetes, with those defaults of its API server that manifests
+// often omit. It takes some tens of milliseconds, so callers should share the result. It is safe
+// for concurrent use.
 func NewBuiltin() (Schema, error) {
 	kubernetes, err := Kubernetes()
 	if err != nil {
@@ -36,9 +35,9 @@ func NewBuiltin() (Schema, error) {
 	return &builtin{schemas: []*smdschema.Schema{kubernetes, &extra.Schema}, defaults: builtinDefaults()}, nil
 }
 
-// Kubernetes returns the schema that client-go has for its apply configurations, by which
-// server-side apply merges objects. It is internal there; every typed value shows it. All
-// calls return the same one.
+// Kubernetes returns the schema that client-go uses for its apply configurations and server-side
+// apply uses to merge objects. client-go does not export it, so it is taken from a typed value. All
+// calls return the same schema.
 func Kubernetes() (*smdschema.Schema, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -56,17 +55,16 @@ func Kubernetes() (*smdschema.Schema, error) {
 type builtin struct {
 	schemas  []*smdschema.Schema
 	defaults defaults
-	// types are those that were asked for, by name: as many as the schemas have at most.
+	// types are the used types, by name.
 	types sync.Map
 }
 
-// TypeOf returns the type of a kind of Kubernetes, or nil.
 func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
 	return b.named(NameOf(kind))
 }
 
 // NameOf returns the name of a kind's type in the schema of Kubernetes; empty for kinds outside
-// Kubernetes. The schema need not contain the type.
+// Kubernetes. The schema may not contain the type.
 func NameOf(kind schema.GroupVersionKind) string {
 	parent := packageOf(kind.Group)
 	if parent == "" {
@@ -75,7 +73,7 @@ func NameOf(kind schema.GroupVersionKind) string {
 	return parent + "." + kind.Version + "." + kind.Kind
 }
 
-// packageOf returns how the types of a group are named: by their Go package.
+// packageOf returns the prefix of a group's type names: their Go package.
 func packageOf(group string) string {
 	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
 	switch {
@@ -118,7 +116,7 @@ func (b *builtin) named(name string) Type {
 	return nil
 }
 
-// typeOf returns nil for what may be anything.
+// typeOf returns nil for a value of any type.
 func (b *builtin) typeOf(s *smdschema.Schema, name string, atom smdschema.Atom) Type {
 	kinds := 0
 	for _, is := range []bool{atom.Scalar != nil, atom.List != nil, atom.Map != nil} {
@@ -154,30 +152,28 @@ func (b *builtin) resolve(s *smdschema.Schema, ref smdschema.TypeRef) Type {
 	return b.typeOf(s, name, atom)
 }
 
-// builtinType is a type of the schemas that server-side apply uses. There is one for each
-// place of a schema: fields and element are resolved when they are first asked for.
+// builtinType is a type of the schemas that server-side apply uses. Each position in a schema has
+// one builtinType. fields and element are resolved on first use.
 type builtinType struct {
 	*builtin
 	schema *smdschema.Schema
-	name   string // empty of one that has none
+	name   string // empty for an unnamed type
 	atom   smdschema.Atom
 	shape  Shape
-	// element is the type of the items of a list, or of the values of a map; nil of others.
+	// element returns the type of the items of a list, or of the values of a map; otherwise nil.
 	element func() Type
-	// fields are the types of declared fields, by name, with nil of those that may be
-	// anything.
+	// fields are the types of declared fields, by name; nil for fields of any type.
 	fields sync.Map
 }
 
-// Shape implements Type.
 func (t *builtinType) Shape() Shape { return t.shape }
 
-// shapeOf returns the shape of lists and quantities. Kubernetes stores its own types in protobuf,
-// which cannot tell empty lists and maps from absent ones.
+// shapeOf returns the shape of a type. Kubernetes stores its own types in protobuf, which does not
+// distinguish empty lists and maps from absent ones.
 func shapeOf(name string, atom smdschema.Atom) Shape {
 	shape := Shape{Quantity: name == "io.k8s.apimachinery.pkg.api.resource.Quantity"}
 	if atom.Map != nil {
-		// Structs have names; what has none is a map.
+		// Structs have names; an unnamed type is a map.
 		shape.EmptyIsAbsent = name == ""
 	}
 	if atom.List == nil {
@@ -212,7 +208,6 @@ func (t *builtinType) Field(name string) Type {
 	return found.Type
 }
 
-// resolved is a type, or nil.
 type resolved struct{ Type }
 
 // Item returns the type of the items of a list.
@@ -223,7 +218,7 @@ func (t *builtinType) Item() Type {
 	return t.element()
 }
 
-// Default returns the value that the API server defaults a field to.
+// Default returns the value that the API server sets for an absent field.
 func (t *builtinType) Default(field string, parent Parent) (any, bool) {
 	if value, ok := t.defaults[t.name][field]; ok {
 		if compute, ok := value.(computed); ok {
@@ -240,8 +235,8 @@ func (t *builtinType) Default(field string, parent Parent) (any, bool) {
 	return nil, false
 }
 
-// asJSON turns a default as a YAML parser reads it into what a JSON decoder
-// would have read. Of objects only empty ones are declared.
+// asJSON converts a default from the form of a YAML parser to the form of a JSON decoder. Of
+// objects, only empty ones are declared.
 func asJSON(value any) (any, bool) {
 	switch v := value.(type) {
 	case int:

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// defaults are the values that the API server fills into fields of its own types, by type and
-// field. Kubernetes computes them in code that no library offers, so they stand here: those of
-// k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that manifests often leave out or spell out. They
-// change only with a new version of an API. docs/reference/diff.md prints the table.
+// defaults are the values that the API server sets in fields of its own types, by type and field.
+// Kubernetes computes them in code that no library offers. So this table repeats those from
+// k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that manifests often omit or repeat. They change only
+// with a new version of an API. docs/reference/diff.md prints the table.
 //
-// Zero values that the Go type does not tell from none are here too.
+// The table also has zero values that the Go type does not distinguish from absent fields.
 type defaults map[string]map[string]any
 
-// computed is a default that depends on the other fields of the object.
+// computed is a default that depends on other fields of the object.
 type computed func(parent Parent) (any, bool)
 
-// defaulted is an object all fields of which have defaults.
+// defaulted is an object whose fields all have defaults.
 func defaulted() map[string]any { return map[string]any{} }
 
 func builtinDefaults() defaults {
@@ -82,7 +82,7 @@ func podDefaults(core string) defaults {
 	}
 }
 
-// imagePullPolicy is Always for the tag latest, or none.
+// imagePullPolicy is Always for the tag latest or no tag, and otherwise IfNotPresent.
 func imagePullPolicy(container Parent) (any, bool) {
 	image, _ := container.Value("image").(string)
 	if image == "" {
@@ -98,7 +98,7 @@ func imagePullPolicy(container Parent) (any, bool) {
 	return "Always", true
 }
 
-// sibling is a default that repeats another field.
+// sibling is a default that copies another field.
 func sibling(field string) computed {
 	return func(parent Parent) (any, bool) {
 		value := parent.Value(field)
@@ -117,7 +117,7 @@ func volumeDefaults(core string) defaults {
 		core + "HostPathVolumeSource":          {"type": ""},
 		core + "ServiceAccountTokenProjection": {"expirationSeconds": int64(3600)},
 		core + "PersistentVolumeClaimSpec":     {"volumeMode": "Filesystem"},
-		// Claims of a StatefulSet leave these out.
+		// Claims in a StatefulSet omit these fields.
 		core + "PersistentVolumeClaim":             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": defaulted()},
 		core + "PersistentVolumeClaimStatus":       {"phase": "Pending"},
 		core + "PersistentVolumeSpec":              {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
@@ -182,8 +182,7 @@ func appsDefaults(apps string) defaults {
 	}
 }
 
-// onlyFor is an object that is defaulted when the strategy beside it is of a
-// type, or none.
+// onlyFor is an object that is defaulted if the strategy has the given type, or no type.
 func onlyFor(strategy string) computed {
 	return func(parent Parent) (any, bool) {
 		is := parent.Value("type")
@@ -211,7 +210,7 @@ func batchDefaults(batch string) defaults {
 	}
 }
 
-// completions is one of a Job that says nothing of parallelism; with it, absent stays absent.
+// completions is 1 for a Job without parallelism. With parallelism, the field stays absent.
 func completions(job Parent) (any, bool) {
 	return int64(1), job.Value("parallelism") == nil
 }
@@ -252,7 +251,7 @@ func webhookDefaults(admission string) defaults {
 	}
 }
 
-// extraDefaults are of the types in extratypes.yaml.
+// extraDefaults are the defaults of the types in extratypes.yaml.
 func extraDefaults() defaults {
 	return defaults{
 		"CustomResourceDefinitionSpec": {"conversion": defaulted()},

@@ -15,8 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the list of defaults")
 
-// TestDefaultsAreOfTypes finds rows of the table that no type has: they would
-// never be used.
+// TestDefaultsAreOfTypes finds rows of the table without a type, which are never used.
 func TestDefaultsAreOfTypes(t *testing.T) {
 	types := newBuiltin(t)
 	for name, fields := range builtinDefaults() {
@@ -33,8 +32,8 @@ func TestDefaultsAreOfTypes(t *testing.T) {
 	}
 }
 
-// TestDocumentedDefaults keeps the list that docs/reference/diff.md names equal to the code;
-// with -update it writes the list.
+// TestDocumentedDefaults compares the list in docs/reference/diff.md with the code; with -update it
+// writes the list.
 func TestDocumentedDefaults(t *testing.T) {
 	const file = "testdata/defaults.txt"
 	want := defaultsTable(t)

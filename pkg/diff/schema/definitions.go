@@ -9,16 +9,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// NewDefinitions returns the types that the CustomResourceDefinitions among some objects define. The
-// first request for the type of a kind reads its definition. Definitions that cannot be read or have
-// no JSON are skipped. It is not safe for concurrent use.
+// NewDefinitions returns the types that the CustomResourceDefinitions among some objects define. It
+// parses a definition at the first request for one of its types. It skips definitions that cannot
+// be read or have no JSON. It is not safe for concurrent use.
 func NewDefinitions(objects []manifest.Object) Schema {
 	d := &definitions{unread: make(map[string][]*manifest.Object), known: make(map[schema.GroupVersionKind]Type)}
 	for i := range objects {
 		if !objects[i].IsDefinition() {
 			continue
 		}
-		// The name is <plural>.<group>: an API server insists.
+		// An API server requires the name <plural>.<group>.
 		if _, group, ok := strings.Cut(objects[i].Name, "."); ok {
 			d.unread[group] = append(d.unread[group], &objects[i])
 		}
@@ -26,8 +26,8 @@ func NewDefinitions(objects []manifest.Object) Schema {
 	return d
 }
 
-// definitions are read on demand: they are most of the bytes of a bundle, and
-// most bundles have few custom resources.
+// definitions are parsed on demand: they are most of the bytes of a bundle, and most bundles have
+// few custom resources.
 type definitions struct {
 	unread map[string][]*manifest.Object // by group
 	known  map[schema.GroupVersionKind]Type
@@ -57,7 +57,7 @@ func (d *definitions) read(definition *manifest.Object) {
 		name, _ := version["name"].(string)
 		holder, _ := version["schema"].(map[string]any)
 		if holder == nil {
-			// v1beta1 has one schema for all versions.
+			// v1beta1 may have one schema for all versions.
 			holder, _ = spec["validation"].(map[string]any)
 		}
 		if t := newJSONType(holder["openAPIV3Schema"]); t != nil {

@@ -24,9 +24,9 @@ var notByHost = map[string]string{
 	"ServiceReference.port":                 "",
 }
 
-// TestDefaultsOfHost compares the table with what the API server of the default control plane made
-// of testdata/sent.yaml: each field that it filled in has its row, and each row is true. A test
-// of test/engine/client keeps testdata/stored.yaml what a host answers.
+// TestDefaultsOfHost compares the table with the result of an API server for testdata/sent.yaml.
+// Each field that the server set has a row, and each row is true. A test of test/engine/client
+// keeps testdata/stored.yaml equal to a host's answer.
 func TestDefaultsOfHost(t *testing.T) {
 	w := walker{T: t, seen: map[string]bool{}}
 	sent, stored := sentToHost(t), storedByHost(t)
@@ -53,7 +53,7 @@ func TestDefaultsOfHost(t *testing.T) {
 	}
 }
 
-// values is an object that is a Parent.
+// values implements Parent.
 type values map[string]any
 
 func (v values) Value(field string) any { return v[field] }
@@ -87,7 +87,6 @@ func (w walker) walk(path string, t *builtinType, sent, stored any) {
 	}
 }
 
-// field compares one field of an object.
 func (w walker) field(path string, t *builtinType, field string, sent, stored map[string]any) {
 	w.Helper()
 	value, is := stored[field]
@@ -104,8 +103,8 @@ func (w walker) field(path string, t *builtinType, field string, sent, stored ma
 	case !has && is:
 		w.Errorf("the host fills in %s: %v, the table has nothing for %s.%s", path, value, t.name, field)
 	case has && !is && !isZero(filled) && field != "enableServiceLinks" && !strings.Contains(path, ".jobTemplate."):
-		// The host fills in enableServiceLinks of Pods, not of templates, and nothing in templates
-		// of Jobs. There absent means the same.
+		// The host sets enableServiceLinks in Pods, but not in templates, and sets no fields in
+		// templates of Jobs. In templates, absence has the same meaning.
 		w.Errorf("the host leaves out %s, the table has %v for %s.%s", path, filled, t.name, field)
 	case has && is && isZero(filled) && of != nil && isObject(value):
 		w.walk(path, of, map[string]any{}, value)
@@ -116,7 +115,7 @@ func (w walker) field(path string, t *builtinType, field string, sent, stored ma
 
 func isObject(value any) bool { _, is := value.(map[string]any); return is }
 
-// isZero is true for what JSON leaves out, and for objects of defaults.
+// isZero reports whether JSON omits a value. Objects of defaults count as zero.
 func isZero(value any) bool {
 	object, is := value.(map[string]any)
 	return is && len(object) == 0 || !is && reflect.ValueOf(value).IsZero() || value == "0"

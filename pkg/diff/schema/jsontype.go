@@ -2,11 +2,10 @@ package schema
 
 import "strings"
 
-// jsonType is a type that the structural schema of a CustomResourceDefinition describes.
 type jsonType struct{ schema map[string]any }
 
-// newJSONType returns the type of a schema. One that is wrapped in allOf, to put a default
-// beside it, is unwrapped. A nil schema is no type.
+// newJSONType returns the type of a schema, or nil without a schema. A schema inside allOf, which
+// some generators use to add a default, is unwrapped.
 func newJSONType(definition any) Type {
 	s, ok := definition.(map[string]any)
 	if !ok {
@@ -26,7 +25,7 @@ func newJSONType(definition any) Type {
 	return &jsonType{schema: s}
 }
 
-// Shape reads the extensions that Kubernetes has for lists and numbers.
+// Shape reads the Kubernetes extensions for lists and numbers.
 func (t *jsonType) Shape() Shape {
 	var shape Shape
 	shape.Quantity = isQuantity(t.schema["pattern"])
@@ -52,8 +51,8 @@ func isQuantity(pattern any) bool {
 	return IsQuantityPattern(s)
 }
 
-// IsQuantityPattern recognises the pattern that controller-gen writes for
-// resource.Quantity: it is all that remains of the type in a structural schema.
+// IsQuantityPattern recognises the pattern that controller-gen writes for resource.Quantity. A
+// structural schema has no other trace of the type.
 func IsQuantityPattern(pattern string) bool {
 	return strings.Contains(pattern, "(([KMGTPE]i)|[numkMGTPE]|")
 }
@@ -77,7 +76,6 @@ func (t *jsonType) Item() Type {
 	return newJSONType(t.schema["items"])
 }
 
-// Default returns the default that the schema states.
 func (t *jsonType) Default(field string, _ Parent) (any, bool) {
 	value, ok := t.property(field)["default"]
 	return value, ok && value != nil

@@ -1,8 +1,8 @@
-// Package schema knows the types of fields: which lists have keys, which values are quantities, and
-// which defaults an API server fills in. It knows them from client-go and a table of defaults
+// Package schema provides the types of fields: which lists have keys, which values are quantities,
+// and which defaults an API server sets. The types come from client-go and a table of defaults
 // (NewBuiltin), and from CustomResourceDefinitions (NewDefinitions).
 //
-// It imports no other package of pkg/diff: knowledge of types does not depend on its use.
+// It imports no other package of pkg/diff, because types do not depend on their use.
 package schema
 
 import (
@@ -15,33 +15,32 @@ type Schema interface {
 	TypeOf(kind schema.GroupVersionKind) Type
 }
 
-// Type describes the values at one position of an object. Its nil value describes any value. Types may
+// Type describes the values at one position of an object. A nil Type describes any value. Types may
 // be recursive, so callers descend one step at a time.
 type Type interface {
-	// Shape says how values of the type are compared.
+	// Shape returns how values of the type are compared.
 	Shape() Shape
-	// Field returns the type of a field, or of the value behind a key of a map.
+	// Field returns the type of a field, or of a value of a map.
 	Field(name string) Type
 	// Item returns the type of the items of a list.
 	Item() Type
-	// Default returns what an API server fills in for a field that its parent does
-	// not have. An empty object stands for one all fields of which are defaulted.
+	// Default returns the value that an API server sets for a field that parent does not have. An
+	// empty object is an object whose fields all have defaults.
 	Default(field string, parent Parent) (value any, ok bool)
 }
 
-// Parent is the object to which a default is to be added.
+// Parent is the object to which a default would be added.
 type Parent interface {
-	// Value returns the value of a field as decoded from JSON, nil of one that is null
-	// or absent.
+	// Value returns the value of a field as decoded from JSON; nil if it is null or absent.
 	Value(field string) any
 }
 
 // ListKind is the way in which a list identifies its items.
 type ListKind string
 
-// The kinds of lists, as x-kubernetes-list-type spells them. A comparison looks for
-// keys itself in a list that is Unknown, and in one that is Atomic as well: that a
-// list has one owner does not say how people read it.
+// The kinds of lists, in the spelling of x-kubernetes-list-type. For an Unknown list, a comparison
+// finds keys itself. It does so for an Atomic list too, because an atomic list is owned as a whole
+// and its items may still have keys.
 const (
 	ListUnknown ListKind = ""
 	ListAtomic  ListKind = "atomic"
@@ -54,9 +53,9 @@ type Shape struct {
 	List ListKind
 	// Keys are the fields that identify an item of a ListMap.
 	Keys []string
-	// Quantity is true if 0.5 and 500m are one value.
+	// Quantity is true if 0.5 and 500m are the same value.
 	Quantity bool
-	// EmptyIsAbsent is true if an empty list or object is stored as none.
+	// EmptyIsAbsent is true if an empty list or object is stored as absent.
 	EmptyIsAbsent bool
 }
 

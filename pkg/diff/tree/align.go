@@ -5,14 +5,13 @@ import "slices"
 // Pair matches item Old of one sequence with item New of another.
 type Pair struct{ Old, New int }
 
-// AlignLines returns which lines of two texts are the same, in order, so that they
-// are as many as can be (see align for the bounds).
+// AlignLines returns the longest sequence of equal lines of two texts (see align for the limits).
 func AlignLines(old, new []string, stop func() bool) []Pair {
 	known := make(map[string]int)
 	return align(lineIDs(known, old), lineIDs(known, new), stop)
 }
 
-// lineIDs gives equal lines equal numbers.
+// lineIDs assigns equal numbers to equal lines.
 func lineIDs(known map[string]int, lines []string) []int {
 	ids := make([]int, 0, len(lines))
 	for _, line := range lines {
@@ -26,13 +25,13 @@ func lineIDs(known map[string]int, lines []string) []int {
 	return ids
 }
 
-// alignEffort bounds the differences that align looks for: its time is that
-// times the length, its memory the square.
+// alignEffort is the largest number of differences that align finds. Its time is alignEffort times
+// the length, its memory the square of alignEffort.
 const alignEffort = 1024
 
-// align returns a longest common subsequence of two sequences, in order (Myers'
-// algorithm). When they differ in more than alignEffort places, or stop says
-// that time ran out, it returns what they have in common at both ends.
+// align returns a longest common subsequence of two sequences (Myers' algorithm). If they have more
+// than alignEffort differences, or stop returns true, it returns only the common parts at both
+// ends.
 func align(old, new []int, stop func() bool) []Pair {
 	var head, tail []Pair
 	for len(old) > len(head) && len(new) > len(head) && old[len(head)] == new[len(head)] {
@@ -54,7 +53,7 @@ func alignMiddle(old, new []int, stop func() bool) []Pair {
 		return nil
 	}
 	effort := min(len(old)+len(new), alignEffort)
-	// furthest[k+effort+1] is how far in old one gets on diagonal k.
+	// furthest[k+effort+1] is the furthest position in old on diagonal k.
 	furthest := make([]int32, 2*effort+3)
 	var trace [][]int32
 	for d := 0; d <= effort; d++ {
@@ -82,8 +81,8 @@ func alignMiddle(old, new []int, stop func() bool) []Pair {
 	return nil
 }
 
-// backtrack reads the way from the end: trace[d][k+d] is how far in old one got
-// on diagonal k with d differences.
+// backtrack follows the path from its end. trace[d][k+d] is the furthest position in old on
+// diagonal k with d differences.
 func backtrack(old, new []int, trace [][]int32) []Pair {
 	var pairs []Pair
 	x, y := len(old), len(new)
@@ -116,8 +115,7 @@ func backtrack(old, new []int, trace [][]int32) []Pair {
 	return pairs
 }
 
-// ascending returns the indices of a longest ascending subsequence of numbers
-// that are all different.
+// ascending returns the indices of a longest ascending subsequence of distinct numbers.
 func ascending(numbers []int) []int {
 	var tops []int // tops[l] is the index of the smallest end of a run of length l+1
 	previous := make([]int, len(numbers))

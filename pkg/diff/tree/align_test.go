@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAlign compares with the textbook's table.
+// TestAlign compares align with the textbook algorithm.
 func TestAlign(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sequence := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 20)
@@ -37,7 +37,7 @@ func TestAlign(t *testing.T) {
 	})
 }
 
-// TestAlignIsBounded: nothing in common, and very long.
+// TestAlignIsBounded: two very long sequences without a common element.
 func TestAlignIsBounded(t *testing.T) {
 	old, new := make([]int, 100_000), make([]int, 100_000)
 	for i := range old {

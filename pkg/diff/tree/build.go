@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// place is the position of a value in its object: the mask that hides it, and the names of its field
-// and of the parent field.
+// place is the position of a value in its object: the mask that hides it, and the names of its
+// field and of the parent field.
 type place struct {
 	mask         redact.Mask
 	name, parent string
@@ -27,8 +27,7 @@ func (p place) item() place {
 	return place{mask: p.mask.Item(), name: p.name, parent: p.parent}
 }
 
-// build makes the node of a decoded value. A tree that is built after time ran out is
-// worthless.
+// build returns the node of a decoded value. If the time is over, the tree is incomplete.
 func (c *Comparer) build(value any, t schema.Type, p place) *Node {
 	if c.stop() {
 		return &Node{}
@@ -87,8 +86,8 @@ func (c *Comparer) buildScalar(value any, t schema.Type, p place) *Node {
 	return n
 }
 
-// looksLikeQuantity reports whether a value in an object of unknown type is a quantity: the amount of
-// a resource, in a field named as in a pod.
+// looksLikeQuantity reports whether a value in an object of unknown type is a quantity: an amount
+// of a resource, in a field named as in a pod.
 func (p place) looksLikeQuantity() bool {
 	if p.parent != "requests" && p.parent != "limits" {
 		return false
@@ -101,15 +100,15 @@ func (p place) looksLikeQuantity() bool {
 	return strings.HasPrefix(p.name, "hugepages-") || strings.Contains(p.name, "/")
 }
 
-// buildHidden keeps a digest of the true bytes and nothing else.
+// buildHidden keeps only a digest of the value.
 func (c *Comparer) buildHidden(value any) *Node {
 	n := &Node{kind: Hidden, digest: new([sha256.Size]byte)}
 	switch v := value.(type) {
 	case secretBytes:
 		*n.digest = sha256.Sum256(append([]byte("bytes:"), v...))
 	default:
-		// A decoded value cannot fail to be encoded; if it did, it would equal
-		// nothing but its like.
+		// Encoding a decoded value cannot fail. If it did, the value would equal only other
+		// failures.
 		encoded, _ := json.Marshal(value)
 		*n.digest = sha256.Sum256(append([]byte("json:"), encoded...))
 	}

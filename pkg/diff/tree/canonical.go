@@ -8,36 +8,37 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
-// canonicalDepth limits the depth of manifests that are read here.
+// canonicalDepth is the largest depth of manifests that are read here.
 const canonicalDepth = 256
 
 // canonical builds the tree of a manifest from its canonical JSON (see package manifest), the form
-// in which revisions are stored. It reads in one pass and without a decoder's maps, which cost most
-// of the time and garbage of a comparison. The nodes equal those of Comparer.build for the decoded
-// manifest.
+// in which revisions are stored. It reads in one pass and without a decoder's maps, which would
+// cost most of the time and memory of a comparison. The nodes equal the result of Comparer.build
+// for the decoded manifest.
 //
-// canonical gives up on input that is not canonical, such as duplicate keys or invalid UTF-8, and on
-// values to hide. Such manifests are decoded.
+// canonical fails for input that is not canonical, such as duplicate keys or invalid UTF-8, and for
+// values to hide. Such manifests are decoded instead.
 type canonical struct {
 	comparer *Comparer
 	text     string
 	at       int
 	depth    int
-	// keepsStatus is true while status is content.
+	// keepsStatus is true if status is content.
 	keepsStatus bool
-	// fields and items are stacks of the objects and lists that are being read: the parts
-	// of an inner object follow those of the outer one.
+	// fields and items are stacks of the unfinished objects and lists. The parts of an inner object
+	// follow the parts of the outer one.
 	fields []Field
 	items  []*Node
-	// kept counts the entries of the object that was read last, nulls included.
+	// kept is the number of entries of the last object, including nulls.
 	kept int
-	// Of these the tree is made.
+	// The memory of the tree.
 	newNodes  slab[Node]
 	newFields slab[Field]
 	newItems  slab[*Node]
 }
 
-// slab allocates many small things at once. They stay in memory as long as any of them.
+// slab allocates many small values at once. All of them stay in memory as long as any of them is
+// used.
 type slab[T any] struct{ free []T }
 
 // take returns n zero values.
@@ -54,15 +55,15 @@ func (s *slab[T]) take(n int) []T {
 	return taken
 }
 
-// readCanonical makes the tree of an object, without what servers fill in. It returns false
-// of what it cannot read.
+// readCanonical builds the tree of an object, without fields that servers set. It returns false if
+// it cannot read the object.
 func (c *Comparer) readCanonical(json []byte, t schema.Type, keepsStatus bool) (*Node, bool) {
 	r := &c.reader
 	r.comparer, r.text, r.at, r.depth, r.keepsStatus = c, string(json), 0, 0, keepsStatus
 	r.fields, r.items = r.fields[:0], r.items[:0]
-	// A value hidden without a mask is a Secret inside of the object. In canonical JSON its
-	// kind is spelled in one way, which no string contains.
-	// (Quotes are everywhere, so the search begins with a letter.)
+	// A value that is hidden without a mask is a Secret inside the object. In canonical JSON, its
+	// kind has only one spelling, which no string contains. (The search begins with a letter,
+	// because quotes are too frequent.)
 	if strings.Contains(r.text, `Secret"`) && strings.Contains(r.text, `"kind":"Secret"`) || !r.next('{') {
 		return nil, false
 	}
@@ -70,7 +71,7 @@ func (c *Comparer) readCanonical(json []byte, t schema.Type, keepsStatus bool) (
 	return n, ok && r.at == len(r.text)
 }
 
-// section is a part of an object in which servers fill something in.
+// section is a part of an object in which servers set fields.
 type section uint8
 
 const (
@@ -94,7 +95,7 @@ func (s section) of(name string) section {
 	return elsewhere
 }
 
-// isServers reports whether a field of a section is not the author's.
+// isServers reports whether servers set a field of a section.
 func (s section) isServers(name string, keepsStatus bool) bool {
 	switch s {
 	case inObject:
@@ -108,7 +109,7 @@ func (s section) isServers(name string, keepsStatus bool) bool {
 	}
 }
 
-// next skips one character, if it is the next.
+// next consumes a character if it is c.
 func (r *canonical) next(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -117,7 +118,7 @@ func (r *canonical) next(c byte) bool {
 	return false
 }
 
-// value reads a value: nil of null.
+// value reads a value; nil for null.
 func (r *canonical) value(t schema.Type, p place, s section) (*Node, bool) {
 	if r.at == len(r.text) {
 		return nil, false
@@ -159,7 +160,7 @@ func (r *canonical) node(kind Kind, t schema.Type) *Node {
 	return n
 }
 
-// descend reports whether there is one more level to read, and counts it.
+// descend increases the depth, and reports whether it is allowed.
 func (r *canonical) descend() bool {
 	r.depth++
 	return r.depth <= canonicalDepth && !r.comparer.stop()
@@ -191,7 +192,7 @@ func (r *canonical) object(t schema.Type, p place, s section) (*Node, bool) {
 		}
 		if !s.isServers(name, r.keepsStatus) {
 			kept++
-			// Labels or annotations that are all a server's are not there.
+			// Labels or annotations that only servers set are omitted.
 			empty := s == inMetadata && s.of(name) != elsewhere && value != nil && value.kind == Object && r.kept == 0
 			if value != nil && !empty {
 				r.fields = append(r.fields, Field{name, value})
@@ -213,7 +214,7 @@ func (r *canonical) object(t schema.Type, p place, s section) (*Node, bool) {
 	return n, true
 }
 
-// isCopyOfSecret reports whether an annotation has to be hidden (see hideCopies).
+// isCopyOfSecret reports whether an annotation must be hidden (see hideCopies).
 func isCopyOfSecret(name string, value *Node) bool {
 	return value != nil && value.isText && strings.Contains(value.text, "Secret") && carriesObject(name, value.text)
 }
@@ -274,8 +275,8 @@ func (r *canonical) string() (string, bool) {
 	return "", false
 }
 
-// escaped reads a string with escapes, the first of which is at a place. Those that are
-// not the canonical ones make it give up.
+// escaped reads a string whose first escape is at the given position. It fails for escapes that are
+// not canonical.
 func (r *canonical) escaped(start, first int) (string, bool) {
 	decoded := append(make([]byte, 0, first-start+64), r.text[start:first]...)
 	for i := first; i < len(r.text); i++ {
@@ -293,7 +294,7 @@ func (r *canonical) escaped(start, first int) (string, bool) {
 			}
 			at := strings.IndexByte(`"\btnfr`, r.text[i])
 			if at < 0 {
-				// Other control characters are rare.
+				// Escapes of other control characters are rare and not supported.
 				return "", false
 			}
 			decoded = append(decoded, "\"\\\b\t\n\f\r"[at])
@@ -302,7 +303,6 @@ func (r *canonical) escaped(start, first int) (string, bool) {
 	return "", false
 }
 
-// otherScalar reads a boolean or a number.
 func (r *canonical) otherScalar() (any, bool) {
 	switch r.text[r.at] {
 	case 't':
@@ -323,8 +323,8 @@ func (r *canonical) otherScalar() (any, bool) {
 	return value, err == nil && isCanonicalFloat(number)
 }
 
-// isCanonicalFloat reports whether a number that a parser takes for one is spelled as in JSON: with
-// digits on both sides of the point.
+// isCanonicalFloat reports whether a parsed number has the spelling of JSON, with digits on both
+// sides of the point.
 func isCanonicalFloat(number string) bool {
 	number = strings.TrimPrefix(number, "-")
 	whole, _, _ := strings.Cut(number, "e")

@@ -20,7 +20,7 @@ const (
 	containers = head + `{"name":"d"},"spec":{"template":{"spec":{"containers":`
 )
 
-// readable are manifests that need not be decoded, with what it is about them.
+// readable returns manifests that need not be decoded, by their feature.
 func readable() map[string]string {
 	return map[string]string{
 		"Empty":            `{}`,
@@ -46,7 +46,7 @@ func readable() map[string]string {
 	}
 }
 
-// unreadable are manifests that must be decoded, and some that nobody can decode.
+// unreadable returns manifests that must be decoded, and manifests that cannot be decoded.
 func unreadable() map[string]string {
 	return map[string]string{
 		"Space":         `{"a": 1}`,
@@ -93,8 +93,8 @@ func unreadable() map[string]string {
 	}
 }
 
-// TestCanonical holds the short way to the long one: what is read without a decoder is
-// what a decoder and build make of it, and what cannot be read so is left to them.
+// TestCanonical compares both readers. If the canonical reader succeeds, its result equals that of
+// the decoder and build. Other manifests are left to the decoder.
 func TestCanonical(t *testing.T) {
 	c := testComparer(t)
 	for name, text := range readable() {
@@ -109,7 +109,7 @@ func TestCanonical(t *testing.T) {
 			if checkCanonical(t, c, text) {
 				t.Errorf("read: %.100s", text)
 			}
-			// An earlier failure leaves nothing behind.
+			// An earlier failure must not affect later reads.
 			if !checkCanonical(t, c, readable()["ServerFields"]) {
 				t.Error("the next one is not read")
 			}
@@ -117,7 +117,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalProperty is TestCanonical of what nobody thought of.
+// TestCanonicalProperty is TestCanonical for random manifests.
 func TestCanonicalProperty(t *testing.T) {
 	c := testComparer(t)
 	word := rapid.SampledFrom([]string{"a", "kind", "Secret", "metadata", "labels", "annotations", "status", "uid", "penstock.dev/x", "limits", "cpu", "1Gi", "é\u202e\x1b", "<", "\n", "last-applied"})
@@ -183,12 +183,12 @@ func testComparer(t testing.TB) *Comparer {
 	return NewComparer(types, nil, func() bool { return false })
 }
 
-// checkCanonical tells whether a manifest was read without a decoder. It fails when that
-// is not what a decoder makes of it.
+// checkCanonical reports whether a manifest was read without a decoder. It fails if the result
+// differs from the decoder's.
 func checkCanonical(t rapid.TB, c *Comparer, text string) bool {
 	t.Helper()
 	var said struct{ APIVersion, Kind any }
-	// Of what is no JSON nothing is known.
+	// An error is ignored: said then stays empty.
 	_ = json.Unmarshal([]byte(text), &said)
 	version, _ := said.APIVersion.(string)
 	kind, _ := said.Kind.(string)
@@ -208,7 +208,7 @@ func checkCanonical(t rapid.TB, c *Comparer, text string) bool {
 	return true
 }
 
-// difference says where two trees are not the same.
+// difference describes the first difference between two trees.
 func difference(at string, a, b *Node) string {
 	if !reflect.DeepEqual([]any{a.kind, a.isText, a.implied, a.hash, a.text, a.scalar, a.amount, a.digest, a.typ}, []any{b.kind, b.isText, b.implied, b.hash, b.text, b.scalar, b.amount, b.digest, b.typ}) {
 		return fmt.Sprintf("%s: %+v, %+v", at, *a, *b)

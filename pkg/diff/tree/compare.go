@@ -2,8 +2,8 @@ package tree
 
 import "github.com/penstock-project/penstock/pkg/diff/schema"
 
-// Compare returns how old becomes new. A nil node is a value that does not exist;
-// not both may be nil.
+// Compare returns the delta from old to new. A nil node is a value that does not exist; not both
+// may be nil.
 func (c *Comparer) Compare(old, new *Node) Delta {
 	at := Delta{Op: Replaced, Old: old, New: new}
 	switch {
@@ -21,7 +21,7 @@ func (c *Comparer) Compare(old, new *Node) Delta {
 	return at
 }
 
-// settle sets the operation of a list or an object from those of its children.
+// settle sets the operation of a list or an object from its children.
 func (at *Delta) settle() {
 	at.Op = Same
 	if at.NewKeys != nil {
@@ -35,7 +35,6 @@ func (at *Delta) settle() {
 	}
 }
 
-// compareFields compares two objects field by field, in the order of names.
 func (c *Comparer) compareFields(at *Delta) {
 	old, new := at.Old.fields, at.New.fields
 	at.Children = make([]Child, 0, max(len(old), len(new)))
@@ -63,9 +62,9 @@ func (at *Delta) addField(name string, field Delta) {
 	at.Children = append(at.Children, child)
 }
 
-// oneSided is of a field that only one of two objects has. That is no
-// difference when both imply the same value. Both are asked, as a default may
-// depend on fields that differ: what one implies must not get lost with them.
+// oneSided returns the delta of a field that only one of two objects has. It is no difference if
+// the other object implies the same value. The value must be implied by both objects, because a
+// default may depend on other fields that differ.
 func (c *Comparer) oneSided(without *Node, f Field, otherwise Delta) Delta {
 	if f.Value.implied && c.impliedBy(without, f.Name, f.Value) {
 		otherwise.Op = Same
@@ -73,8 +72,8 @@ func (c *Comparer) oneSided(without *Node, f Field, otherwise Delta) Delta {
 	return otherwise
 }
 
-// compareItems compares two lists: by the keys that the schema or the items themselves
-// give, else by their order.
+// compareItems compares two lists: by the keys of the schema or of the items, and otherwise by
+// their order.
 func (c *Comparer) compareItems(at *Delta) {
 	shape := at.New.shape()
 	if shape.List == schema.ListUnknown {
@@ -92,7 +91,7 @@ func (c *Comparer) compareItems(at *Delta) {
 	at.settle()
 }
 
-// keepInPlace undoes moves within sets. Their order has no meaning, so the new order is printed.
+// keepInPlace reverts moves within sets. Their order has no meaning, so the new order is printed.
 func (at *Delta) keepInPlace() {
 	kept := at.Children[:0]
 	for _, c := range at.Children {

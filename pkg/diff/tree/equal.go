@@ -9,8 +9,8 @@ import (
 
 type amount string
 
-// identity returns what a scalar is compared by. Integers are exact; a float
-// that is one is the same as the integer.
+// identity returns the value by which a scalar is compared. Integers are exact. A float without a
+// fraction equals the integer.
 func identity(n *Node) any {
 	if n.amount != "" {
 		return amount(n.amount)
@@ -21,8 +21,8 @@ func identity(n *Node) any {
 	return n.Scalar()
 }
 
-// Equal reports whether two values of one Comparer mean the same. Hashes only say no: a yes is
-// verified.
+// Equal reports whether two values of one Comparer mean the same. Different hashes prove a
+// difference; equal hashes are verified.
 func Equal(a, b *Node) bool {
 	if a.hash != b.hash || a.kind != b.kind {
 		return false

@@ -15,7 +15,7 @@ func (p place) hides(value any) bool {
 	return p.mask.Hides(value)
 }
 
-// hiddenCopy is an annotation's value that repeats the content of an object.
+// hiddenCopy is the value of an annotation that repeats the content of an object.
 type hiddenCopy string
 
 // secretBytes is the decoded value of a key of a Secret.
@@ -25,9 +25,8 @@ func isSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-// hideCopies hides annotations in which tools keep a copy of the whole object: all
-// of them if the object is known to have something to hide, otherwise those that
-// speak of Secrets.
+// hideCopies hides annotations in which tools keep a copy of the whole object. It hides all of them
+// if the object has hidden fields, and otherwise those that contain a Secret.
 func hideCopies(object map[string]any, hides bool) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -56,7 +55,6 @@ func carriesObject(name, value string) bool {
 	return strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "H4sI")
 }
 
-// with returns a copy of an object with another value of one field.
 func with(object map[string]any, name string, value any) map[string]any {
 	copied := make(map[string]any, len(object)+1)
 	maps.Copy(copied, object)

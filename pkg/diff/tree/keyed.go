@@ -7,8 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// byKeys compares by keys, if there are any that tell all items apart on both
-// sides.
+// byKeys compares lists by keys. It returns false if no keys identify all items on both sides.
 func (c *Comparer) byKeys(at *Delta, declared []string) bool {
 	candidates := [][]string{
 		declared,
@@ -32,9 +31,8 @@ func (c *Comparer) byKeys(at *Delta, declared []string) bool {
 	return false
 }
 
-// compareKeyed compares lists whose items have labels that are unique in each. Items
-// that kept their place relative to each other are printed in place, the others
-// as removed and added.
+// compareKeyed compares lists whose items have unique labels. Items that keep their relative
+// position are printed in place; moved items are printed as removed and added.
 func (c *Comparer) compareKeyed(at *Delta, oldLabels, newLabels []label) {
 	lists := matchLabels(oldLabels, newLabels)
 	if len(lists.inPlace) < len(lists.common) {
@@ -70,12 +68,12 @@ func (c *Comparer) compareKeyed(at *Delta, oldLabels, newLabels []label) {
 	removeUpTo(len(oldLabels))
 }
 
-// matched tells which items of two lists are the same by their labels.
+// matched holds the items of two lists that have the same label.
 type matched struct {
 	// oldIndex maps the step of an item to its index in the old list.
 	oldIndex map[string]int
-	// common and inPlace are old indices: of the items that both lists have, and
-	// of those that kept their place relative to each other.
+	// common and inPlace are indices in the old list: the items that both lists have, and the items
+	// that keep their relative position.
 	common, inPlace map[int]bool
 }
 
@@ -101,8 +99,8 @@ func matchLabels(old, new []label) matched {
 	return m
 }
 
-// nextInPlace returns for each new item the old index of the first item, from it
-// on, that stays in place, or end.
+// nextInPlace returns for each new item the old index of the next item (or itself) that stays in
+// place, or end.
 func (m matched) nextInPlace(new []label, end int) []int {
 	ends := make([]int, len(new))
 	for j := len(new) - 1; j >= 0; j-- {
@@ -122,16 +120,16 @@ func values(labels []label) []string {
 	return out
 }
 
-// label names an item of a list with keys.
+// label identifies an item of a keyed list.
 type label struct {
-	// step is the step in a path: [name="x"]; it also identifies the item.
+	// step is the path step: [name="x"].
 	step string
-	// value is JSON: of the key, or an object of several.
+	// value is the key as JSON, or an object of several keys.
 	value string
 }
 
-// labels returns those of all items, or false when the keys do not tell them
-// apart. The first key must be there; others may be missing.
+// labels returns the labels of all items, or false if the keys do not identify them. Each item must
+// have the first key; the other keys may be missing.
 func (c *Comparer) labels(items []*Node, keys []string) ([]label, bool) {
 	labels := make([]label, 0, len(items))
 	seen := make(map[string]bool, len(items))
@@ -183,7 +181,7 @@ func keyName(name string) string {
 	return printable.Quote(name)
 }
 
-// isSet reports whether a list consists of scalars that are all different.
+// isSet reports whether a list consists of distinct scalars.
 func isSet(items []*Node) bool {
 	seen := make(map[any]bool, len(items))
 	for _, item := range items {

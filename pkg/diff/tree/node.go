@@ -8,40 +8,38 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
-// Node is one value of a manifest together with what decides whether it equals
-// another: its type, a hash, and which of its fields say no more than their
-// absence would. It is read by its methods; Field, At, Items, Strings, Str and
-// IsTrue may be asked of nil, which has nothing.
+// Node is a value of a manifest with the facts that its comparison needs: its type, a hash, and
+// whether its fields are implied. The methods Field, At, Items, Strings, Str and IsTrue may be
+// called on nil.
 //
-// A hidden value is not in its node, only a digest of it. All output is made
-// of nodes, so nothing can print what is hidden.
+// A node has only a digest of a hidden value. All output is written from nodes, so no output can
+// contain hidden values.
 type Node struct {
 	kind Kind
 	// isText is true if a scalar is a string; then its value is in text, otherwise in scalar.
 	isText bool
-	// implied is true if an API server would fill in this value itself.
+	// implied is true if an API server would set this value itself.
 	implied bool
-	// hash leaves out implied fields and the order of sets.
+	// hash ignores implied fields and the order of sets.
 	hash uint64
 
 	text   string
 	scalar any
 	amount string  // of a quantity, in its common spelling
-	fields []Field // of an object, sorted by name, none is null
+	fields []Field // of an object, sorted by name, without nulls
 	items  []*Node // of a list
 	digest *[sha256.Size]byte
 
 	typ schema.Type
-	// raw is the object as it was decoded, if it was, for defaults that depend on other
-	// fields: those that are hidden have no value here. It is never printed.
+	// raw is the decoded object, for defaults that depend on other fields, because nodes of hidden
+	// fields have no value. It is never printed.
 	raw map[string]any
 }
 
 // Kind is the JSON type of a node.
 type Kind uint8
 
-// The kinds of nodes. Of a Hidden one nothing is known but whether it equals
-// another.
+// The kinds of nodes. A Hidden node can only be compared.
 const (
 	Scalar Kind = iota
 	Object
@@ -55,11 +53,10 @@ type Field struct {
 	Value *Node
 }
 
-// Kind returns the kind of the node.
 func (n *Node) Kind() Kind { return n.kind }
 
-// Scalar returns the value of a scalar: nil, bool, string, int64 or float64. Of
-// other kinds it returns nil.
+// Scalar returns the value of a scalar: nil, bool, string, int64 or float64. For other kinds it
+// returns nil.
 func (n *Node) Scalar() any {
 	if n.isText {
 		return n.text
@@ -73,8 +70,8 @@ func (n *Node) setScalar(value any) {
 	}
 }
 
-// Fields returns the fields of an object, sorted by name, none of which is null; no
-// fields of other kinds. It may be asked of nil.
+// Fields returns the fields of an object without nulls, sorted by name; none for other kinds. It
+// may be called on nil.
 func (n *Node) Fields() []Field {
 	if n == nil {
 		return nil
@@ -82,8 +79,8 @@ func (n *Node) Fields() []Field {
 	return n.fields
 }
 
-// Implied reports whether an API server would fill in this field itself, so that its absence means
-// the same.
+// Implied reports whether an API server would set this field itself, so that its absence means the
+// same.
 func (n *Node) Implied() bool { return n.implied }
 
 // Field returns a field of an object, or nil.
@@ -98,7 +95,7 @@ func (n *Node) Field(name string) *Node {
 	return n.fields[i].Value
 }
 
-// At follows the names of fields down, to a node or nil.
+// At follows a path of field names to a node or nil.
 func (n *Node) At(names ...string) *Node {
 	for _, name := range names {
 		n = n.Field(name)
@@ -106,7 +103,7 @@ func (n *Node) At(names ...string) *Node {
 	return n
 }
 
-// Items returns the items of a list, none of other kinds.
+// Items returns the items of a list; none for other kinds.
 func (n *Node) Items() []*Node {
 	if n == nil || n.kind != List {
 		return nil
@@ -114,7 +111,7 @@ func (n *Node) Items() []*Node {
 	return n.items
 }
 
-// Strings returns the items of a list as strings: an item that is none is empty.
+// Strings returns the items of a list as strings; "" for an item that is no string.
 func (n *Node) Strings() []string {
 	var all []string
 	for _, item := range n.Items() {
@@ -131,12 +128,11 @@ func (n *Node) Str() string {
 	return n.text
 }
 
-// IsTrue reports whether a value is the boolean true.
 func (n *Node) IsTrue() bool {
 	return n != nil && n.kind == Scalar && n.scalar == true
 }
 
-// IsEmpty reports whether a list or an object has nothing in it.
+// IsEmpty reports whether a list or an object has no content.
 func (n *Node) IsEmpty() bool {
 	return n.kind == Object && len(n.fields) == 0 || n.kind == List && len(n.items) == 0
 }

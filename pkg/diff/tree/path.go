@@ -10,11 +10,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Path is a place in a document, as a list from the leaf to the root: most
-// places are never printed.
+// Path is a position in a document. It is linked from the leaf to the root, because most paths are
+// never printed.
 type Path struct {
 	parent *Path
-	// step is printed as it is.
+	// step is the printed form.
 	step string
 }
 
@@ -26,10 +26,9 @@ func (p *Path) Append(step string) *Path {
 // Field returns the path of a field.
 func (p *Path) Field(name string) *Path { return p.Append(fieldStep(name)) }
 
-// IsRoot reports whether the path is that of the document itself.
 func (p *Path) IsRoot() bool { return p.parent == nil }
 
-// pathBytes is about how long a path is at most that is printed.
+// pathBytes is the approximate maximum length of a printed path.
 const pathBytes = 2048
 
 // String returns the path as text. It shortens a very long path to its start and end.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// quantity returns a spelling that all equal quantities share, and whether the
-// value is one. It is not resource.ParseQuantity because manifests are hostile:
-// that one computes 1e2147483647 if asked to.
+// quantity returns a spelling that all equal quantities share, and whether the value is a quantity.
+// resource.ParseQuantity cannot be used, because manifests are hostile and it would compute
+// 1e2147483647.
 func quantity(value any) (string, bool) {
 	spelled, ok := spelling(value)
 	if !ok {
@@ -16,7 +16,7 @@ func quantity(value any) (string, bool) {
 	}
 	end := strings.LastIndexAny(spelled, "0123456789.") + 1
 	number, suffix := spelled[:end], spelled[end:]
-	// An exponent ends in a digit, so look for it in what seemed the number.
+	// The digits at the end may belong to an exponent.
 	exponent := 0
 	if at := strings.IndexAny(number, "eE"); at >= 0 && suffix == "" {
 		var err error
@@ -41,8 +41,8 @@ func quantity(value any) (string, bool) {
 	return amount.RatString(), true
 }
 
-// spelling returns a quantity as the manifest writes it; false for a value that cannot be one, and
-// for one that is longer than any sensible quantity.
+// spelling returns a quantity as the manifest writes it. It returns false for a value that is no
+// quantity or is too long.
 func spelling(value any) (string, bool) {
 	var spelled string
 	switch v := value.(type) {

@@ -2,10 +2,9 @@ package tree
 
 import "encoding/base64"
 
-// withTrueBytes prepares a Secret for comparison by its true bytes: what
-// stringData says is in data, as it will be for the API server, and data is
-// decoded, so that two spellings of one value are equal. A malformed value stays
-// as it is; the mask hides it all the same.
+// withTrueBytes prepares a Secret for a comparison by its true bytes. It moves stringData to data,
+// as the API server does, and decodes data, so that different encodings of a value are equal. A
+// malformed value stays unchanged; the mask hides it too.
 func withTrueBytes(object map[string]any) map[string]any {
 	object = hideCopies(object, true)
 	data, ok := entries(object["data"])
@@ -40,7 +39,7 @@ func withTrueBytes(object map[string]any) map[string]any {
 	return object
 }
 
-// entries returns an object, an empty one where there is none.
+// entries returns value as an object; an empty object for null.
 func entries(value any) (map[string]any, bool) {
 	if value == nil {
 		return nil, true

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// compareSequence compares lists by the order of their items: what is equal is
-// aligned, and of what is left between, items that resemble each other are
-// compared.
+// compareSequence compares lists by the order of their items. It aligns equal items, and compares
+// similar items in the gaps between them.
 func (c *Comparer) compareSequence(at *Delta) {
 	old, new := at.Old.items, at.New.items
 	var known interner
@@ -49,7 +48,7 @@ func (at *Delta) addItem(item Delta, index int) {
 	at.Children = append(at.Children, Child{Delta: item, Step: indexStep(index), Index: -1})
 }
 
-// interner gives equal values equal numbers.
+// interner assigns equal numbers to equal values.
 type interner struct {
 	known map[uint64][]*Node
 	id    map[*Node]int
@@ -78,22 +77,20 @@ func (k *interner) idOf(item *Node) int {
 }
 
 const (
-	// similarEffort bounds the pairs of items that are looked at for
-	// resemblance.
+	// similarEffort is the largest number of pairs of items whose similarity is computed.
 	similarEffort = 2500
 	// similarEnough is the similarity from which two items count as one changed item, and not as a
 	// removed and an added item.
 	similarEnough = 0.4
 )
 
-// similar pairs items that resemble each other, in order, so that their
-// resemblance is greatest in sum.
+// similar pairs similar items in order, so that the sum of their similarities is maximal.
 func similar(old, new []*Node, stop func() bool) []Pair {
 	rows, columns := len(old), len(new)
 	if rows == 0 || columns == 0 || rows*columns > similarEffort || stop() {
 		return nil
 	}
-	// best[i][j] is of old[i:] and new[j:].
+	// best[i][j] is the best sum for old[i:] and new[j:].
 	best := make([][]float64, rows+1)
 	best[rows] = make([]float64, columns+1)
 	alike := make([][]float64, rows)
@@ -126,8 +123,8 @@ func similar(old, new []*Node, stop func() bool) []Pair {
 	return pairs
 }
 
-// onlyPair is the resemblance of two items that are alone in their gap: there is
-// nothing else either of them could be compared with.
+// onlyPair returns the similarity of two items that are alone in their gap, and so can only be
+// compared with each other.
 func onlyPair(a, b *Node) float64 {
 	if a.kind == b.kind && a.kind != Object {
 		return similarEnough
@@ -135,7 +132,7 @@ func onlyPair(a, b *Node) float64 {
 	return 0
 }
 
-// resemblance of two values, from 0 to 1.
+// resemblance returns the similarity of two values, from 0 to 1.
 func resemblance(a, b *Node) float64 {
 	switch {
 	case Equal(a, b):
@@ -148,8 +145,8 @@ func resemblance(a, b *Node) float64 {
 	return 0
 }
 
-// objectResemblance is the share of fields that are equal; those that only
-// exist on both sides count a quarter.
+// objectResemblance returns the share of equal fields; a field that exists on both sides with
+// different values counts a quarter.
 func objectResemblance(a, b *Node) float64 {
 	if len(a.fields) == 0 || len(b.fields) == 0 {
 		return 0
@@ -168,8 +165,7 @@ func objectResemblance(a, b *Node) float64 {
 	return equal / float64(max(len(a.fields), len(b.fields)))
 }
 
-// stringResemblance finds the flag --x of which the value changed, and the image
-// of which the tag did.
+// stringResemblance recognises a flag --x with another value, and an image with another tag.
 func stringResemblance(a, b string) float64 {
 	for _, separator := range []string{"=", ":", "@"} {
 		i, j := strings.LastIndex(a, separator), strings.LastIndex(b, separator)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// withoutServerFields drops what is not the author's: status of Kubernetes' own kinds, what the
-// API server writes into metadata, and what Penstock and the deployment controller write into
-// labels and annotations. Status of another kind may be content: manifests have it only then.
+// withoutServerFields removes fields that servers set: status of Kubernetes' own kinds, metadata of
+// the API server, and labels and annotations of Penstock and the deployment controller. Status of
+// other kinds may be content of a manifest.
 func withoutServerFields(object map[string]any, keepsStatus bool) map[string]any {
 	object = maps.Clone(object)
 	if !keepsStatus {
@@ -44,7 +44,7 @@ func isServerMetadata(name string) bool {
 	return false
 }
 
-// isServerEntry reports whether a label or an annotation is not the author's.
+// isServerEntry reports whether servers set a label or an annotation.
 func isServerEntry(key string) bool {
 	return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
 }

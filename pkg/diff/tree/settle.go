@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
-// The functions below set what a node that has its value says of it: which of its fields
-// are implied, its amount, and its hash.
+// The functions below derive facts from the value of a node: its implied fields, its amount, and
+// its hash.
 
 func (c *Comparer) settleObject(n *Node) {
 	hash := uint64(Object)
@@ -21,7 +21,7 @@ func (c *Comparer) settleObject(n *Node) {
 	n.hash = c.mix(hash, 'o')
 }
 
-// impliedBy reports whether parent without the field means the same as with it, having this value.
+// impliedBy reports whether parent means the same without the field as with this value.
 func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
 	if value.kind == Hidden {
 		return false
@@ -45,17 +45,17 @@ func (c *Comparer) equalsDefault(value *Node, fallback any) bool {
 	if value.kind != Scalar {
 		return false
 	}
-	// Most defaults are scalars, and each field that has one is asked about.
+	// Most defaults are scalars, so a shared node avoids an allocation for each field.
 	c.fallback = Node{kind: Scalar, typ: value.typ}
 	c.fallback.setScalar(fallback)
 	c.settleScalar(&c.fallback, place{})
 	return Equal(value, &c.fallback)
 }
 
-// siblings are the fields of an object beside one that has a default.
+// siblings gives a default access to the other fields of its object.
 type siblings Node
 
-// Value implements schema.Parent. It returns real values, for defaults that depend on them.
+// Value implements schema.Parent. It returns true values, also of hidden fields.
 func (s *siblings) Value(field string) any {
 	if s.raw != nil {
 		return s.raw[field]
@@ -63,7 +63,7 @@ func (s *siblings) Value(field string) any {
 	return (*Node)(s).Field(field).decoded()
 }
 
-// decoded is a value as a decoder makes it, without fields that are null.
+// decoded returns the value as a decoder would, without null fields.
 func (n *Node) decoded() any {
 	switch {
 	case n == nil:
@@ -119,7 +119,7 @@ func (c *Comparer) settleScalar(n *Node, p place) {
 	}
 }
 
-// mix makes one hash of two. Without the salt nobody can make them collide.
+// mix combines two hashes. The salt prevents attackers from constructing collisions.
 func (c *Comparer) mix(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^c.salt[0], b^c.salt[1])
 	return high ^ low

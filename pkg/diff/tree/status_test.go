@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestStatus: status that a manifest of another kind has is content, and a change of it is shown;
-// that of Kubernetes' own kinds is the server's. Both readers agree.
+// TestStatus: status in a manifest of another kind is content, and its change is shown. Status of
+// Kubernetes' own kinds is ignored. Both readers agree.
 func TestStatus(t *testing.T) {
 	comparer := tree.NewComparer(nil, nil, func() bool { return false })
 	for name, tc := range map[string]struct {
@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// As it is spelled: what is parsed is canonical.
+				// The JSON is used as spelled here, because parsing would make it canonical.
 				object.JSON = []byte(tc.head + `"status":{"phase":"` + phase + `"}}`)
 				n, err := comparer.Parse(&object)
 				if err != nil {

@@ -1,10 +1,10 @@
-// Package tree turns manifests into trees of typed values, and computes the changes from one tree
-// to another. It is the algorithm of pkg/diff. It leaves out fields that a server sets, hides
-// secret values before any code can print them, and compares lists by their keys, as sets, or by
-// equal and similar items.
+// Package tree converts manifests to trees of typed values, and computes the changes from one tree
+// to another. It is the algorithm of pkg/diff. It omits fields that a server sets, and hides secret
+// values before any code can print them. It compares lists by their keys, as sets, or by equal and
+// similar items.
 //
-// Only the packages of pkg/diff use it: render prints its findings, and review describes them. It
-// imports neither, only the types of fields (schema).
+// Only the packages of pkg/diff use it: render prints its results, and review describes them. It
+// imports neither of them, only the types of fields (schema).
 package tree
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// Comparer makes nodes and compares them. One Comparer makes all nodes that are
-// compared with each other; it is not safe for concurrent use.
+// Comparer builds and compares nodes. The same Comparer must build all nodes that are compared with
+// each other. It is not safe for concurrent use.
 type Comparer struct {
 	types    schema.Schema
 	redactor *redact.Redactor
@@ -28,12 +28,11 @@ type Comparer struct {
 	seed     maphash.Seed
 	salt     [2]uint64
 	reader   canonical
-	fallback Node // of equalsDefault
+	fallback Node // for equalsDefault
 }
 
-// NewComparer returns a Comparer. A nil redactor hides only the content of Secrets. Stop reports that
-// the time is over: results that are returned after that are incomplete, and callers must discard
-// them.
+// NewComparer returns a Comparer. A nil redactor hides only the content of Secrets. stop reports
+// whether the time is over. Results after that are incomplete, and callers must discard them.
 func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() bool) *Comparer {
 	seed := maphash.MakeSeed()
 	return &Comparer{
@@ -42,9 +41,9 @@ func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() boo
 	}
 }
 
-// Parse decodes a manifest, removes fields that servers set, and redacts the sensitive fields of its
-// kind. It returns nil for a nil object. It fails when the manifest is no JSON object. The error may
-// quote the manifest, so do not show it to users.
+// Parse decodes a manifest, removes fields that servers set, and redacts the sensitive fields of
+// its kind. It returns nil for a nil object. It fails if the manifest is no JSON object. The error
+// may quote the manifest, so do not show it to users.
 func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
 	if object == nil {
 		return nil, nil
@@ -62,7 +61,7 @@ func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
 	return c.decode(object.JSON, t, mask, keepsStatus)
 }
 
-// decode makes the tree of a manifest in any spelling.
+// decode builds the tree of a manifest in any spelling.
 func (c *Comparer) decode(json []byte, t schema.Type, mask redact.Mask, keepsStatus bool) (*Node, error) {
 	var decoded map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(json, &decoded); err != nil {

@@ -1,6 +1,6 @@
 // Package words has the texts about a CustomResourceDefinition that no longer accepts a value. The
-// notes of a diff and the checks of crdsafety use the same words, so a user recognises them. The
-// texts are formats; their arguments are for people.
+// notes of a diff and the checks of crdsafety use the same texts, so that users recognise them. The
+// texts are formats with arguments for users.
 package words
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Of a property, behind its path.
+// Texts about a property, after its path.
 const (
 	TypeChanges    = "changes its type from %s to %s"
 	MustBeOfType   = "must be of type %s"
@@ -17,17 +17,18 @@ const (
 	NowRequired    = "is now required"
 	OnlySome       = "allows only some values: %s"
 	NoLongerAllows = "no longer allows %s"
-	// GetsBound and ChangesBound have the name of a bound, such as maximum, and its values.
+	// GetsBound and ChangesBound have the name of a bound, such as maximum, and its values as
+	// arguments.
 	GetsBound    = "gets %s %v"
 	ChangesBound = "changes %s from %v to %v"
-	// Gets and Changes have the name of a keyword that is not looked into, such as pattern.
+	// Gets and Changes have the name of a keyword whose value is not compared, such as pattern.
 	Gets    = "gets %s"
 	Changes = "changes its %s"
-	// Loses is of keywords whose loss changes objects, too: default, oneOf.
+	// Loses is for keywords whose removal also changes objects: default, oneOf.
 	Loses = "loses its %s"
 )
 
-// Of a definition.
+// Texts about a definition.
 const (
 	ScopeChanges         = "its scope changes from %s to %s"
 	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
@@ -44,10 +45,9 @@ func StoredAdvice(definition string, left []string) string {
 		"(kubectl patch crd %[1]s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":%[2]s}}')", definition, encoded)
 }
 
-// maxListed bounds List.
 const maxListed = 12
 
-// List names the first of many things, and how many more there are.
+// List joins the first items, and adds the number of omitted items.
 func List(things []string) string {
 	shown := things[:min(len(things), maxListed):min(len(things), maxListed)]
 	if over := len(things) - maxListed; over > 0 {
