@@ -39,8 +39,8 @@ type yamlPrinter struct {
 // most lines are not near a change.
 type line struct {
 	// start is the text that replaces the indentation of the line, if any.
-	start  string
-	indent int
+	start   string
+	indent  int
 	name    string
 	isField bool
 	// value follows the name, or is the whole line; nil for no value.
