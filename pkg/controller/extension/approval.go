@@ -15,26 +15,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// eventApprovalEnded is the reason of an event about an approval for later that had no effect.
+// eventApprovalEnded is the reason of the event about an approval for later that had no effect.
 const eventApprovalEnded = "ApprovalEnded"
 
 const (
-	// approvalLook bounds the time until an approval for later is looked at again: clocks are set, and
-	// machines sleep.
+	// approvalLook bounds the delay before an approval for later is checked again, because clocks
+	// are changed and machines sleep.
 	approvalLook = 10 * time.Minute
-	// longestEnd bounds why an approval ended, in bytes.
+	// longestEnd bounds the text about the end of an approval, in bytes.
 	longestEnd = 512
 )
 
-// approvedForLater has the approval of a proposal take effect that a person gave for later. It returns
-// nil when the proposal waits for a person:
+// approvedForLater executes the approval that a user gave a proposal for a later time. It returns
+// nil if the proposal waits for a user:
 //
-//  1. An approval that is over, that cannot be read, or that is of another spec, ends.
-//  2. Its time has come, the cluster is not frozen, upgrades of the extension may begin, and the operator
-//     that is installed can be upgraded.
-//  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
-//     they approved.
-//  4. A lasting refusal of the API ends the approval: nothing happens by itself any more.
+//  1. An approval ends if it is over, unreadable, or given for another spec.
+//  2. The approval waits for its time, for the end of a freeze, for a maintenance window, and for
+//     the
+//     installed operator to become upgradeable.
+//  3. It then resumes the proposal as the approver, with their present rights and the diff that
+//     they
+//     approved.
+//  4. A lasting refusal by the API ends the approval. It is not retried.
 func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outcome {
 	for _, proposal := range s.Proposals() {
 		if proposal.Annotations[extension.MadeOfAnnotation] != digest {
@@ -63,10 +65,10 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 		}
 		switch {
 		case stopped == nil:
-		case stopped.Err != nil: // what it waits for is not known, and tried again soon
+		case stopped.Err != nil: // the answer is unknown: try again soon
 			return stopped
 		default:
-			// An approval ends while its windows stay closed.
+			// The approval can end while its windows stay closed.
 			s.queue.AddAfter(s.Name, approvalLook)
 			s.later = stopped.Message
 			return maker.Stop(maker.Proposed, "", "")
@@ -88,8 +90,8 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 	return nil
 }
 
-// endApproval records that an approval for later had no effect, and why: the proposal waits for a person
-// again.
+// endApproval records the reason why an approval for later had no effect. The proposal waits for a
+// user again.
 func (s *scope) endApproval(ctx context.Context, proposal *olmv1alpha1.ClusterExtensionRevision, given *approval.Scheduled, why string) *maker.Outcome {
 	ended := *given
 	ended.Groups, ended.Extra = nil, nil

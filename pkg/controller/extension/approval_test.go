@@ -20,7 +20,7 @@ const (
 	approvedByBob = "1 Active 1.0.0 alice, 2 Active 1.1.0 bob"
 )
 
-// manual is lamp-1, installed, and lamp-2, which waits for approval.
+// manual returns a plane with lamp-1 installed, and lamp-2 waiting for approval.
 func manual(t *testing.T) *plane {
 	p := automatic(t)
 	p.set(extension.ApprovalAnnotation, extension.ApprovalManual)
@@ -29,7 +29,7 @@ func manual(t *testing.T) *plane {
 	return p
 }
 
-// approve has bob approve lamp-2 for later, as the API records it.
+// approve lets bob approve lamp-2 for later, as the API records it.
 func (p *plane) approve(change func(*approval.Scheduled)) {
 	p.Helper()
 	given := &approval.Scheduled{User: "bob", Groups: []string{"ops"}, At: p.clock.Now(), NotBefore: p.clock.Now().Add(time.Hour), Digest: "d"}
@@ -46,7 +46,7 @@ func (p *plane) approve(change func(*approval.Scheduled)) {
 	})
 }
 
-// TestApprovedForLater: an approval takes effect in the approver's name, when its time has come and a
+// TestApprovedForLater: an approval takes effect as the approver, once its time has come and a
 // window is open.
 func TestApprovedForLater(t *testing.T) {
 	p := manual(t)
@@ -65,7 +65,7 @@ func TestApprovedForLater(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovedNotBefore: it waits for its time, also when windows are deleted or let upgrades begin.
+// TestApprovedNotBefore: an approval waits for its time, also if windows are deleted or open.
 func TestApprovedNotBefore(t *testing.T) {
 	p := manual(t)
 	p.windows.set(always)
@@ -80,8 +80,8 @@ func TestApprovedNotBefore(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalSurvives: a process that dies loses no approval, and one whose approval landed does not
-// approve again.
+// TestApprovalSurvives: an approval survives the death of the process. A process whose approval
+// succeeded does not approve again.
 func TestApprovalSurvives(t *testing.T) {
 	p := manual(t)
 	p.windows.set(always)
@@ -96,8 +96,8 @@ func TestApprovalSurvives(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalEnds: an approval that cannot take effect ends, and the proposal waits for a person: rights
-// that return later, or a clock that is set, let nothing go on by themselves.
+// TestApprovalEnds: an approval that cannot take effect ends, and the proposal waits for a user.
+// Later changes of rights or of the clock do not revive the approval.
 func TestApprovalEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -135,7 +135,7 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// freezes is a freeze, or none, unless that is not known.
+// freezes is a fake of the freeze: present, absent or unknown.
 type freezes struct {
 	atomic.Pointer[rollout.Freeze]
 	unknown atomic.Bool
@@ -148,8 +148,8 @@ func (f *freezes) Frozen() (*rollout.Freeze, error) {
 	return f.Load(), nil
 }
 
-// TestApprovalOfFrozen: an approval does not take effect while the cluster is frozen: it would begin when
-// the freeze ends, outside of any window.
+// TestApprovalOfFrozen: an approval does not take effect during a freeze. Otherwise the rollout
+// would begin at the end of the freeze, outside of any window.
 func TestApprovalOfFrozen(t *testing.T) {
 	p := manual(t)
 	p.freezes.Store(&rollout.Freeze{Author: "carol", Reason: "the year ends"})
@@ -165,7 +165,8 @@ func TestApprovalOfFrozen(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalOfUpgradeable: the operator's answer after the approval holds it. The approval stays.
+// TestApprovalOfUpgradeable: if the operator reports after the approval that it is not upgradeable,
+// the approval waits.
 func TestApprovalOfUpgradeable(t *testing.T) {
 	p := manual(t)
 	p.operatorSays("False")
@@ -181,7 +182,7 @@ func TestApprovalOfUpgradeable(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalOfUnknownFreeze: an approval waits while nobody knows whether the cluster is frozen.
+// TestApprovalOfUnknownFreeze: an approval waits while it is unknown whether the cluster is frozen.
 func TestApprovalOfUnknownFreeze(t *testing.T) {
 	p := manual(t)
 	p.freezes.unknown.Store(true)
@@ -199,7 +200,7 @@ func TestApprovalOfUnknownFreeze(t *testing.T) {
 	p.awaitRevisions(approvedByBob)
 }
 
-// TestApprovalOfReplaced: an approval goes with its proposal: what takes its place waits for a person.
+// TestApprovalOfReplaced: an approval ends with its proposal. The next proposal waits for a user.
 func TestApprovalOfReplaced(t *testing.T) {
 	p := manual(t)
 	p.approve(nil)
@@ -213,8 +214,8 @@ func TestApprovalOfReplaced(t *testing.T) {
 	}
 }
 
-// TestApprovalOfHeld: an upgrade that a review holds can be approved for later, too, and labels of
-// the extension move nothing forward.
+// TestApprovalOfHeld: an upgrade that a review holds can also be approved for later. Labels of the
+// extension do not make it begin earlier.
 func TestApprovalOfHeld(t *testing.T) {
 	p := reviewed(t, "RightsGained")
 	p.windows.set(func(labels map[string]string) bool { return labels["tier"] == "" })

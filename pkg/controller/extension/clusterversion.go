@@ -14,28 +14,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// versionAgain is the interval of passes of an extension whose bundle waits for a newer cluster. A
-// pass asks the cluster for its version: it cannot be watched.
+// versionAgain is the interval of passes over an extension whose bundle waits for a newer cluster.
+// Each pass reads the version, because it cannot be watched.
 const versionAgain = 10 * time.Minute
 
-// Versions returns the versions of clusters, by the name of their target.
+// Versions returns the versions of clusters, by the name of the target.
 type Versions interface {
-	// Version never waits. known is false before the first answer, and why says why there is none.
+	// Version never waits. known is false before the first answer, and why is the reason.
 	Version(ctx context.Context, target string) (found clusterversion.Kubernetes, known bool, why error)
-	// Changed has an element when a version is another one.
+	// Changed receives an element when a version changes.
 	Changed() <-chan struct{}
 }
 
-// clusterIs has the known version of the cluster that an extension is rolled out into.
+// clusterIs holds the known version of an extension's target cluster.
 type clusterIs struct {
-	// version is nil when it is not known, or when it does not matter.
+	// version is nil if it is unknown or irrelevant.
 	version *clusterversion.Kubernetes
-	// waits is the reason why a bundle that needs a version is not installed now.
+	// waits is the reason why a bundle that depends on the version is not installed now.
 	waits *maker.Outcome
 }
 
-// clusterVersion asks for the version of the cluster of an extension. Of another cluster than the
-// host its author is told nothing without the right to use it: they get nothing there either.
+// clusterVersion reads the version of an extension's target cluster. An author without the right to
+// use a remote cluster learns nothing about it, and can install nothing there.
 func (s *scope) clusterVersion(ctx context.Context) clusterIs {
 	if s.Versions == nil {
 		return clusterIs{}
@@ -43,7 +43,7 @@ func (s *scope) clusterVersion(ctx context.Context) clusterIs {
 	if s.target() != "" {
 		stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 		if err != nil {
-			return clusterIs{} // without an author no revision is made
+			return clusterIs{} // without an author no revision is created
 		}
 		if stopped := s.mayUse(ctx, stamp.Info()); stopped != nil {
 			return clusterIs{waits: stopped}
@@ -59,8 +59,8 @@ func (s *scope) clusterVersion(ctx context.Context) clusterIs {
 	return clusterIs{waits: stop(status.Pending, "the version of the cluster is not known yet", "")}
 }
 
-// mayChoose returns the reason why a bundle is not installed in a cluster whose version is unknown;
-// nil for none.
+// mayChoose returns the reason why a bundle is not installed while the version of the cluster is
+// unknown, or nil.
 func (s *scope) mayChoose(answer *resolve.Resolution) *maker.Outcome {
 	if installed, _ := s.installedBundle(); s.cluster.waits == nil || installed == answer.Bundle.Name || !resolve.NeedsKubernetes(answer.Bundle) {
 		return nil
@@ -68,7 +68,7 @@ func (s *scope) mayChoose(answer *resolve.Resolution) *maker.Outcome {
 	return s.cluster.waits
 }
 
-// awaitVersion requests another pass for when a newer cluster would allow a version.
+// awaitVersion requests a later pass if a newer cluster would allow another version.
 func (s *scope) awaitVersion(answer *resolve.Resolution, err error) {
 	var none *resolve.Error
 	if answer != nil && answer.Counts[resolve.ClusterVersion] > 0 || errors.As(err, &none) && none.Counts[resolve.ClusterVersion] > 0 {
@@ -76,7 +76,7 @@ func (s *scope) awaitVersion(answer *resolve.Resolution, err error) {
 	}
 }
 
-// watchVersions queues all extensions when the version of a cluster changes.
+// watchVersions enqueues all extensions when the version of a cluster changes.
 func (c *Controller) watchVersions(ctx context.Context) {
 	if c.Versions == nil {
 		return

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// versions are those of the clusters of a test.
+// versions holds the versions of clusters in a test.
 type versions struct {
 	p       *plane
 	text    string
@@ -58,7 +58,7 @@ func (v *versions) set(text string, err error) {
 	v.changed <- struct{}{}
 }
 
-// offerNeeding has the catalog offer 1.0.0, and 2.0.0 that needs Kubernetes 1.31.
+// offerNeeding makes the catalog offer 1.0.0, and 2.0.0, which needs Kubernetes 1.31.
 func (p *plane) offerNeeding() {
 	p.publish("1.0.0", "2.0.0")
 	text := "---\n{schema: olm.package, name: lamp, defaultChannel: stable}\n---\n{schema: olm.channel, package: lamp, name: stable, entries: [{name: lamp.v1.0.0}, {name: lamp.v2.0.0, replaces: lamp.v1.0.0}]}\n"
@@ -68,9 +68,9 @@ func (p *plane) offerNeeding() {
 	p.inventory.Put(inventorytest.FromText(p, "hub", text))
 }
 
-// TestClusterVersion: a version that needs a newer Kubernetes than its cluster has waits for that,
-// and comes by itself when the cluster was upgraded. While the version is not known, nothing is
-// chosen that depends on it.
+// TestClusterVersion: a version that needs a newer Kubernetes waits, and is installed after the
+// upgrade of the cluster. While the cluster's version is unknown, no version that depends on it is
+// chosen.
 func TestClusterVersion(t *testing.T) {
 	p := newPlane(t)
 	p.versions = newVersions(p, "")
@@ -92,7 +92,7 @@ func TestClusterVersion(t *testing.T) {
 	p.await("2.0.0 comes", func() bool { return strings.Contains(p.shown(), "2 Active 2.0.0 alice") })
 }
 
-// awaitSays waits until a condition of the extension says something.
+// awaitSays waits until a condition of the extension contains the text.
 func (p *plane) awaitSays(text string) {
 	p.Helper()
 	said := ""
@@ -107,7 +107,8 @@ func (p *plane) awaitSays(text string) {
 	})
 }
 
-// TestVersionOfOthers: of another cluster nothing is asked for an author who cannot use it.
+// TestVersionOfOthers: Penstock does not read the version of a cluster for an author who cannot use
+// that cluster.
 func TestVersionOfOthers(t *testing.T) {
 	p := newPlane(t)
 	p.versions = newVersions(p, "v1.30.0")
@@ -116,11 +117,11 @@ func TestVersionOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := extension.From(object.(*unstructured.Unstructured)) //nolint:forcetypeassert // it is
+	asked, err := extension.From(object.(*unstructured.Unstructured)) //nolint:forcetypeassert // the fake holds only this type
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &scope{Controller: p.controller(), object: object.(*unstructured.Unstructured), extension: asked} //nolint:forcetypeassert // it is
+	v := &scope{Controller: p.controller(), object: object.(*unstructured.Unstructured), extension: asked} //nolint:forcetypeassert // the fake holds only this type
 	p.lacks["use"], p.lacks["bypass"] = true, true
 	if found := v.clusterVersion(t.Context()); found.version != nil || found.waits == nil || len(p.versions.asked) > 0 {
 		t.Errorf("%+v is known of a cluster that the author cannot use; asked for %v", found, p.versions.asked)
@@ -131,8 +132,8 @@ func TestVersionOfOthers(t *testing.T) {
 	}
 }
 
-// TestChartForNewerCluster: a chart that needs a newer Kubernetes is refused for that, and comes by itself
-// when the cluster was upgraded.
+// TestChartForNewerCluster: a chart that needs a newer Kubernetes is refused, and is installed
+// after the upgrade of the cluster.
 func TestChartForNewerCluster(t *testing.T) {
 	var archive bytes.Buffer
 	zipped := gzip.NewWriter(&archive)

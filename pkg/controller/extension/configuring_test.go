@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle/config"
 )
 
-// TestConfiguring: a bundle that wants a namespace to watch is told by a command that sets it, and
-// what that sets is what the bundle takes.
+// TestConfiguring: if a bundle requires a namespace to watch, the message has a command that sets
+// it, and the bundle accepts the result.
 func TestConfiguring(t *testing.T) {
 	for name, tc := range map[string]struct {
 		modes   config.InstallModes

@@ -30,31 +30,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// FieldManager writes revisions and the status of ClusterExtensions.
+// FieldManager owns Penstock's fields of revisions and of the status of ClusterExtensions.
 const FieldManager = "penstock-extensions"
 
-// workers is the number of extensions that are reconciled at the same time. The store of images
-// bounds the pulls.
+// workers is the number of extensions that are reconciled in parallel. The image store bounds the
+// pulls.
 const workers = 8
 
 // Manifests reads the manifests of a revision, in the order of rollout.
 type Manifests func(ctx context.Context, revision string) ([][]byte, error)
 
-// Images pulls what is installed. An error of type *image.Refused will be the same next time,
-// unless it is Unverified.
+// Images pulls the images of extensions. An error of type *image.Refused is permanent, unless it is
+// Unverified.
 type Images interface {
-	// Pull pulls an image for a user, which a catalog offers; catalog is empty for any other image.
-	// Users do not wait for the registries of others.
+	// Pull pulls an image for a user. catalog is the catalog that offers the image, or empty. Slow
+	// registries of other users do not delay a pull.
 	Pull(ctx context.Context, user, catalog, reference string) (*Pulled, error)
 }
 
 // Pulled is an image on disk, until it is closed.
 type Pulled struct {
-	// Reference has the digest.
+	// Reference includes the digest.
 	Reference string
 	Kind      image.Kind
 	FS        fs.FS
-	// Signed says what the signature policy verified, and is nil without a policy.
+	// Signed is the verification by the signature policy; nil without a policy.
 	Signed *signer.Record
 	Close  func()
 }
@@ -65,68 +65,68 @@ type Metrics interface {
 	Pulled(took time.Duration, err error)
 }
 
-// Clients are the clients of the host.
+// Clients holds the clients of the host.
 type Clients struct {
 	Extensions  dynamic.Interface
 	Definitions metadata.Interface
-	// Leases is nil when this process cannot watch leases.
+	// Leases is nil if this process cannot watch leases.
 	Leases kubernetes.Interface
 }
 
-// Options of a Controller; all are required, but for Certificates. Metrics begins to measure
-// the extensions that a function returns.
+// Options of a Controller; all are required, except Certificates. Metrics measures the extensions
+// that a function returns.
 type Options struct {
 	Clients
 	maker.Store
-	// Manifests reads in the name of this process.
+	// Manifests reads manifests as this process.
 	Manifests Manifests
-	// Key verifies the stamps of authors.
+	// Key verifies the author stamps.
 	Key    author.Key
 	Rights maker.Rights
-	// RecentRights is asked whether somebody may create revisions, for each image that is pulled:
-	// that something is allowed it may say some seconds after it was.
+	// RecentRights checks whether a user may create revisions, before each pull of an image. An
+	// "allowed" answer may be some seconds old.
 	RecentRights maker.Rights
-	// OperatorControllerNamespaces are the namespaces in which a lease of OLM's operator-controller
-	// counts.
+	// OperatorControllerNamespaces lists the namespaces in which a lease of OLM's
+	// operator-controller counts.
 	OperatorControllerNamespaces []string
-	// Target names the cluster of extensions that name none, empty for the host.
+	// Target is the default target cluster; empty means the host.
 	Target    string
 	Inventory *inventory.Inventory
 	Images    Images
 	// Pool limits concurrent pulls and renderings.
 	Pool *rendering.Pool
-	// Definitions are compared by Safety.
+	// Definitions reads CustomResourceDefinitions, which Safety compares.
 	Definitions maker.Definitions
 	Safety      *crdsafety.Checker
-	// Capabilities are read each time that a chart is rendered.
+	// Capabilities reads the capabilities of a cluster for each rendering of a chart.
 	Capabilities maker.Capabilities
-	// Versions are those of the clusters; nil when they do not matter.
+	// Versions returns the versions of clusters; nil if they are irrelevant.
 	Versions Versions
-	// Digester makes digests of manifests that are comparable with those of revisions.
+	// Digester computes digests that are comparable with those in revisions.
 	Digester manifest.Digester
-	// Certificates names the provider of webhook certificates; empty refuses bundles with webhooks.
+	// Certificates is the provider of webhook certificates; empty refuses bundles with webhooks.
 	Certificates bundle.CertificateProvider
-	// Releases are those of Helm, and Objects are in the cluster where they are applied. Both
-	// are nil where extensions are not rolled out into the host.
+	// Releases stores and applies Helm releases. Objects accesses the objects that Helm applied.
+	// Both are nil if the default target is not the host.
 	Releases Releases
 	Objects  Objects
-	// Stored returns the existing releases. Without it, each extension costs a request.
+	// Stored lists the existing releases. Without it, each extension costs a request.
 	Stored Stored
-	// ByHelm has Helm apply extensions (the feature gate BoxcutterRuntime is off), and
-	// KeepReleases keeps the Secrets of releases whose objects were taken back.
+	// ByHelm makes Helm apply extensions (the feature gate BoxcutterRuntime is off). KeepReleases
+	// keeps the Secrets of releases whose objects were taken back.
 	ByHelm, KeepReleases bool
 	// Windows decides whether an upgrade may begin that no user has just requested.
 	Windows Windows
-	// Inventories and Conditions say whether the operator that is installed can be upgraded.
+	// Inventories and Conditions tell whether the installed operator is upgradeable.
 	Inventories Inventories
 	Conditions  Conditions
-	// Values has what extensions take values from.
+	// Values reads the Secrets and ConfigMaps from which extensions take values.
 	Values ValueObjects
-	// Freezes reports whether the cluster is frozen. It is checked before Helm writes, and before an
-	// upgrade begins that no user has just requested.
+	// Freezes reports whether the cluster is frozen. It is checked before Helm writes, and before
+	// an upgrade begins that no user has just requested.
 	Freezes Freezes
-	// Looked is called with each extension as it is before a pass, and without a uid when it is
-	// gone; nil for nobody.
+	// Looked is called with each extension before its pass, without a uid if it was deleted; nil to
+	// disable.
 	Looked func(*extension.Extension)
 	// Events records events for users.
 	Events  record.EventRecorder
@@ -139,30 +139,30 @@ type Controller struct {
 	Options
 	queue    maker.Queue
 	rendered renderings
-	// jobs pull and render.
+	// jobs run pulls and renderings.
 	jobs     *rendering.Jobs[made]
 	measured Metrics
 
 	mu sync.Mutex
-	// extensions is nil while the host has no ClusterExtensions, or that is not known.
+	// extensions is nil while the host does not serve ClusterExtensions, or this is unknown.
 	extensions cache.SharedIndexInformer
 	leases     *objectwatch.Watch[*coordinationv1.Lease]
-	// waiting are the extensions whose last pass waits for catalogs, whatever package changes.
+	// waiting holds the extensions whose last pass waits for catalogs, for any change of a package.
 	waiting map[string]bool
-	// windowed are the extensions whose last pass waits for a maintenance window.
+	// windowed holds the extensions whose last pass waits for a maintenance window.
 	windowed map[string]bool
-	// requiring has the packages that bundles of extensions waited for when a pass looked last.
+	// requiring holds, by extension, the packages for which the bundle waited in the last pass.
 	requiring map[string][]string
-	// followed are the objects that extensions take values from.
+	// followed holds the objects from which extensions take values.
 	followed map[valueObject]*followed
-	// edited has the time of the first edit of such objects that an extension has not used yet.
+	// edited holds, by extension, the time of the first edit of such objects that no pass has used.
 	edited map[string]time.Time
-	// following is for the watches of these objects.
+	// following counts the watches of these objects.
 	following sync.WaitGroup
-	// orphaning are the names of extensions that are being deleted and leave their revisions.
+	// orphaning holds the names of deleted extensions that orphan their revisions.
 	orphaning map[types.UID]string
-	// leftAlone are the uids of the extensions of which people were told that
-	// operator-controller has them, by name.
+	// leftAlone holds, by name, the uid of each extension for which Penstock has reported that
+	// operator-controller manages it.
 	leftAlone map[string]types.UID
 }
 
@@ -177,14 +177,14 @@ func New(o Options) *Controller {
 	}
 }
 
-// Run follows extensions until ctx ends.
+// Run reconciles extensions until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("extensions"))
 	var running sync.WaitGroup
 	defer c.following.Wait()
 	defer c.jobs.Wait()
 	defer running.Wait()
-	defer c.queue.ShutDown() // the workers wait for it
+	defer c.queue.ShutDown() // ends the workers
 	var err error
 	if c.measured, err = c.Metrics(c.all); err != nil {
 		return err

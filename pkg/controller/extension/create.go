@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Labels of revisions by which OLM's clients find those of an extension.
+// Labels by which OLM's clients find the revisions of an extension.
 const (
 	ownerKindLabel = "olm.operatorframework.io/owner-kind"
 	ownerNameLabel = "olm.operatorframework.io/owner-name"
@@ -28,13 +28,13 @@ const (
 // eventRenderWarning is the reason of an event about the content of a bundle or chart.
 const eventRenderWarning = "RenderWarning"
 
-// longestNote is the longest note of an event that the API accepts, in bytes.
+// longestNote is the most bytes that the API accepts in the note of an event.
 const longestNote = 1024
 
-// engineWriter writes revisions that the engine rolls out.
+// engineWriter writes revisions, which the engine rolls out.
 type engineWriter struct{ making }
 
-// Write makes the next revision, in the name of its identity; proposals in our own.
+// Write creates the next revision as its identity. It creates a proposal as this process.
 func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	if stopped := w.inOrder(ctx, identity.Author, w.desired.of(made).bundle.Version); stopped != nil {
 		return stopped
@@ -54,8 +54,8 @@ func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *
 	return w.withGrant(outcome, identity, made)
 }
 
-// withGrant says how an identity gets the rights that it was denied for. This process may have been
-// denied by a policy, in words like those of a right.
+// withGrant adds to a denial the roles that would grant the missing rights. A denial of this
+// process can come from a policy, with a text like that of a missing right.
 func (m making) withGrant(outcome *maker.Outcome, identity maker.Identity, made *content) *maker.Outcome {
 	if outcome.Reason == maker.Denied && m.desired.Target == "" && identity.As != nil {
 		outcome.Why = grant(m.Name, identity.As.GetName(), made.Phases)
@@ -63,7 +63,7 @@ func (m making) withGrant(outcome *maker.Outcome, identity maker.Identity, made 
 	return outcome
 }
 
-// describe records in the next revision its input and the way of its rollout.
+// describe records the input and the rollout settings in the next revision.
 func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, made *content) {
 	desired := m.desired.of(made)
 	m.own(revision)
@@ -95,14 +95,15 @@ func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identit
 	revision.Annotations[olmv1alpha1.ChangeCauseAnnotation] = cause
 }
 
-// own makes a revision one of the extension, with its settings.
+// own makes the extension the owner of a revision, and sets the extension's settings.
 func (s *scope) own(revision *olmv1alpha1.ClusterExtensionRevision) {
 	revision.Labels = map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.Name}
 	revision.OwnerReferences = []metav1.OwnerReference{s.owner()}
 	settingsOf(s.extension).into(&revision.Spec)
 }
 
-// owner is the extension. Its deletion does not wait for the revisions.
+// owner returns an owner reference to the extension. The deletion of the extension does not wait
+// for the revisions.
 func (s *scope) owner() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind, Name: s.extension.Name, UID: s.extension.UID, Controller: ptr.To(true),
@@ -127,13 +128,14 @@ func (s *scope) annotations(stamp string, desired *desired) map[string]string {
 	return out
 }
 
-// neverApproved reports whether a revision was proposed, and nothing of it was ever rolled out: it
-// waits, or somebody has archived it, which declines it.
+// neverApproved reports whether a proposed revision was never rolled out: it waits, or a user
+// declined it by archiving it.
 func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[extension.ProposedAnnotation] == "true"
 }
 
-// Propose implements maker.Writer: it is proposed already, or must not be.
+// Propose implements maker.Writer. It returns an outcome if the proposal exists already or is not
+// allowed.
 func (w engineWriter) Propose(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if stopped := w.Proposed(ctx, w.desired.digest(), identity.Stamp); stopped != nil {
 		return stopped
@@ -141,9 +143,9 @@ func (w engineWriter) Propose(ctx context.Context, identity maker.Identity) *mak
 	return w.mayPropose(ctx, identity.Author)
 }
 
-// mayPropose says why there is no proposal. It is made in the name of this process, which
-// nobody checks; so it must take nothing from anybody. Into a chain that is somebody else's, or
-// that is to begin, only its author could bring a revision.
+// mayPropose returns the reason why no proposal may be created. This process creates proposals as
+// itself, and no admission check limits it, so a proposal must not affect other users. Only the
+// author may create a revision in a new chain, or in a chain of another owner.
 func (s *scope) mayPropose(ctx context.Context, who user.Info) *maker.Outcome {
 	for i := range s.Revisions {
 		if s.isOwned(&s.Revisions[i]) && !neverApproved(&s.Revisions[i]) {

@@ -26,21 +26,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// madeOfVersion changes when the same image and configuration become other objects. Then
-// every extension gets another look at its image, and those whose content differs a revision.
+// madeOfVersion changes if the same image and configuration render to other objects. Then Penstock
+// renders every extension again, and creates a revision for each that differs.
 const madeOfVersion = 1
 
 // desired is the desired content of the newest revision of an extension.
 type desired struct {
-	// ref is the reference of an image, as the catalog or the spec has it, and format what is
-	// allowed in it; several when there are.
+	// ref is the reference of an image, as the catalog or the spec has it. formats lists the
+	// allowed formats.
 	ref     string
 	formats []packed.Format
 	bundle  *status.Bundle
 	pkg     string
-	// reviewedIn is the catalog that the image of a child of a ClusterExtensionSet is from; empty for none.
+	// reviewedIn is the catalog of the image, for a child of a ClusterExtensionSet; else empty.
 	reviewedIn string
-	// pinned is the reference with the digest, once the image was pulled.
+	// pinned is the reference with the digest, after the image was pulled.
 	pinned string
 
 	Name, Namespace string
@@ -48,11 +48,11 @@ type desired struct {
 	Collision       olmv1alpha1.CollisionProtection
 	Config          json.RawMessage
 	Certificates    bundle.CertificateProvider
-	// Accept is true if the bundle may require what others provide.
+	// Accept is true if the bundle may require what other means provide.
 	Accept bool
-	// Yield are the fields that are left to other field managers.
+	// Yield lists the fields that are left to other field managers.
 	Yield []olmv1alpha1.YieldRule
-	// Patches change the rendered objects, as the extension lists them.
+	// Patches are the patches of the rendered objects, as the extension lists them.
 	Patches string
 	// Values are the values of Secrets and ConfigMaps, merged with Config; nil without any.
 	// ValuesDigest does not reveal them.
@@ -76,7 +76,7 @@ func (d *desired) catalog() string {
 	return d.bundle.Catalog
 }
 
-// digest is the same as long as the content of the revision would be.
+// digest returns the same value as long as the content of the revision would be the same.
 func (d *desired) digest() string {
 	content, err := json.Marshal(struct {
 		Version                 int
@@ -85,14 +85,14 @@ func (d *desired) digest() string {
 		Collision               olmv1alpha1.CollisionProtection
 		Config                  json.RawMessage
 		Certificates            bundle.CertificateProvider
-		// Revisions of before have no word of these.
+		// Earlier versions did not have these fields, so an empty field must not change the digest.
 		Accept       bool                    `json:",omitempty"`
 		Yield        []olmv1alpha1.YieldRule `json:",omitempty"`
 		Patches      string                  `json:",omitempty"`
 		ValuesDigest string                  `json:",omitempty"`
 	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield, d.Patches, d.ValuesDigest})
 	if err != nil {
-		return "" // no JSON in the spec: rendering says so
+		return "" // the spec has invalid JSON: rendering reports it
 	}
 	sum := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -112,8 +112,8 @@ func (d *desired) of(content *content) *desired {
 	return &pulled
 }
 
-// choose finds out which image is wanted. It returns both when there is no catalog, and the
-// extension was written since: what is installed can have other settings.
+// choose finds the desired image. It returns both results if there is no catalog and the extension
+// was written since the last revision: the installed version may need new settings.
 func (s *scope) choose() (*desired, *maker.Outcome) {
 	e := s.extension
 	d := &desired{
@@ -123,7 +123,7 @@ func (s *scope) choose() (*desired, *maker.Outcome) {
 		Patches: e.Annotations[extension.PatchesAnnotation],
 	}
 	if value := e.Annotations[extension.YieldAnnotation]; value != "" {
-		// A mistake in the annotation must not take fields from other managers.
+		// An invalid annotation must not take fields from other managers.
 		var err error
 		if d.Yield, err = extension.ParseYield(value); err != nil {
 			return nil, stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.YieldAnnotation, err), "")
@@ -206,8 +206,8 @@ func (s *scope) request() resolve.Request {
 	return asked
 }
 
-// installedBundle is the bundle of the package that is installed, "" for none: one of another
-// package has no successors in this one.
+// installedBundle returns the installed bundle of the package, or "". A bundle of another package
+// has no successors in this package.
 func (s *scope) installedBundle() (name, version string) {
 	installed := s.installed()
 	if installed == nil || installed.Annotations[olmv1alpha1.PackageAnnotation] != s.extension.Spec.Source.Catalog.PackageName {
@@ -216,8 +216,8 @@ func (s *scope) installedBundle() (name, version string) {
 	return installed.Annotations[olmv1alpha1.BundleAnnotation], installed.Annotations[olmv1alpha1.VersionAnnotation]
 }
 
-// unresolved returns the outcome when the catalogs have no answer. Without any catalog, installed
-// content stays as it is, if it is the requested one.
+// unresolved returns the outcome for catalogs without an answer. Without any catalog, installed
+// content stays if it matches the request.
 func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome {
 	asked := slices.DeleteFunc(slices.Clone(catalogs), func(one resolve.Catalog) bool {
 		return one.Unavailable || !selects(s.extension.Spec.Source.Catalog.Selector, one.Labels)
@@ -245,13 +245,13 @@ func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome
 	return stop(status.Unresolved, err.Error(), "")
 }
 
-// accepting is the command by which the requirements of a bundle are accepted.
+// accepting returns the command that accepts the requirements of a bundle.
 func accepting(name string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite clusterextension %s %s=true", name, extension.AcceptRequirementsAnnotation)
 }
 
-// wroteSince desires the bundle that is installed, when it is what is asked for and
-// somebody wrote the extension since, and nil otherwise.
+// wroteSince returns the installed bundle as the desired one, if it matches the request and the
+// extension was written since its revision. Otherwise it returns nil.
 func (s *scope) wroteSince(d *desired) *desired {
 	installed := s.installed()
 	_, version := s.installedBundle()
@@ -275,12 +275,13 @@ func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && parsed.Matches(labels.Set(of))
 }
 
-// mayAdvance says what keeps an extension from making another revision:
+// mayAdvance returns the reason why an extension must not get another revision, or nil:
 //
-//  1. A rollback holds until the generation is above the one that it was made at, or until it is
-//     released.
-//  2. A rollout for this generation is on its way: it is not interrupted by what a catalog brings.
-//     Editing the spec does interrupt it.
+//  1. A rollback holds the extension until its generation increases, or until a user releases the
+//     hold.
+//  2. A rollout for this generation is in progress. A new version in a catalog does not interrupt
+//     it.
+//     An edit of the spec does.
 func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
 	newest := s.Newest()
 	if newest == nil {
@@ -300,21 +301,21 @@ func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// mayBeHeld reports whether a revision is a rollback, or may have the content of one: then the head
-// says whether that holds. A revision handed to Helm, or taken back from it, is no rollback itself.
+// mayBeHeld reports whether a revision is a rollback, or may have the content of one. The head of
+// the chain then has the hold. A revision that was handed to Helm, or taken back, is not itself a
+// rollback.
 func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
 }
 
-// undecided reports whether the stamp that the extension has counts, and no revision was made by
-// it.
+// undecided reports whether the extension's stamp is valid, and no revision was created by it.
 func (s *scope) undecided() bool {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	return err == nil && stamp.Fresh(s.Clock.Now()) && !s.wasUsed(s.stampName(stamp))
 }
 
-// isDecided reports whether a revision was made for the extension as it is: by the stamp that it
-// has now, or, when it has none, for its generation.
+// isDecided reports whether a revision was created for the present extension: by its present stamp
+// or, without a stamp, for its generation.
 func (s *scope) isDecided(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	if stamp, err := author.ClusterExtensions().Verify(s.Key, s.object); err == nil {
 		return revision.Annotations[extension.StampAnnotation] == s.stampName(stamp)

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestReportDrift: the end of reported drift comes to the installed revision, and goes with the
-// annotation. Meanwhile an upgrade is a proposal.
+// TestReportDrift: the installed revision gets the end time of drift reporting, and loses it with
+// the annotation. Meanwhile an upgrade becomes a proposal.
 func TestReportDrift(t *testing.T) {
 	p := automatic(t)
 	until := p.clock.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)

@@ -34,7 +34,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// AddEventHandler is that of the informer of revisions.
+// AddEventHandler implements the informer of revisions.
 func (p *plane) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *plane) Get(_ context.Context, name string) (chain.Head, bool, error) {
 	return *p.headOf(name), true, nil
 }
 
-// headOf is the head of a chain; the lock is held.
+// headOf returns the head of a chain. The caller holds the lock.
 func (p *plane) headOf(name string) *chain.Head {
 	if p.heads[name] == nil {
 		p.heads[name] = &chain.Head{Name: name}
@@ -115,7 +115,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	return nil
 }
 
-// writer writes revisions in somebody's name, as our API does.
+// writer writes revisions as a user, like Penstock's API.
 type writer struct {
 	*plane
 	who string
@@ -165,7 +165,7 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 		}
 	}
 	w.mu.Lock()
-	// The number counts from when the revision can be found.
+	// The creation time is the time when the revision becomes visible.
 	r.CreationTimestamp = metav1.NewTime(w.clock.Now().Truncate(time.Second))
 	head.Highest, head.Confirmed, w.revisions[r.Name] = r.Spec.Revision, true, r
 	w.made[r.Name] = w.who
@@ -208,14 +208,14 @@ func (w writer) Patch(_ context.Context, name string, _ types.PatchType, patch [
 			r.Generation++
 		}
 		if r.Annotations[olmv1alpha1.HandedToHelmAnnotation] != "" {
-			// The engine gives the objects up, and says so.
+			// The engine gives up the objects, and reports that.
 			meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: olmv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: status.ReasonHandedToHelm})
 		}
 	})
 	return nil, nil
 }
 
-// goOn is an approval, as our API does it.
+// goOn approves a proposal, like Penstock's API.
 func (w writer) goOn(name string, state olmv1alpha1.LifecycleState, version string) (*olmv1alpha1.ClusterExtensionRevision, error) {
 	resource := olmv1alpha1.Resource("clusterextensionrevisions")
 	w.mu.Lock()
@@ -273,7 +273,7 @@ type dyingResource struct {
 
 func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
 	if namespace, _, _ := unstructured.NestedString(object.Object, "spec", "namespace"); namespace == "others" {
-		return object, nil // a test says how they are
+		return object, nil // the test sets the status
 	}
 	if err := r.plane.write(); err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Un
 	if err != nil {
 		return nil, err
 	}
-	// The tracker has no versions.
+	// The fake tracker has no resourceVersions.
 	if now.GetGeneration() != object.GetGeneration() || !maps.Equal(now.GetAnnotations(), object.GetAnnotations()) {
 		return nil, apierrors.NewConflict(extension.Resource.GroupResource(), object.GetName(), errors.New("it is another version"))
 	}

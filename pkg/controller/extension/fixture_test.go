@@ -49,10 +49,10 @@ import (
 
 var began = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
-// errDied is the error of a process's write after which it is dead.
+// errDied is the error of a write after which the process is dead.
 var errDied = errors.New("the process was killed by the test")
 
-// plane is a host and our API without a cluster. It outlives the processes that run on it.
+// plane is a host and Penstock's API, without a cluster. It outlives the processes that run on it.
 type plane struct {
 	*testing.T
 	clock     *testclock.FakeClock
@@ -61,68 +61,69 @@ type plane struct {
 	leases    *fake.Clientset
 	inventory *inventory.Inventory
 	key       author.Key
-	// inventory of lamp, and the OperatorConditions that there are; conditionsErr is why they cannot be read.
+	// entries is the inventory of lamp. conditions are the existing OperatorConditions;
+	// conditionsErr is the error of reading them.
 	entries       []chain.Entry
 	conditions    []unstructured.Unstructured
 	conditionsErr error
-	// versions are those of the clusters; nil when they do not matter.
+	// versions holds the versions of the clusters; nil if they are irrelevant.
 	versions *versions
 
 	mu sync.Mutex
-	// revisions are our API; handlers are told of what changes there.
+	// revisions is Penstock's API; handlers receive its changes.
 	revisions map[string]*olmv1alpha1.ClusterExtensionRevision
 	handlers  []cache.ResourceEventHandler
-	// heads are those of the chains, of which head is that of lamp. creating is called with each revision
-	// before it is created; it may be nil.
+	// heads holds the heads of the chains; head is the head of lamp. creating is called with each
+	// revision before it is created; it may be nil.
 	heads    map[string]*chain.Head
 	head     *chain.Head
 	creating func(*olmv1alpha1.ClusterExtensionRevision)
-	// made has the author of each revision, and version counts writes.
+	// made holds the author of each revision. version counts writes.
 	made    map[string]string
 	version int
-	// denied are users who may create nothing, and impersonators those who may impersonate.
+	// denied holds users who cannot create objects. impersonators holds users who can impersonate.
 	denied, impersonators map[string]bool
-	// lacks are verbs that nobody has.
+	// lacks holds verbs that no user has.
 	lacks  map[string]bool
 	images map[string]fs.FS
-	// signed has the signers of the images.
+	// signed holds the signers of the images.
 	signed map[string]*signer.Record
-	// pulls and reviews count images and questions about rights.
+	// pulls counts pulls of images, reviews counts checks of rights.
 	pulls   counter
 	reviews int
 	pullErr error
-	// live is the definition that the cluster has; nil for none.
+	// live is the definition in the cluster, or nil.
 	live *apiextensionsv1.CustomResourceDefinition
 	// left is the number of writes before the process dies; negative for no limit.
 	left int
 	died chan struct{}
-	// resolved is called when a pass has asked the catalogs; it may be nil.
+	// resolved is called after a pass has resolved from the catalogs; it may be nil.
 	resolved func()
-	// asked counts passes that asked the catalogs.
+	// asked counts passes that resolved from the catalogs.
 	asked counter
-	// created counts extensions.
+	// created counts created extensions.
 	created int
-	// byHelm is true if the next process has the gate off. releases has Helm's releases; nil for
+	// byHelm switches the gate off for the next process. releases holds Helm's releases; nil for
 	// none.
 	byHelm, keepReleases bool
 	releases             *releases
 	windows              *windows
 	freezes              *freezes
 	values               *valueObjects
-	// kubernetes is the version of the cluster, to charts.
+	// kubernetes is the version of the cluster that charts see.
 	kubernetes string
-	// served are kinds of the cluster besides those of every cluster.
+	// served lists kinds of the cluster besides the built-in ones.
 	served []string
-	// choice is the choice in the stamp, and notes are those of every diff.
+	// choice is the choice in the stamp. notes are the notes of every diff.
 	choice *author.Choice
 	notes  []olmv1alpha1.DiffNote
-	// exact has writes of annotations leave the generation, as the host does.
+	// exact keeps the generation when only annotations change, like the host.
 	exact bool
 	// compared counts diffs.
 	compared int
 	// running is the controller of the newest process.
 	running *Controller
-	// meanwhile is called during each diff, when there is one.
+	// meanwhile is called during each diff, unless nil.
 	meanwhile func()
 	// writing is held during a write to the extension.
 	writing sync.Mutex
@@ -130,7 +131,7 @@ type plane struct {
 	watched atomic.Pointer[watch.Interface]
 }
 
-// installed is a plane with a process and lamp-1, which has succeeded.
+// installed returns a plane with a process and lamp-1, which has succeeded.
 func installed(t *testing.T) *plane {
 	t.Helper()
 	p := newPlane(t)
@@ -166,7 +167,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// controller is one that does not run.
+// controller returns a controller that does not run.
 func (p *plane) controller() *Controller {
 	p.Helper()
 	safety, err := crdsafety.New(nil)
@@ -191,7 +192,7 @@ func (p *plane) controller() *Controller {
 	return New(options)
 }
 
-// process runs a controller until it is stopped, or dies.
+// process runs a controller until it is stopped or dies.
 func (p *plane) process() (stop func()) {
 	p.mu.Lock()
 	p.handlers, p.died = nil, make(chan struct{})
@@ -207,7 +208,7 @@ func (p *plane) process() (stop func()) {
 			p.Error(err)
 		}
 	})
-	// Retries wait by the clock.
+	// Retries wait for the fake clock.
 	running.Go(func() {
 		for ctx.Err() == nil {
 			if p.clock.HasWaiters() {
@@ -226,13 +227,14 @@ func (p *plane) process() (stop func()) {
 	return stopped
 }
 
-// takeLead is process for what writes all the time: nothing is written before the process watches extensions.
+// takeLead is process for tests that write continuously. It waits until the process watches
+// extensions.
 func (p *plane) takeLead() (stop func()) {
 	p.watched.Store(new(watch.Interface))
 	return p.process()
 }
 
-// write counts a write: landed is whether it happens, and err what the process sees.
+// write counts a write. landed is true if the write happens. err is its result for the process.
 func (p *plane) write() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,9 +250,9 @@ func (p *plane) write() error {
 	return nil
 }
 
-// pace waits while the watch of extensions has many events to take: it has room for 100. It waits, too, for a
-// watch that has been announced: the fake has no history, so that a write before the watch would be lost.
-// A fake watch tells nobody that it has room again, so pace looks each millisecond.
+// pace waits while the watch of extensions has many pending events, because it has room for 100. It
+// also waits for an announced watch: the fake has no history, so a write before the watch would be
+// lost. A fake watch does not report free room, so pace polls each millisecond.
 func (p *plane) pace() {
 	for range 10_000 {
 		if watching := p.watched.Load(); watching == nil || *watching != nil && len((*watching).ResultChan()) < 50 {
@@ -260,7 +262,7 @@ func (p *plane) pace() {
 	}
 }
 
-// bundleOf is an image of a bundle whose only object of its own is a ConfigMap.
+// bundleOf returns the image of a bundle whose only object is a ConfigMap.
 func bundleOf(pkg, version, text string) fs.FS {
 	file := func(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
 	return fstest.MapFS{
@@ -284,8 +286,8 @@ spec:
 	}
 }
 
-// publish has the one catalog offer versions of the package lamp, each the successor of the
-// one before it.
+// publish makes the catalog offer versions of the package lamp. Each is the successor of the
+// version before it.
 func (p *plane) publish(versions ...string) {
 	p.Helper()
 	var names []string
@@ -299,7 +301,7 @@ func (p *plane) publish(versions ...string) {
 	p.offer(names...)
 }
 
-// offer has the one catalog offer versions whose images are there.
+// offer makes the catalog offer versions whose images exist.
 func (p *plane) offer(versions ...string) {
 	p.Helper()
 	text := "---\n{schema: olm.package, name: lamp, defaultChannel: stable}\n"
@@ -318,13 +320,13 @@ func (p *plane) offer(versions ...string) {
 	p.inventory.Put(hub)
 }
 
-// apply writes the extension lamp as alice, and stamps it.
+// apply writes and stamps the extension lamp as alice.
 func (p *plane) apply(change func(*unstructured.Unstructured)) {
 	p.Helper()
 	p.applyTo("lamp", change)
 }
 
-// applyTo writes an extension of the package lamp as alice, and stamps it.
+// applyTo writes and stamps an extension of the package lamp as alice.
 func (p *plane) applyTo(name string, change func(*unstructured.Unstructured)) {
 	p.Helper()
 	p.pace()
@@ -355,7 +357,7 @@ func (p *plane) applyTo(name string, change func(*unstructured.Unstructured)) {
 	p.choice = author.Choose(p.choice, create, source(before), source(object), object.GetGeneration(), p.clock.Now().UTC().Truncate(time.Second))
 	of := object.GetUID()
 	if create {
-		of = "" // who reviews a creation does not know it
+		of = "" // admission does not know the uid on creation
 	}
 	p.stamp(object, of)
 	if create {
@@ -400,7 +402,7 @@ func version(of string) func(*unstructured.Unstructured) {
 	}
 }
 
-// await waits until something is so.
+// await waits until the condition holds.
 func (p *plane) await(what string, is func() bool) {
 	p.Helper()
 	limit := time.Now().Add(30 * time.Second)
@@ -422,7 +424,7 @@ func (p *plane) await(what string, is func() bool) {
 	}
 }
 
-// shown are all revisions in words: "1 Active 1.0.0 alice".
+// shown returns all revisions as text: "1 Active 1.0.0 alice".
 func (p *plane) shown() string {
 	var out []string
 	for number := int64(1); number <= p.head.Highest; number++ {
@@ -435,13 +437,13 @@ func (p *plane) shown() string {
 	return strings.Join(out, ", ")
 }
 
-// awaitRevisions waits until the revisions are as in words, by shown.
+// awaitRevisions waits until shown returns the text.
 func (p *plane) awaitRevisions(want string) {
 	p.Helper()
 	p.await("the revisions are "+want, func() bool { return p.shown() == want })
 }
 
-// succeed has a revision be rolled out, and those before it archived.
+// succeed marks a revision as rolled out, and archives the earlier ones.
 func (p *plane) succeed(name string) {
 	p.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Status.Conditions = []metav1.Condition{{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Succeeded"}, {Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"}}
@@ -456,12 +458,12 @@ func (p *plane) succeed(name string) {
 	}
 }
 
-// counter counts what a controller does while a test reads it.
+// counter counts the controller's actions while a test reads it.
 type counter struct{ atomic.Int64 }
 
 func (c *counter) n() int { return int(c.Load()) }
 
-// change changes a revision as others do.
+// change changes a revision as another writer.
 func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRevision)) {
 	p.mu.Lock()
 	r := p.revisions[name].DeepCopy()
@@ -470,7 +472,7 @@ func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRev
 	p.put(r)
 }
 
-// put stores a revision, and tells.
+// put stores a revision, and calls the handlers.
 func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
 	p.mu.Lock()
 	p.version++
@@ -483,7 +485,7 @@ func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// survive runs a process, and another one when that has died. It returns at once.
+// survive runs a process, and another one after its death. It returns at once.
 func (p *plane) survive() bool {
 	stop := p.takeLead()
 	p.mu.Lock()
@@ -500,7 +502,7 @@ func (p *plane) survive() bool {
 	return left <= 12
 }
 
-// newest is the newest revision in words.
+// newest returns the newest revision as text.
 func (p *plane) newest() string {
 	shown := p.shown()
 	last := shown[strings.LastIndex(", "+shown, ", "):]
@@ -508,7 +510,7 @@ func (p *plane) newest() string {
 	return words
 }
 
-// message is that of a condition of the extension.
+// message returns the message of a condition of the extension.
 func (p *plane) message(kind string) string {
 	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
 	if err != nil {
@@ -524,7 +526,7 @@ func (p *plane) message(kind string) string {
 	return ""
 }
 
-// condition is "status/reason" of the extension, for its generation.
+// condition returns "status/reason" of a condition for the present generation.
 func (p *plane) condition(kind string) string {
 	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// settleGate brings an extension to where the feature gate says that it is applied, and is nil
-// when it is there. An extension for another cluster than the host has no releases: it is rolled
-// out by the engine whatever the gate says.
+// settleGate moves an extension to the applier that the feature gate selects, the engine or Helm.
+// It returns nil if nothing is left to do. An extension for another cluster than the host has no
+// releases: the engine always applies it.
 func (s *scope) settleGate(ctx context.Context) *maker.Outcome {
 	if s.Releases == nil || s.target() != "" {
 		return nil
@@ -28,8 +28,8 @@ func (s *scope) settleGate(ctx context.Context) *maker.Outcome {
 	return s.takeBack(ctx)
 }
 
-// live are the revisions that have objects, or may have: neither archived nor being deleted,
-// newest first.
+// live returns the revisions that may have objects, newest first: those that are neither archived
+// nor being deleted.
 func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	var live []*olmv1alpha1.ClusterExtensionRevision
 	for i := range s.Revisions {
@@ -41,20 +41,23 @@ func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	return live
 }
 
-// releaseName names a revision of the release of an extension.
+// releaseName names a revision of the extension's Helm release.
 func (s *scope) releaseName(version int) string {
 	return fmt.Sprintf("%s/%s:%d", s.Releases.Namespace(), s.extension.Name, version)
 }
 
-// hand gives what the engine has rolled out to Helm. Each step is found done after a crash:
+// hand hands the objects of the engine to Helm. After a crash it repeats only unfinished steps:
 //
-//  1. A proposal is withdrawn: nobody can approve it.
-//  2. The cluster is not frozen, and the release has a deployed revision, made of the newest revision that has succeeded.
-//  3. The revisions say that they were handed to it. From then on the engine rolls nothing of
-//     them out, and gives their objects to Helm's field manager.
-//  4. That is done. Until then Helm applies nothing.
-//  5. The revisions of this scope are those of the release.
-//  6. Helm finishes rollouts that the engine had begun.
+//  1. It withdraws a proposal, so that no user can approve it.
+//  2. If the cluster is not frozen, it stores a deployed revision of the release, with the objects
+//     of the
+//     newest revision that succeeded.
+//  3. It marks the revisions as handed to Helm. From then on the engine no longer rolls them out,
+//     and
+//     gives their objects to Helm's field manager.
+//  4. It waits for the engine. Until then Helm applies nothing.
+//  5. The revisions of this scope become the revisions of the release.
+//  6. Helm finishes the rollouts that the engine had begun.
 func (s *scope) hand(ctx context.Context) *maker.Outcome {
 	if stopped := s.Withdraw(ctx, nil); stopped != nil {
 		return stopped
@@ -89,8 +92,8 @@ func (s *scope) hand(ctx context.Context) *maker.Outcome {
 	return s.complete(ctx, live[0])
 }
 
-// mark says on revisions that they were handed to Helm, on the newest one first: as long as
-// that is not, the chain is the engine's.
+// mark marks revisions as handed to Helm, the newest first. The chain belongs to the engine until
+// the newest has the mark.
 func (s *scope) mark(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, release string) *maker.Outcome {
 	for _, one := range live {
 		if rev.IsHanded(one) {
@@ -103,7 +106,7 @@ func (s *scope) mark(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 	return awaited()
 }
 
-// annotate writes annotations of a revision in our own name; nil removes one.
+// annotate writes annotations of a revision as this process; nil removes an annotation.
 func (s *scope) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, annotations map[string]any) *maker.Outcome {
 	return s.Patch(ctx, nil, revision, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
@@ -121,7 +124,7 @@ func (s *scope) ownerLabels() map[string]string {
 	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.extension.Name}
 }
 
-// add has Helm asked for more objects, with the labels of OLM's owner.
+// add adds objects to a request to Helm, with OLM's owner labels.
 func (s *scope) add(wanted *helmapplier.Wanted, objects ...manifest.Object) error {
 	for _, object := range objects {
 		labelled, err := withLabels(object, s.ownerLabels())
@@ -133,8 +136,8 @@ func (s *scope) add(wanted *helmapplier.Wanted, objects ...manifest.Object) erro
 	return nil
 }
 
-// releaseLabels returns the facts of a revision that a release keeps: its inputs, its owner, and
-// whether the objects stay without the extension.
+// releaseLabels returns the facts of a revision that a release stores: its inputs, its owner, and
+// whether the objects outlive the extension.
 func releaseLabels(revision *olmv1alpha1.ClusterExtensionRevision) map[string]string {
 	kept := map[string]string{teardownNote: string(settingsIn(&revision.Spec).Teardown)}
 	for _, key := range []string{

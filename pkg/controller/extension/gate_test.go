@@ -18,29 +18,30 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// releases are those of Helm, and the objects that it applies.
+// releases is a fake of Helm's releases and applied objects.
 type releases struct {
 	*plane
 	mu sync.Mutex
-	// all are the revisions of the release of lamp, newest first.
+	// all holds the revisions of the release of lamp, newest first.
 	all []helmapplier.Revision
-	// contents are the manifests of our revisions.
+	// contents holds the manifests of Penstock's revisions.
 	contents map[string][][]byte
-	// live are objects that are there, by name, and unserved are kinds that are not.
+	// live holds the existing objects by name. unserved holds kinds that the cluster does not
+	// serve.
 	live     map[string]*metav1.PartialObjectMetadata
 	unserved map[string]bool
-	// applied counts what Helm wrote, and last is what it was asked for last; superseded counts the
-	// revisions that were labelled last, and asked how often the release was asked for.
+	// applied counts Helm's writes. last is its last request. superseded counts the revisions that
+	// were last labelled. asked counts reads of the release.
 	applied, superseded counter
 	asked               int
 	last                helmapplier.Wanted
 	err                 error
-	// failing is the error with which Helm cannot apply.
+	// failing is the error of Helm's writes.
 	failing error
 	frozen  *rollout.Freeze
 }
 
-// withHelm gives a plane releases.
+// withHelm adds releases to a plane.
 func withHelm(t *testing.T) *plane {
 	p := newPlane(t)
 	p.releases = &releases{plane: p, contents: map[string][][]byte{}, live: map[string]*metav1.PartialObjectMetadata{}, unserved: map[string]bool{}}
@@ -53,7 +54,7 @@ func (r *releases) keep(revision string, object []byte) {
 	r.contents[revision] = append(r.contents[revision], object)
 }
 
-// copies has a revision have the manifests of another one.
+// copies gives a revision the manifests of another one.
 func (r *releases) copies(revision, of string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +193,7 @@ func (r *releases) Disown(context.Context, manifest.Ref, *metav1.PartialObjectMe
 	return r.write()
 }
 
-// deployed is the release in words: "2 1.0.0", empty for none.
+// deployed returns the release as text: "2 1.0.0"; empty for none.
 func (r *releases) deployed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,15 +205,15 @@ func (r *releases) deployed() string {
 	return ""
 }
 
-// turn has the next process have the gate on or off.
+// turn switches the gate for the next process.
 func (p *plane) turn(off bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.byHelm, p.left = off, -1
 }
 
-// TestThereAndBack: an extension goes to Helm and comes back, whatever the process has written
-// when it is killed; each trip is one revision, and Helm applies nothing.
+// TestThereAndBack: an extension moves to Helm and back, with a kill after any write of the
+// process. Each move creates one revision, and Helm applies nothing.
 func TestThereAndBack(t *testing.T) {
 	for dies := 1; ; dies++ {
 		p := withHelm(t)
@@ -244,8 +245,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestBackAgain: the release that Helm has applied becomes the next revision, and is not made once
-// more; the Secrets go after the first upgrade.
+// TestBackAgain: the release that Helm applied becomes the next revision, exactly once. The Secrets
+// are deleted after the first upgrade.
 func TestBackAgain(t *testing.T) {
 	for dies := 1; dies <= 12; dies++ {
 		p := withHelm(t)
@@ -283,8 +284,8 @@ func TestBackAgain(t *testing.T) {
 	}
 }
 
-// TestSecretsKept: the Secrets of a release are labelled and stay until an upgrade has succeeded,
-// however often the extension goes to Helm and comes back; for ever when they are to be kept.
+// TestSecretsKept: the Secrets of a release are labelled, and stay until an upgrade has succeeded,
+// for any number of moves. With KeepReleases they stay for good.
 func TestSecretsKept(t *testing.T) {
 	for name, keep := range map[string]bool{"until an upgrade": false, "for ever": true} {
 		t.Run(name, func(t *testing.T) {
@@ -335,9 +336,9 @@ func TestSecretsKept(t *testing.T) {
 	}
 }
 
-// TestOtherGate: a replica with the gate off leads and dies behind any of its writes, then one
-// with the gate on does, then others go on. Helm applies nothing, and the extension is where the
-// gate of the last one says.
+// TestOtherGate: a leader with the gate off dies after any of its writes, then a leader with the
+// gate on, then others continue. Helm applies nothing, and the applier matches the gate of the last
+// leader.
 func TestOtherGate(t *testing.T) {
 	for dies := 1; ; dies++ {
 		p := withHelm(t)
@@ -369,7 +370,7 @@ func TestOtherGate(t *testing.T) {
 }
 
 // isHelms reports whether Helm has the objects of the newest revision. isEngines reports whether
-// the engine has them, or is about to.
+// the engine has them, or will take them next.
 func (p *plane) isHelms() bool {
 	return rev.IsHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)]) && strings.Contains(p.message("Ready"), "Helm release")
 }
@@ -378,8 +379,8 @@ func (p *plane) isEngines() bool {
 	return !rev.IsHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)])
 }
 
-// leads runs a process with the gate on or off until something is so, or until it has died
-// behind a number of writes, negative for never. It returns whether it died.
+// leads runs a process with the gate on or off until the condition holds, or until it dies after a
+// number of writes; negative for never. It reports whether the process died.
 func (p *plane) leads(off bool, dies int, is func() bool) (died bool) {
 	p.turn(off)
 	p.mu.Lock()
@@ -394,7 +395,7 @@ func (p *plane) leads(off bool, dies int, is func() bool) (died bool) {
 	return died
 }
 
-// adopting runs a process on a release, and returns what the extension says.
+// adopting runs a process on a release, and returns the resulting condition.
 func adopting(t *testing.T, change func(*releases)) *plane {
 	t.Helper()
 	p := withHelm(t)
@@ -410,8 +411,7 @@ func adopting(t *testing.T, change func(*releases)) *plane {
 	return p
 }
 
-// TestAdoptOutcomes is the half of the matrix that depends on objects: each state of a release
-// has its outcome.
+// TestAdoptOutcomes covers the states of a release that depend on objects: each has its outcome.
 func TestAdoptOutcomes(t *testing.T) {
 	yes := true
 	object := func(change func(*metav1.PartialObjectMetadata)) func(*releases) {
@@ -423,7 +423,7 @@ func TestAdoptOutcomes(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*releases)
-		// says is the value of Ready; without it, a revision with these objects is made.
+		// says is the message of Ready. If it is empty, a revision with these objects is created.
 		says    string
 		objects string
 	}{
@@ -485,8 +485,8 @@ func TestAdoptOutcomes(t *testing.T) {
 	}
 }
 
-// TestReleaseGone: revisions were handed to a release, and that is gone: nobody knows what there
-// is now.
+// TestReleaseGone: if the release of handed revisions is deleted, the present state is unknown, and
+// Penstock waits for a user.
 func TestReleaseGone(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -508,8 +508,8 @@ func TestReleaseGone(t *testing.T) {
 	}
 }
 
-// TestUnfinished: of a rollout that did not succeed, the release has the objects of the revision
-// before and those that it began with; what is asked for is applied.
+// TestUnfinished: after an unfinished rollout, the release has the objects of the earlier revision
+// and those of the begun one. Helm then applies the desired content.
 func TestUnfinished(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -535,8 +535,8 @@ func TestUnfinished(t *testing.T) {
 	})
 }
 
-// TestRollbackByHelm: a rollback holds while Helm has its objects, and after that, until the
-// extension is changed.
+// TestRollbackByHelm: a rollback holds while Helm has its objects, and afterwards, until the
+// extension changes.
 func TestRollbackByHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -580,7 +580,7 @@ func TestRollbackByHelm(t *testing.T) {
 	p.await("what is asked for comes", func() bool { return p.revisions["lamp-5"] != nil })
 }
 
-// TestDeniedByHelm: Helm applies nothing that its user cannot have.
+// TestDeniedByHelm: Helm applies only objects that the user may create.
 func TestDeniedByHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -594,7 +594,7 @@ func TestDeniedByHelm(t *testing.T) {
 	}
 }
 
-// TestHelmLosesRights: the user must be able to delete what Helm would delete.
+// TestHelmLosesRights: the user must have the right to delete the objects that Helm would delete.
 func TestHelmLosesRights(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -619,7 +619,7 @@ func TestHelmLosesRights(t *testing.T) {
 	p.await("Helm has the other one", func() bool { return p.releases.deployed() == "2 1.1.0" })
 }
 
-// TestFrozenForHelm: a frozen cluster is not written to by Helm either.
+// TestFrozenForHelm: Helm does not write to a frozen cluster either.
 func TestFrozenForHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// installedByEngine is a plane with lamp-1, which has succeeded, and no process.
+// installedByEngine returns a plane with lamp-1, which has succeeded, and without a process.
 func installedByEngine(t *testing.T) *plane {
 	t.Helper()
 	p := withHelm(t)
@@ -29,12 +29,12 @@ func installedByEngine(t *testing.T) *plane {
 	return p
 }
 
-// settledByHelm reports whether Helm has all of the requested content.
+// settledByHelm reports whether Helm has applied all desired content.
 func (p *plane) settledByHelm() bool {
 	return p.isHelms() && p.condition("Installed") == "True/Succeeded" && p.condition("Progressing") == "True/Succeeded"
 }
 
-// rollBack adds the revision of a rollback to another one, as our API does.
+// rollBack creates the revision of a rollback, like Penstock's API.
 func (p *plane) rollBack(to string) (name string) {
 	p.mu.Lock()
 	number := p.head.Highest + 1
@@ -51,7 +51,7 @@ func (p *plane) rollBack(to string) (name string) {
 	return name
 }
 
-// object has a revision have one more object, which is in the cluster then.
+// object adds an object to a revision and to the cluster.
 func (r *releases) object(revision, name string) {
 	r.keep(revision, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"lamps"}}`, name))
 }
@@ -68,8 +68,8 @@ func (r *releases) has(name string) bool {
 	return false
 }
 
-// TestBackMidway: a revision that came back from Helm goes there again before it has succeeded. Its
-// release is still that of its objects, and nobody has to ask for it once more.
+// TestBackMidway: a revision that came back from Helm returns to Helm before it has succeeded. Its
+// release still has its objects, and is not stored again.
 func TestBackMidway(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, -1, p.isHelms)
@@ -80,8 +80,8 @@ func TestBackMidway(t *testing.T) {
 	}
 }
 
-// TestFirstByHelm: the gate goes off while the first revision is being rolled out. Helm finishes
-// it; until then nothing is installed.
+// TestFirstByHelm: the gate is switched off during the rollout of the first revision. Helm finishes
+// the rollout. Until then nothing is installed.
 func TestFirstByHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -105,7 +105,7 @@ func TestFirstByHelm(t *testing.T) {
 	}
 }
 
-// TestUnfinishedEdited: of a rollout that nobody asks for any more Helm applies nothing.
+// TestUnfinishedEdited: Helm does not finish a rollout whose content is no longer desired.
 func TestUnfinishedEdited(t *testing.T) {
 	p := installedByEngine(t)
 	p.apply(version("1.1.0"))
@@ -119,8 +119,8 @@ func TestUnfinishedEdited(t *testing.T) {
 	}
 }
 
-// TestRollbackWhileByHelm: a user who rolls back while Helm has the objects gets it from Helm, and the
-// rollback holds. Other objects that Helm has brought go.
+// TestRollbackWhileByHelm: a rollback by a user while Helm has the objects is applied by Helm, and
+// holds. Helm deletes the objects that the older content lacks.
 func TestRollbackWhileByHelm(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, -1, p.isHelms)
@@ -147,8 +147,7 @@ func TestRollbackWhileByHelm(t *testing.T) {
 	}
 }
 
-// TestPausedByHelm: Helm does not go on with a rollout that somebody has paused, and does when it
-// is resumed.
+// TestPausedByHelm: Helm does not continue a paused rollout until it is resumed.
 func TestPausedByHelm(t *testing.T) {
 	p := installedByEngine(t)
 	p.apply(version("1.1.0"))
@@ -171,14 +170,15 @@ func TestPausedByHelm(t *testing.T) {
 	}
 }
 
-// TestOrphanByHelm: whether the objects go with the extension can be changed while Helm has them.
+// TestOrphanByHelm: the teardown policy can be changed while Helm has the objects.
 func TestOrphanByHelm(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, -1, p.settledByHelm)
 	for i, policy := range []string{"Orphan", "Delete"} {
 		p.apply(func(object *unstructured.Unstructured) { annotate(object, extension.TeardownPolicyAnnotation, policy) })
 		if policy == "Delete" {
-			// A writer of the extension does not therefore delete objects that are to stay.
+			// A user who may write the extension does not thereby get the right to delete objects
+			// that must be kept.
 			p.lacks["delete"], p.lacks["bypass"] = true, true
 			p.leads(true, -1, func() bool {
 				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice cannot delete")
@@ -196,9 +196,9 @@ func TestOrphanByHelm(t *testing.T) {
 	}
 }
 
-// TestReleaseLeft: the process dies between the record of a release and the first mark, and the
-// gate is on after that. The release is removed, or labelled when releases are kept; what it says
-// of then is never adopted.
+// TestReleaseLeft: the process dies between the record of a release and the first mark, and then
+// the gate is on. The release is removed, or labelled if releases are kept. Its content is never
+// adopted.
 func TestReleaseLeft(t *testing.T) {
 	for name, keep := range map[string]bool{"removed": false, "kept": true} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,8 @@ func TestReleaseLeft(t *testing.T) {
 			p.leads(false, -1, func() bool {
 				return p.condition("Progressing") == "True/Succeeded" && (len(p.releases.all) == 0 || keep && p.releases.superseded.n() > 0)
 			})
-			// Somebody deletes all revisions: what is asked for comes, and not what was there once.
+			// A user deletes all revisions: the present desired content is installed, not the
+			// earlier content.
 			p.mu.Lock()
 			clear(p.revisions)
 			p.mu.Unlock()
@@ -228,8 +229,8 @@ func TestReleaseLeft(t *testing.T) {
 	}
 }
 
-// TestReleaseLeftAgain: a release that was recorded, labelled and never handed over is not gone on
-// with: the next trip has one of its own, and comes back.
+// TestReleaseLeftAgain: a release that was recorded, labelled and never handed over is not used
+// again. The next move has a new release, and its content comes back.
 func TestReleaseLeftAgain(t *testing.T) {
 	p := installedByEngine(t)
 	p.keepReleases = true
@@ -246,7 +247,7 @@ func TestReleaseLeftAgain(t *testing.T) {
 	}
 }
 
-// TestReleaseOfOthers: a release that somebody else has stored for the extension is left as it is.
+// TestReleaseOfOthers: a release that another program stored for the extension is not touched.
 func TestReleaseOfOthers(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, 1, func() bool { return false })
@@ -263,7 +264,7 @@ func TestReleaseOfOthers(t *testing.T) {
 	}
 }
 
-// TestNoReleases: of an extension without a release nobody asks for one.
+// TestNoReleases: Penstock does not read the release of an extension without a release.
 func TestNoReleases(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -283,7 +284,7 @@ func (p *plane) isHanded(name string) bool {
 	return r != nil && rev.IsHanded(r) && metav1.GetControllerOf(r) != nil
 }
 
-// TestFrozenHandover: in a frozen cluster nothing is handed over, and it is when that ends.
+// TestFrozenHandover: no handover happens in a frozen cluster. It happens after the freeze.
 func TestFrozenHandover(t *testing.T) {
 	p := installedByEngine(t)
 	p.releases.frozen = &rollout.Freeze{Author: "alice", Reason: "the year ends"}

@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// longestGrant bounds what a condition has of roles, in bytes: a user who needs more needs a file.
+// longestGrant bounds the roles in a condition, in bytes. Longer roles would need a file.
 const longestGrant = 4000
 
 // grant returns the roles and bindings that give a user the rights to install content, for an
-// administrator to review and apply. It is empty when the text is too long for a condition.
+// administrator to review and apply. It is empty if the text is too long for a condition.
 func grant(extension, who string, phases []source.Phase) string {
 	content, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": grantObjects("install-"+extension, who, grants(phases))})
 	if err != nil || len(content) > longestGrant {
@@ -29,8 +29,8 @@ func grant(extension, who string, phases []source.Phase) string {
 	return fmt.Sprintf("to grant the necessary rights, if you agree:\nkubectl apply -f - <<'EOF'\n%s\nEOF", content)
 }
 
-// grantObjects are a Role and its binding for each namespace, and a ClusterRole and its binding
-// for the rest.
+// grantObjects returns a Role and a binding for each namespace, and a ClusterRole and a binding for
+// the rest.
 func grantObjects(name, who string, rules map[string][]rbacv1.PolicyRule) []map[string]any {
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: who}
 	if account, is := strings.CutPrefix(who, "system:serviceaccount:"); is {
@@ -56,9 +56,9 @@ func grantObjects(name, who string, rules map[string][]rbacv1.PolicyRule) []map[
 	return objects
 }
 
-// grants are rules for all objects, by name, and for what roles among them grant, by namespace;
-// those of the namespace "" are for the whole cluster. Only what has no namespace is among
-// these. The names of resources are guessed of kinds, which is right for those of Kubernetes.
+// grants returns rules for all objects by name, and for the rights that roles among them grant, by
+// namespace. The namespace "" has the rules for cluster-scoped objects. Resource names are guessed
+// from kinds, which is correct for Kubernetes' own kinds.
 func grants(phases []source.Phase) map[string][]rbacv1.PolicyRule {
 	type place struct {
 		namespace string
@@ -92,7 +92,7 @@ func grants(phases []source.Phase) map[string][]rbacv1.PolicyRule {
 	return rules
 }
 
-// rulesIn returns the rules that a role grants: only a user who has them may write it.
+// rulesIn returns the rules that a role grants: only a user who has them may write the role.
 func rulesIn(object manifest.Object) []rbacv1.PolicyRule {
 	if object.ID.Group != rbacv1.GroupName || !strings.HasSuffix(object.ID.Kind, "Role") {
 		return nil

@@ -28,8 +28,8 @@ func phasesOf(t *testing.T, manifests ...string) []source.Phase {
 	return phases
 }
 
-// TestGrant: one rule for each resource, by name, and what roles hand on; what is in a namespace is
-// granted there and nowhere else.
+// TestGrant: one rule for each resource, by name, and the rights that roles grant. Rights in a
+// namespace are granted only there.
 func TestGrant(t *testing.T) {
 	phases := phasesOf(t,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"}}`,

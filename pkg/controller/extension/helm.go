@@ -19,40 +19,42 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// Releases applies by Helm, and keeps its releases.
+// Releases applies objects by Helm, and stores Helm releases.
 type Releases interface {
-	// Namespace has the Secrets.
+	// Namespace returns the namespace of the release Secrets.
 	Namespace() string
 	// History returns the revisions of a release, newest first.
 	History(ctx context.Context, name string) ([]helmapplier.Revision, error)
 	Apply(ctx context.Context, wanted helmapplier.Wanted) error
-	// Record stores a revision that is deployed, of objects that are there already.
+	// Record stores a deployed revision of objects that already exist.
 	Record(ctx context.Context, wanted helmapplier.Wanted, description string) (version int, err error)
 	Relabel(ctx context.Context, name string, version int, labels map[string]string) error
-	// Supersede labels the Secrets of a release: the engine has its objects.
+	// Supersede labels the Secrets of a release after the engine has taken its objects.
 	Supersede(ctx context.Context, name string) error
 	Delete(ctx context.Context, name string) error
 }
 
-// Objects reads the objects of the cluster to which Helm applies.
+// Objects accesses the objects of the cluster to which Helm applies.
 type Objects interface {
-	// Metadata returns that of an object, nil when there is none. served is false when its kind
-	// is served in no version.
+	// Metadata returns the metadata of an object, or nil if it does not exist. served is false if
+	// the cluster serves no version of its kind.
 	Metadata(ctx context.Context, ref manifest.Ref) (live *metav1.PartialObjectMetadata, served bool, err error)
-	// Disown removes an owner from an object, as it was read.
+	// Disown removes an owner from an object, with a precondition on the given version.
 	Disown(ctx context.Context, ref manifest.Ref, live *metav1.PartialObjectMetadata, owner metav1.OwnerReference) error
-	// Resource is that of a kind. served is false when it is served in no version.
+	// Resource returns the resource of a kind. served is false if the cluster serves no version of
+	// it.
 	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, served bool, err error)
 }
 
 // Freezes reports whether the cluster is frozen.
 type Freezes interface {
-	// Frozen returns why, nil for not frozen. An error is why that is not known.
+	// Frozen returns the reason of the freeze, or nil if there is none. An error explains why the
+	// answer is unknown.
 	Frozen() (*rollout.Freeze, error)
 }
 
-// deployed is the newest revision that is, nil for none. Its labels are trusted also
-// when it cannot be read.
+// deployed returns the newest deployed revision, or nil. Its labels are valid even if its content
+// cannot be read.
 func deployed(history []helmapplier.Revision) *helmapplier.Revision {
 	for i := range history {
 		if history[i].Status == helmapplier.Deployed {
@@ -62,9 +64,8 @@ func deployed(history []helmapplier.Revision) *helmapplier.Revision {
 	return nil
 }
 
-// history reads the release. One of another extension of the name, which is gone or was another
-// one, is nobody's to go on with: who may write this extension has no right to its objects by
-// that.
+// history reads the release. It refuses the release of another extension with the same name, for
+// example a deleted one. The right to write this extension gives no right to those objects.
 func (s *scope) history(ctx context.Context) ([]helmapplier.Revision, *maker.Outcome) {
 	history, err := s.Releases.History(ctx, s.extension.Name)
 	if err != nil {
@@ -80,8 +81,8 @@ func (s *scope) history(ctx context.Context) ([]helmapplier.Revision, *maker.Out
 	return history, nil
 }
 
-// findReleases reads the release. From then on the revisions of the scope are what was deployed
-// of it.
+// findReleases reads the release. From then on the scope's revisions are the deployed revisions of
+// the release.
 func (s *scope) findReleases(ctx context.Context) *maker.Outcome {
 	history, stopped := s.history(ctx)
 	if stopped != nil {
@@ -128,25 +129,26 @@ func (s *scope) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensi
 	}
 }
 
-// helmWriter has Helm apply content.
+// helmWriter lets Helm apply content.
 type helmWriter struct{ making }
 
-// Propose implements maker.Writer: a proposal is a revision, which the engine rolls out.
+// Propose implements maker.Writer. A proposal is a revision, which the engine rolls out.
 func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.Outcome {
 	return stop(status.Denied, "nothing can be proposed while Helm applies extensions (feature gate BoxcutterRuntime is off): "+identity.Approval,
 		"write the extension again in your own name, with automatic approval")
 }
 
-// Write lets Helm apply content, with the identity of the engine. These checks come first:
+// Write lets Helm apply content, with the identity of the engine. It first makes these checks:
 //
-//  1. A dry-run creates the content as the next revision of the chain, in the name of the user. It
-//     checks every right, policy and quota that a revision needs.
+//  1. A dry-run creates the content as the next revision of the chain, as the user. It checks every
+//     right, policy and quota that a revision needs.
 //  2. The user must have the right to delete the objects that the release loses. The chain does not
-//     know these objects. If the teardown policy changes from Orphan to Delete, this check covers all
+//     know these objects. If the teardown policy changes from Orphan to Delete, this check covers
+//     all
 //     objects of the release.
-//  3. The requirements between extensions allow the version (inOrder). An upgrade that no user just
-//     asked for may begin now (mayBegin).
-//  4. The cluster is not frozen.
+//  3. The requirements between extensions must allow the version (inOrder). An upgrade that no user
+//     just requested must be allowed to begin now (mayBegin).
+//  4. The cluster must not be frozen.
 func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	revision, stopped := w.Next(ctx, made.Phases)
 	if stopped != nil {
@@ -175,7 +177,7 @@ func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *co
 	return settled()
 }
 
-// applied has Helm apply objects, and is nil when it has.
+// applied lets Helm apply objects. It returns nil after success.
 func (s *scope) applied(ctx context.Context, wanted helmapplier.Wanted, objects []manifest.Object) *maker.Outcome {
 	if err := s.add(&wanted, objects...); err != nil {
 		return stop(status.InvalidManifests, err.Error(), "")
@@ -186,7 +188,7 @@ func (s *scope) applied(ctx context.Context, wanted helmapplier.Wanted, objects 
 	return s.findReleases(ctx)
 }
 
-// mayRemove returns an outcome when the identity must not delete the objects that the release loses.
+// mayRemove returns an outcome if the identity must not delete the objects that the release loses.
 func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	current := deployed(s.release)
 	if current == nil {
@@ -227,7 +229,7 @@ func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *co
 	return nil
 }
 
-// mayWrite returns the reason why the cluster must not be written now, nil when it may.
+// mayWrite returns the reason why Helm must not write to the cluster now, or nil.
 func (s *scope) mayWrite() *maker.Outcome {
 	freeze, err := s.Freezes.Frozen()
 	switch {
@@ -239,7 +241,7 @@ func (s *scope) mayWrite() *maker.Outcome {
 	return nil
 }
 
-// Keep records on a release, whose content is the requested one, the stamp that requests it.
+// Keep records the requesting stamp on a release that has the desired content.
 func (w helmWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, made *content) *maker.Outcome {
 	if made != nil {
 		w.rendered.forget(w.Name)

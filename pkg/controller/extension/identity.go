@@ -20,17 +20,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// Decide implements maker.FrontEnd: it resolves in whose name the next revision is made:
+// Decide implements maker.FrontEnd. It finds the identity that creates the next revision:
 //
-//  1. The author of the extension as it is. Without one there is no revision and no proposal. There is
-//     none either before what the extension requires, or against what others require of it.
-//  2. With manual approval, while drift is reported, and for what the author has not decided, it is a proposal.
-//  3. The stamp decides one revision, within author.Lifetime.
-//  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
-//     author may impersonate it now.
-//  5. A later one that the author has not chosen is reviewed, where the extension asks for that.
-//  6. A later one that needs no approval waits for a maintenance window, and for the operator. One that is
-//     reviewed waits before it is written: what is held is proposed at any time.
+//  1. The extension must have an author. Its requirements, and the requirements of other
+//     extensions,
+//     must allow the version. Otherwise there is no revision and no proposal.
+//  2. With manual approval, while drift is reported, and for content that the author did not
+//     decide,
+//     Penstock creates a proposal.
+//  3. A stamp decides one revision, within author.Lifetime.
+//  4. Later revisions are created as the author, if the author had the right to bypass, or as the
+//     ServiceAccount, if the author may impersonate it now.
+//  5. A later version that the author did not choose is reviewed, if the extension requests that.
+//  6. A later version without approval waits for a maintenance window and for the operator. A
+//     reviewed
+//     version waits before it is written. A held version is proposed at any time.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	if err != nil {
@@ -72,14 +76,13 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	return found, s.mayBegin(ctx, found)
 }
 
-// accountUser is a ServiceAccount, as kube-apiserver authenticates it.
+// accountUser returns a ServiceAccount as kube-apiserver authenticates it.
 func accountUser(account types.NamespacedName) user.Info {
 	return serviceaccount.UserInfo(account.Namespace, account.Name, "")
 }
 
-// stampName tells the stamp of an extension from others. Two that are created within a second,
-// one after the other and alike, have the same stamp: it has no uid yet, and its time is to
-// the second.
+// stampName identifies a stamp of an extension. Two equal extensions that are created within one
+// second have the same stamp: it has no uid yet, and its time has whole seconds.
 func (s *scope) stampName(stamp *author.Stamp) string {
 	sum := sha256.Sum256([]byte(string(s.extension.UID) + "/" + stamp.Signature))
 	return hex.EncodeToString(sum[:16])
@@ -91,7 +94,7 @@ func unknownAuthor(name string, err error) *maker.Outcome {
 		fmt.Sprintf("write it again, as it is: kubectl annotate --overwrite clusterextension %s %s=%s", name, extension.AuthorAnnotation, author.Renew))
 }
 
-// wasUsed reports whether a revision was made by a stamp.
+// wasUsed reports whether a revision was created by a stamp.
 func (s *scope) wasUsed(stamp string) bool {
 	for i := range s.Revisions {
 		one := &s.Revisions[i]
@@ -102,11 +105,11 @@ func (s *scope) wasUsed(stamp string) bool {
 	return false
 }
 
-// mayPull returns the reason for not pulling an image. Penstock pulls with its own
-// credentials, and status and revision reveal parts of the content. So the user in whose
-// name the revision is made needs the right to create revisions. When a reference in the
-// spec chooses the image, the author of the spec needs it too. A version of a catalog can
-// be proposed without that right of the author.
+// mayPull returns the reason for not pulling an image, or nil. Penstock pulls with its own
+// credentials, and status and revision reveal parts of the content. So the identity of the revision
+// needs the right to create revisions. If a reference in the spec chooses the image, the author of
+// the spec needs that right, too. A version from a catalog can be proposed even if the author lacks
+// the right.
 func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if identity.As == nil && s.extension.Spec.Source.SourceType == extension.SourceCatalog {
 		return nil
@@ -114,7 +117,7 @@ func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Out
 	return s.mayCreate(ctx, identity.Who())
 }
 
-// mayCreate returns an outcome when a user must not create revisions, before any work is done for
+// mayCreate returns an outcome if a user must not create revisions, before any work is done for
 // them. The request has no name in its path, so rights on a single name do not count.
 func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	asked := authz.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")

@@ -20,13 +20,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// judge says why content must not be installed:
+// judge returns the reason why content must not be installed, or nil:
 //
-//  1. A revision cannot hold it.
-//  2. A CustomResourceDefinition of the cluster would change in a way that is not safe. Of
-//     another cluster than the host, that is told to nobody who cannot use it.
+//  1. It has more objects than a revision can have.
+//  2. It would change a CustomResourceDefinition of the cluster in an unsafe way. For a remote
+//     cluster,
+//     this is checked only for users who can use that cluster.
 //
-// The API refuses manifests that server-side apply cannot take when the revision is created.
+// When a revision is created, the API itself refuses manifests that server-side apply cannot
+// handle.
 func (s *scope) judge(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	if count := source.Count(made.Phases); count > olmv1alpha1.MaxObjects {
 		return stop(status.InvalidManifests, fmt.Sprintf("the content has %d objects, and a revision can have at most %d", count, olmv1alpha1.MaxObjects), "")
@@ -54,13 +56,13 @@ func (s *scope) judge(ctx context.Context, identity maker.Identity, made *conten
 	return nil
 }
 
-// target names the cluster that is rolled out into, empty for the host.
+// target returns the name of the target cluster; empty for the host.
 func (s *scope) target() string {
 	return cmp.Or(s.extension.Annotations[extension.TargetAnnotation], s.Target)
 }
 
-// mayUse says why nothing of another cluster is read for somebody, not even the Secret with
-// its kubeconfig.
+// mayUse returns the reason why Penstock must not read a remote cluster for a user, or nil. Without
+// the right it does not even read the Secret with the kubeconfig.
 func (s *scope) mayUse(ctx context.Context, who user.Info) *maker.Outcome {
 	target := s.target()
 	if target == "" {
@@ -76,7 +78,7 @@ func (s *scope) mayUse(ctx context.Context, who user.Info) *maker.Outcome {
 	return nil
 }
 
-// mayHaveAnything reports whether somebody may have anything rolled out, without a right on it.
+// mayHaveAnything reports whether a user may roll out any object, without a right on that object.
 func (s *scope) mayHaveAnything(ctx context.Context, who user.Info) (bool, error) {
 	may, err := s.Rights.May(ctx, who, authz.Bypass(s.extension.Name))
 	if err != nil || may || s.target() == "" {
@@ -85,9 +87,10 @@ func (s *scope) mayHaveAnything(ctx context.Context, who user.Info) (bool, error
 	return s.Rights.May(ctx, who, authz.Use(s.target()))
 }
 
-// mayCompare reports whether content may be compared with what is stored, in a way that somebody
-// sees: that tells whether they have guessed its Secrets. Of a revision that is made in somebody's
-// name, admission asks; a proposal, whose digests can be read, nobody else does.
+// mayCompare reports whether content may be compared with stored content, if users can see the
+// result. The result reveals whether a user has guessed the content of a Secret. For a revision
+// that is created as a user, admission checks this. A proposal has readable digests, and only this
+// function checks it.
 func (s *scope) mayCompare(ctx context.Context, identity maker.Identity, made *content) (bool, *maker.Outcome) {
 	secrets := secretsIn(made.Phases)
 	if len(secrets) == 0 || identity.As != nil && s.Newest() == nil {
@@ -106,7 +109,7 @@ func (s *scope) mayCompare(ctx context.Context, identity maker.Identity, made *c
 	return false, denied("%s wrote the extension and may neither get nor patch Secret %s/%s: a proposal with this Secret would reveal whether it equals the stored one", who.GetName(), unknown.Namespace, unknown.Name)
 }
 
-// unknownSecret is one of some Secrets that somebody cannot know, nil when they may know all.
+// unknownSecret returns a Secret that the user has no right to know, or nil.
 func (s *scope) unknownSecret(ctx context.Context, who user.Info, secrets []manifest.ID) (*manifest.ID, error) {
 	if may, err := s.mayHaveAnything(ctx, who); err != nil || may {
 		return nil, err
@@ -175,7 +178,7 @@ func (s *scope) judgeDefinition(ctx context.Context, target, name string, conten
 		err = unsafe
 	}
 	if err != nil {
-		// The one of the cluster changes without a word to us.
+		// The definition in the cluster can change without an event for this controller.
 		stopped := retry(status.UnsafeDefinitions, err)
 		stopped.Err = nil
 		return stopped

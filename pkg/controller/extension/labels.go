@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// withLabels is an object with more labels.
+// withLabels returns an object with additional labels.
 func withLabels(object manifest.Object, labels map[string]string) (manifest.Object, error) {
 	return changed(object, func(metadata map[string]any) {
 		has, _ := metadata["labels"].(map[string]any)
@@ -26,7 +26,7 @@ func withLabels(object manifest.Object, labels map[string]string) (manifest.Obje
 	})
 }
 
-// withoutLabels is an object without some labels.
+// withoutLabels returns an object without some labels.
 func withoutLabels(object manifest.Object, labels ...string) (manifest.Object, error) {
 	return changed(object, func(metadata map[string]any) {
 		has, _ := metadata["labels"].(map[string]any)
@@ -38,7 +38,7 @@ func withoutLabels(object manifest.Object, labels ...string) (manifest.Object, e
 	})
 }
 
-// changed is an object with other metadata.
+// changed returns an object with changed metadata.
 func changed(object manifest.Object, change func(metadata map[string]any)) (manifest.Object, error) {
 	content, err := applycheck.Decode(object.JSON)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// watchLeases follows the lease of OLM's operator-controller.
+// watchLeases watches the lease of OLM's operator-controller.
 func (c *Controller) watchLeases(ctx context.Context) {
 	var mu sync.Mutex
 	before, elsewhere := otherUnknown, ""
@@ -48,8 +48,8 @@ func (c *Controller) watchLeases(ctx context.Context) {
 	watching.Run(ctx)
 }
 
-// reportLeftAlone tells people of an extension, once, that operator-controller has it: its status
-// is not ours to write then.
+// reportLeftAlone records one event that operator-controller manages an extension. Penstock must
+// not write the status of such an extension.
 func (c *Controller) reportLeftAlone(object *unstructured.Unstructured) {
 	c.mu.Lock()
 	told := c.leftAlone[object.GetName()] == object.GetUID()
@@ -80,9 +80,9 @@ const (
 	otherAbsent
 )
 
-// other reports whether there is an operator-controller. One that restarts gives its lease back for
-// a while: a lease without a holder is no proof that it is gone. In namespaces where it is not
-// installed, users who may create a lease could stop us with one.
+// other reports whether operator-controller is running. It gives up its lease for a while during a
+// restart, so a lease without a holder does not prove that it was removed. Leases in namespaces
+// where it is not installed are ignored: any user who may create a lease there could stop Penstock.
 func (c *Controller) other() other {
 	found, err := c.knownLeases()
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Controller) other() other {
 	return otherAbsent
 }
 
-// misplacedLease is a lease of the name that does not count, as namespace/name, "" for none.
+// misplacedLease returns an ignored lease with the same name, as namespace/name, or "".
 func (c *Controller) misplacedLease() string {
 	found, _ := c.knownLeases()
 	for _, lease := range found {
@@ -107,7 +107,7 @@ func (c *Controller) misplacedLease() string {
 	return ""
 }
 
-// knownLeases returns the leases of the name, in all namespaces.
+// knownLeases returns the leases with the name, from all namespaces.
 func (c *Controller) knownLeases() ([]*coordinationv1.Lease, error) {
 	c.mu.Lock()
 	leases := c.leases

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestLeases: a lease counts where operator-controller is installed, and in no namespace of
-// somebody else; people are told of it once, where they look.
+// TestLeases: a lease counts only in namespaces where operator-controller is installed. Users see
+// one event about it on their extensions.
 func TestLeases(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

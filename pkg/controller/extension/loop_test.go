@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestStampAge: a stamp decides within a day, and a later write decides again.
+// TestStampAge: a stamp decides for one day. A later write decides again.
 func TestStampAge(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -29,8 +29,8 @@ func TestStampAge(t *testing.T) {
 	p.awaitRevisions("2 Active 1.0.0 alice")
 }
 
-// TestLater: the ServiceAccount that the author may impersonate makes later versions of a catalog;
-// they are proposed when the author cannot.
+// TestLater: later versions are created as the ServiceAccount that the author may impersonate.
+// Without that right they are proposed.
 func TestLater(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -56,7 +56,7 @@ func TestLater(t *testing.T) {
 	p.awaitRevisions("3 Active 1.1.0 " + account + ", 4 Active 1.2.0 " + account)
 }
 
-// TestUnsigned: an extension that nobody has signed does nothing, not even a proposal.
+// TestUnsigned: without a valid stamp of an author, nothing happens, not even a proposal.
 func TestUnsigned(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -72,7 +72,8 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// TestStuck: a rollout for this generation is not interrupted by a catalog, and is by an edit.
+// TestStuck: a new version in a catalog does not interrupt a rollout for this generation. An edit
+// does.
 func TestStuck(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -93,10 +94,10 @@ func TestStuck(t *testing.T) {
 	p.awaitRevisions("2 Active 1.1.0 alice, 3 Active 1.2.0 alice, 4 Active 1.3.0 alice")
 }
 
-// TestVerified: a revision records who signed its image when it is made, and keeps that: neither a
-// record that comes later nor another image with the same content changes it. The record names its image.
-// Somebody else who signs an image with the same content first would hide from the diff of the next
-// content that its signer is another.
+// TestVerified: a new revision records who signed its image, and keeps that record. A later record,
+// or another image with the same content, does not change it. The record names its image. Otherwise
+// a user who signs an image with the same content first could hide a change of the signer in the
+// next diff.
 func TestVerified(t *testing.T) {
 	p := newPlane(t)
 	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
@@ -132,8 +133,7 @@ func TestVerified(t *testing.T) {
 	recorded("lamp-2", first)
 }
 
-// TestRestart: a process that begins writes nothing and pulls nothing where all is as it
-// should be.
+// TestRestart: a new process writes and pulls nothing if everything is up to date.
 func TestRestart(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -145,11 +145,12 @@ func TestRestart(t *testing.T) {
 	stop()
 	p.mu.Lock()
 	before, pulls := p.version, p.pulls.n()
-	p.left = 0 // any write fails the next process
+	p.left = 0 // any write would kill the next process
 	p.mu.Unlock()
 	p.process()
-	// A catalog of another package is looked at: by then the pass over lamp is done.
-	p.apply(nil) // the stamp is another one, and is noted: the only write
+	// A catalog of another package is added last. When that was handled, the pass over lamp is
+	// done.
+	p.apply(nil) // the new stamp is recorded: the only write
 	p.mu.Lock()
 	p.left = -1
 	p.mu.Unlock()
@@ -163,7 +164,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestOutage: a pass that needs a registry waits, and is tried again.
+// TestOutage: a pass that needs an unavailable registry waits, and is retried.
 func TestOutage(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -177,8 +178,8 @@ func TestOutage(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice")
 }
 
-// TestUnverified: an image that a policy about signatures refuses is tried again, because it may be
-// signed since. Another refusal needs another image.
+// TestUnverified: an image that the signature policy refuses is retried, because it may be signed
+// later. Any other refusal needs another image.
 func TestUnverified(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -194,7 +195,7 @@ func TestUnverified(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice")
 }
 
-// TestFlapping: a catalog that comes and goes makes no revision twice.
+// TestFlapping: a catalog that disappears and returns causes no revision twice.
 func TestFlapping(t *testing.T) {
 	p := installed(t)
 	for range 20 {
@@ -205,7 +206,7 @@ func TestFlapping(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
-// TestOwner: a chain of somebody else gets neither a revision nor a proposal.
+// TestOwner: a chain of another owner gets neither a revision nor a proposal.
 func TestOwner(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -221,7 +222,7 @@ func TestOwner(t *testing.T) {
 	p.awaitRevisions("1 Active  , 2 Active 1.0.0 alice")
 }
 
-// TestCrash: a process dies after each of its writes, and the next one comes to the same end.
+// TestCrash: a process dies after each of its writes, and the next process reaches the same end.
 func TestCrash(t *testing.T) {
 	for name, scenario := range map[string]func(p *plane, run func()){
 		"Upgrade": func(p *plane, run func()) {
@@ -272,7 +273,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestHold: a rollback holds from when its revision is there, until the generation is newer.
+// TestHold: a rollback holds from the creation of its revision until the generation increases.
 func TestHold(t *testing.T) {
 	p := installed(t)
 	p.apply(version("1.1.0"))
@@ -296,8 +297,8 @@ func TestHold(t *testing.T) {
 	p.awaitRevisions("3 Active 1.0.0 , 4 Active 1.1.0 alice")
 }
 
-// TestTakenOver: a new extension adopts the revisions that a deletion with --cascade=orphan left, even
-// within the same second. It makes no revision when the content is equal.
+// TestTakenOver: a new extension adopts the revisions that a deletion with --cascade=orphan left,
+// even within the same second. It creates no revision if the content is equal.
 func TestTakenOver(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

@@ -21,9 +21,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// inOrder says why a version must not be installed now: the extension requires others, or others
-// require what is installed. The version is empty while it is not known. Of other extensions it says
-// what the author may get.
+// inOrder returns the reason why a version must not be installed now, or nil: the extension
+// requires other extensions, or other extensions require the installed version. version is empty
+// while unknown. The reason names only extensions that the author may get.
 func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *maker.Outcome {
 	value, has := s.extension.Annotations[extension.RequiresAnnotation]
 	if has {
@@ -46,8 +46,8 @@ func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *
 	return stop(result, why, "")
 }
 
-// shownTo reports whether somebody may get an extension. The error is the last one of finding that
-// out.
+// shownTo returns a function that reports whether a user may get an extension. failed is its last
+// error.
 func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, failed *error) {
 	failed = new(error)
 	return func(name string) bool {
@@ -59,14 +59,14 @@ func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, 
 	}, failed
 }
 
-// lacks says why content must not be installed before the packages and kinds that it requires are there. Another
-// revision of the installed image requires nothing more.
+// lacks returns the reason why content must not be installed before the packages and kinds that it
+// requires, or nil. A new revision of the installed image has no further requirements.
 func (m making) lacks(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	if installed := m.installed(); m.desired.Accept || len(made.Requires) == 0 || installed != nil && installed.Annotations[olmv1alpha1.ReferenceAnnotation] == made.reference {
 		m.noteRequiring(m.Name, nil)
 		return nil
 	}
-	// A change of an extension that has one of the packages brings another pass from here on.
+	// From here on, a change of an extension with one of the packages causes another pass.
 	m.noteRequiring(m.Name, made.Requires)
 	shown, failed := m.shownTo(ctx, identity.Author)
 	serves, stopped := m.serves(ctx, identity)
@@ -91,8 +91,8 @@ func (m making) lacks(ctx context.Context, identity maker.Identity, made *conten
 	return unmet
 }
 
-// serves reports whether the cluster of the extension serves a kind. Stopped is why somebody cannot
-// ask.
+// serves returns a function that reports whether the cluster of the extension serves a kind.
+// stopped is the reason why the user cannot ask.
 func (s *scope) serves(ctx context.Context, identity maker.Identity) (serves func(kind string) (bool, error), stopped **maker.Outcome) {
 	var cluster *template.Capabilities
 	stopped = new(*maker.Outcome)
@@ -110,7 +110,7 @@ func (s *scope) serves(ctx context.Context, identity maker.Identity) (serves fun
 	}, stopped
 }
 
-// providersOf names the packages of the catalogs that have what is required.
+// providersOf names the packages of the catalogs that provide a requirement.
 func (s *scope) providersOf(required source.Requirement) []string {
 	return s.catalogs.ProviderNames(required.Package, required.Kind)
 }
@@ -124,7 +124,7 @@ func (s *scope) breaks(this order.Extension, version string, shown order.Shown) 
 	return order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation], shown)
 }
 
-// inOrderAs finds another extension.
+// inOrderAs returns the order facts of another extension.
 func (c *Controller) inOrderAs(name string) *order.Extension {
 	object, _ := c.find(name)
 	if object == nil {
@@ -158,13 +158,13 @@ func requiredNames(object any) ([]string, error) {
 	return names, nil
 }
 
-// dependents are the extensions that require one.
+// dependents returns the extensions that require the named one.
 func (c *Controller) dependents(name string) []*unstructured.Unstructured {
 	informer := c.informer()
 	if informer == nil {
 		return nil
 	}
-	found, _ := informer.GetIndexer().ByIndex(byRequirement, name) // the informer has the index
+	found, _ := informer.GetIndexer().ByIndex(byRequirement, name) // the informer has this index
 	var all []*unstructured.Unstructured
 	for _, one := range found {
 		if object, is := one.(*unstructured.Unstructured); is {
@@ -174,9 +174,9 @@ func (c *Controller) dependents(name string) []*unstructured.Unstructured {
 	return all
 }
 
-// addRelated asks for a pass over the extensions that one requires, over those that require it, and over
-// those whose bundle waits for its package, when what they ask of it is another one. Nil is an extension that is
-// not there.
+// addRelated enqueues the extensions that a changed extension concerns: those that it requires,
+// those that require it, and those whose bundle waits for its package. It does so only if a
+// relevant field changed. Nil means that the extension does not exist.
 func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	var was, is order.Extension
 	if before != nil {
@@ -203,7 +203,7 @@ func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	}
 }
 
-// noteRequiring notes the packages that the bundle of an extension waits for; nil is nothing.
+// noteRequiring records the packages for which the bundle of an extension waits; nil for none.
 func (c *Controller) noteRequiring(name string, requires []source.Requirement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +215,7 @@ func (c *Controller) noteRequiring(name string, requires []source.Requirement) {
 	}
 }
 
-// resolvedVersion is the version that a catalog has, empty when only the content says it.
+// resolvedVersion returns the version from the catalog; empty if only the content has it.
 func (s *scope) resolvedVersion() string {
 	if s.resolved == nil {
 		return ""

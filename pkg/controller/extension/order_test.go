@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// other writes an extension that is no lamp, with a version that is installed, empty for none, and a
-// value of an annotation.
+// other writes an extension other than lamp, with an installed version, empty for none, and a
+// requires annotation.
 func (p *plane) other(name, version, requires string) {
 	p.Helper()
 	p.writing.Lock()
@@ -43,13 +43,13 @@ func (p *plane) other(name, version, requires string) {
 	}
 }
 
-// requires has lamp require others.
+// requires sets the requirements of lamp.
 func requires(value string) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) { annotate(object, extension.RequiresAnnotation, value) }
 }
 
-// TestRequires: a requirement of an extension is installed before it, in a version that it allows.
-// An installed version stays when that goes; the next one waits.
+// TestRequires: a required extension is installed first, in an allowed version. An installed
+// version stays if the required extension is deleted. The next version waits.
 func TestRequires(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -82,8 +82,8 @@ func TestRequires(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 alice")
 }
 
-// TestRequiredByOthers: a version that an installed extension does not allow waits until a person
-// acknowledges just that, or nobody requires another one.
+// TestRequiredByOthers: a version that an installed extension does not allow waits. It continues
+// after a user acknowledges exactly that, or after the requirement ends.
 func TestRequiredByOthers(t *testing.T) {
 	held := func(t *testing.T) *plane {
 		t.Helper()
@@ -133,8 +133,9 @@ func TestRequiredByOthers(t *testing.T) {
 	})
 }
 
-// TestBundleRequires: a bundle that requires a package waits, with the command that installs it, until an
-// extension has it, or a person accepts that it is there by other means.
+// TestBundleRequires: a bundle that requires a package waits, and the message has the command that
+// installs the package. It continues once an extension has the package, or a user accepts that it
+// is provided by other means.
 func TestBundleRequires(t *testing.T) {
 	waiting := func(t *testing.T, requires string) *plane {
 		t.Helper()
@@ -186,7 +187,7 @@ func TestBundleRequires(t *testing.T) {
 		p.await("what is installed stays", func() bool {
 			return p.condition("Ready") == "True/Succeeded" && p.revisions["lamp-1"].Annotations[extension.MadeOfAnnotation] != before
 		})
-		// The installed revision requires the same before and after it is mended.
+		// A patched revision has the same requirements as the installed one.
 		p.set(extension.PatchesAnnotation, "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mended}}}]")
 		p.awaitRevisions(done + ", 2 Active 1.0.0 alice")
 	})

@@ -21,20 +21,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// estate is many extensions that require each other. What Penstock may begin is computed here once more,
-// from the statuses that the host has.
+// estate is a set of extensions that require each other. It computes independently what Penstock
+// may begin, from the statuses in the host.
 type estate struct {
 	*plane
 	random *rand.Rand
 	names  []string
-	// requires has the requirements of each extension: the name of another one to a range.
+	// requires holds the requirements of each extension: a version range by the name of the other
+	// extension.
 	requires map[string]map[string]string
 	// newest is the version that the catalog offers.
 	newest string
 }
 
-// newEstate makes extensions whose requirements are random: most are met by others of the estate. Some
-// name an extension that is not there, a version that nobody offers, or themselves by way of others.
+// newEstate returns extensions with random requirements. Most can be met in the estate. Some name a
+// missing extension, a version that no catalog offers, or form a cycle.
 func newEstate(t *testing.T, size int, seed uint64) *estate {
 	t.Helper()
 	e := &estate{plane: newPlane(t), random: rand.New(rand.NewPCG(seed, 0)), requires: map[string]map[string]string{}, newest: "1.0.0"}
@@ -75,7 +76,7 @@ func (e *estate) of(name string) map[string]string {
 	return e.requires[name]
 }
 
-// annotation returns the requirements of an extension, as users write them.
+// annotation returns the requirements of an extension in the form that users write.
 func (e *estate) annotation(name string) string {
 	var all []string
 	for other, of := range e.of(name) {
@@ -95,7 +96,7 @@ func (e *estate) writes(name string) {
 	})
 }
 
-// is reads an extension as the host has it; nil when it has none.
+// is reads an extension from the host, or nil.
 func (e *estate) is(name string) *extension.Extension {
 	found, err := e.host.Tracker().Get(extension.Resource, "", name)
 	if err != nil {
@@ -109,7 +110,7 @@ func (e *estate) is(name string) *extension.Extension {
 	return read
 }
 
-// version is the one of an extension that is installed and available; empty for none.
+// version returns the installed and available version of an extension; empty for none.
 func (e *estate) version(name string) string { return versionOf(e.is(name)) }
 
 func versionOf(is *extension.Extension) string {
@@ -119,8 +120,8 @@ func versionOf(is *extension.Extension) string {
 	return is.Status.Install.Bundle.Version
 }
 
-// blocked says why an extension must not have a version now; empty when it may. Has is the version of an
-// extension, and users are those whose requirements of it count.
+// blocked returns the reason why an extension must not have a version now; empty if it may. has
+// returns the version of an extension. users are the extensions whose requirements count.
 func (e *estate) blocked(name, version string, has func(string) string, users []string) string {
 	for other, of := range e.of(name) {
 		if has := has(other); has == "" || of != "" && !resolve.InRange(has, of) {
@@ -135,7 +136,7 @@ func (e *estate) blocked(name, version string, has func(string) string, users []
 	return ""
 }
 
-// users are those of some extensions that require an extension, by its name.
+// users returns, by extension, those of the given extensions that require it.
 func (e *estate) users(of []string) map[string][]string {
 	users := map[string][]string{}
 	for _, name := range of {
@@ -146,12 +147,13 @@ func (e *estate) users(of []string) map[string][]string {
 	return users
 }
 
-// installed are the extensions that are.
+// installed returns the installed extensions.
 func (e *estate) installed() []string {
 	return slices.DeleteFunc(slices.Clone(e.names), func(name string) bool { return e.version(name) == "" })
 }
 
-// mayBegin fails the test for a revision that must not begin while some extensions are installed.
+// mayBegin fails the test for a revision that must not begin while the given extensions are
+// installed.
 func (e *estate) mayBegin(installed []string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	users := e.users(installed)
 	return func(r *olmv1alpha1.ClusterExtensionRevision) {
@@ -162,7 +164,7 @@ func (e *estate) mayBegin(installed []string) func(*olmv1alpha1.ClusterExtension
 	}
 }
 
-// rollOut has some of the revisions succeed that have begun.
+// rollOut lets some of the begun revisions succeed.
 func (e *estate) rollOut() {
 	e.mu.Lock()
 	var begun []string
@@ -181,8 +183,8 @@ func (e *estate) rollOut() {
 	}
 }
 
-// unsettled says what has not come to its end; empty when everything has: an extension has the newest
-// version, or it says why it must not.
+// unsettled describes an extension that has neither the newest version nor a reason why it must
+// not; empty if all are settled.
 func (e *estate) unsettled() string {
 	all, versions := map[string]*extension.Extension{}, map[string]string{}
 	for _, name := range e.names {
@@ -206,7 +208,8 @@ func (e *estate) unsettled() string {
 		default:
 			return fmt.Sprintf("%s has %q, and nothing holds %s", name, has(name), e.newest)
 		}
-		// A version of a catalog is told beside the installed one, and a version that a person writes in its place.
+		// A version from a catalog is reported beside the installed version. A version that a user
+		// writes replaces it.
 		if want == string(status.RequiredByOthers) && ready.Reason == status.ReasonSucceeded && strings.Contains(ready.Message, "("+want+")") {
 			continue
 		}
@@ -217,7 +220,7 @@ func (e *estate) unsettled() string {
 	return ""
 }
 
-// settle rolls out until everything has come to its end.
+// settle rolls out until all extensions are settled.
 func (e *estate) settle() {
 	e.Helper()
 	limit, why := time.Now().Add(4*time.Minute), ""
@@ -232,7 +235,7 @@ func (e *estate) settle() {
 	}
 }
 
-// narrow has some of the installed extensions require less than the next version of what they have.
+// narrow makes some installed extensions require versions below the next one.
 func (e *estate) narrow() {
 	for _, name := range e.installed() {
 		narrower := maps.Clone(e.of(name))
@@ -257,8 +260,9 @@ func (e *estate) upgrade() {
 	e.publish("1.0.0", "1.1.0")
 }
 
-// TestManyInOrder: many extensions, with FULL=1 a thousand, with random requirements are installed and upgraded in their
-// order, while the leader changes. An extension that waits stops no other.
+// TestManyInOrder: many extensions with random requirements (a thousand with FULL=1) are installed
+// and upgraded in order, while the leader changes. A waiting extension does not block independent
+// ones.
 func TestManyInOrder(t *testing.T) {
 	size := 200
 	if os.Getenv("FULL") == "1" {
@@ -300,8 +304,8 @@ func TestManyInOrder(t *testing.T) {
 	}
 }
 
-// TestKilledInOrder: the process dies after a number of writes, with FULL=1 after each of them, while extensions
-// with requirements are installed and upgraded, and another process goes on.
+// TestKilledInOrder: the process dies after some of its writes (after each with FULL=1), while
+// extensions with requirements are installed and upgraded, and a new process continues.
 func TestKilledInOrder(t *testing.T) {
 	run := func(t *testing.T, left int) (writes int) {
 		e := newEstate(t, 5, 3)

@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 )
 
-// With --cascade=orphan, the garbage collector of the host removes a deleted extension from the
-// owners of its revisions. The collector learns of new kinds twice a
-// minute: until then it sees no revisions, lets the extension go, and deletes them when it gets
-// to know them, since their owner is gone. So the loop takes the owner away, too, from when it
-// sees that finalizer, and also when the extension has gone meanwhile.
+// With --cascade=orphan, the host's garbage collector removes a deleted extension from the owners
+// of its revisions. But the collector discovers new kinds only twice a minute. Until then it sees
+// no revisions and lets the deletion finish. Later it discovers the revisions and deletes them,
+// because their owner does not exist. So this controller also removes the owner, as soon as it sees
+// the orphan finalizer, and after the extension was deleted.
 
-// noteOrphaning remembers an extension that is being deleted and leaves its revisions.
+// noteOrphaning remembers a deleted extension that orphans its revisions.
 func (c *Controller) noteOrphaning(object any) {
 	found, ok := object.(*unstructured.Unstructured)
 	if !ok || found.GetDeletionTimestamp() == nil || !slices.Contains(found.GetFinalizers(), metav1.FinalizerOrphanDependents) {
@@ -32,7 +32,7 @@ func (c *Controller) noteOrphaning(object any) {
 	c.orphaning[found.GetUID()] = found.GetName()
 }
 
-// orphan takes extensions of a name away as owners of their revisions.
+// orphan removes extensions with a name from the owners of their revisions.
 func (c *Controller) orphan(ctx context.Context, name string) error {
 	var owners []types.UID
 	c.mu.Lock()
@@ -62,7 +62,8 @@ func (c *Controller) orphan(ctx context.Context, name string) error {
 	return nil
 }
 
-// disown takes owners away from a revision, as it was read: the collector may do the same.
+// disown removes owners from a revision, with a precondition on its version: the collector may
+// write at the same time.
 func (c *Controller) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, owners []types.UID) error {
 	left := slices.DeleteFunc(slices.Clone(revision.OwnerReferences), func(owner metav1.OwnerReference) bool {
 		return slices.Contains(owners, owner.UID)

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// TestUnsafe: an unsafe change is judged again: the definition in the cluster may be another one.
+// TestUnsafe: an unsafe change is checked again, because the definition in the cluster may change.
 func TestUnsafe(t *testing.T) {
 	p := newPlane(t)
 	content := func(kind string) string {
@@ -35,7 +35,7 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// TestRenderingsBound: renderings that are kept to be tried again are bounded in bytes.
+// TestRenderingsBound: renderings that are cached for retries are bounded in bytes.
 func TestRenderingsBound(t *testing.T) {
 	r := newRenderings()
 	large := &content{Rendered: source.Rendered{Phases: []source.Phase{{Objects: []manifest.Object{{JSON: make([]byte, 10<<20)}}}}}}
@@ -58,8 +58,8 @@ func TestRenderingsBound(t *testing.T) {
 	}
 }
 
-// TestTakesOver: an annotation for collision protection counts for a revision that is held up, when it
-// allows more. An installed revision, and an adoption that may take everything, stay as they are.
+// TestTakesOver: an annotation for collision protection applies to a revision with a collision, if
+// it allows more. An installed revision, and an adoption that may take everything, do not change.
 func TestTakesOver(t *testing.T) {
 	const prevent, ifNoController, none = olmv1alpha1.CollisionProtectionPrevent, olmv1alpha1.CollisionProtectionIfNoController, olmv1alpha1.CollisionProtectionNone
 	for _, tc := range []struct {
@@ -106,7 +106,7 @@ func TestIsIn(t *testing.T) {
 		if got := made.isIn(revision); got != want {
 			t.Errorf("the revision with digest %q has the content: %v", digest, got)
 		}
-		// Of another image it is another content, which only adds the status.
+		// For another image the content differs, even if only by the status.
 		revision.Annotations[olmv1alpha1.ReferenceAnnotation] = "r.example/lamp@sha256:0"
 		if got := made.isIn(revision); got != (digest == now.Digest) {
 			t.Errorf("the revision of another image with digest %q has the content: %v", digest, got)

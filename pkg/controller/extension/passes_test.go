@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// watching returns a controller that watches extensions and leases, and makes no pass by itself.
+// watching returns a controller that watches extensions and leases, and runs no pass by itself.
 func (p *plane) watching() *Controller {
 	p.Helper()
 	c := p.controller()
@@ -32,7 +32,7 @@ func (p *plane) watching() *Controller {
 	return c
 }
 
-// pass makes a pass over the extension lamp, and says whether another one was asked for
+// pass runs a pass over the extension lamp, and reports whether another pass was requested
 // meanwhile.
 func (p *plane) pass(c *Controller) bool {
 	p.Helper()
@@ -52,8 +52,8 @@ func (p *plane) pass(c *Controller) bool {
 	return c.queue.Len() > 0
 }
 
-// TestBegin: of the extensions that are there when a process begins, each gets a pass when they
-// are known, and not only before.
+// TestBegin: each extension that exists at the start of a process gets a pass after all extensions
+// are known.
 func TestBegin(t *testing.T) {
 	const count = 500
 	p := newPlane(t)
@@ -81,14 +81,14 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestOvertaken: catalogs that change during a pass that ends waiting for them bring another one.
+// TestOvertaken: a change of catalogs during a pass that waits for them causes another pass.
 func TestOvertaken(t *testing.T) {
 	p := newPlane(t)
 	p.inventory.Put(inventory.Catalog{Name: "other", Err: errors.New("it is not read yet")})
 	p.publish("1.0.0")
 	p.apply(nil)
 	first := p.watching()
-	p.pass(first) // it writes status, which brings another pass
+	p.pass(first) // it writes status, which causes another pass
 	p.pass(first)
 	c := p.watching()
 	p.resolved = func() { p.inventory.Remove("other") }
@@ -100,8 +100,8 @@ func TestOvertaken(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice")
 }
 
-// TestOtherError: an error that is another one each time is tried again by the clock, and not by
-// the status that it is told in.
+// TestOtherError: an error with an ever-changing text is retried after its delay, and not because
+// of the status write that shows it.
 func TestOtherError(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -116,13 +116,13 @@ func TestOtherError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Lamp gets a pass when the extensions are known, which may be a moment after others get one.
+	// Lamp gets a pass once the extensions are known, maybe after other extensions.
 	for p.pulls.n() == 0 {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 		maker.Next(t.Context(), c.queue, c.reconcile, "")
 	}
 	for i := range 6 {
-		// Events come in order: what happened to lamp was told before this one.
+		// Events arrive in order, so the events of lamp were handled before this one.
 		marker := fmt.Sprintf("marker-%d", i)
 		create(marker)
 		for told := false; !told; {
@@ -149,12 +149,12 @@ func TestOtherError(t *testing.T) {
 	}
 }
 
-// numbered is an error that is another one each time.
+// numbered is an error whose text changes each time.
 type numbered struct{ count int }
 
 func (n *numbered) Error() string { n.count++; return fmt.Sprintf("request %d failed", n.count) }
 
-// TestAtRest: a pass over what is installed, or proposed, sends nothing and pulls nothing.
+// TestAtRest: a pass over an installed or proposed extension sends no request and pulls nothing.
 func TestAtRest(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -184,7 +184,7 @@ func TestAtRest(t *testing.T) {
 		}
 		var actions []string
 		for _, action := range p.host.Actions() {
-			if verb := action.GetVerb(); verb != "list" && verb != "watch" { // those of the informer
+			if verb := action.GetVerb(); verb != "list" && verb != "watch" { // requests of the informer
 				actions = append(actions, verb)
 			}
 		}
@@ -197,8 +197,8 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestDeleting: while an extension is being deleted, its status says what is left, and nothing
-// is made.
+// TestDeleting: the status of a deleted extension shows the remaining revisions, and nothing is
+// created.
 func TestDeleting(t *testing.T) {
 	p := installed(t)
 	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
@@ -224,9 +224,9 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
-// TestOrphaning: a user who deletes an extension and leaves its revisions has them left, although the
-// collector of the host does not know revisions yet and lets the extension go at once. Objects
-// of other owners stay theirs.
+// TestOrphaning: a user deletes an extension and orphans its revisions. The revisions stay,
+// although the host's collector does not know revisions yet and lets the deletion finish at once.
+// Owners of other objects do not change.
 func TestOrphaning(t *testing.T) {
 	for name, gone := range map[string]bool{"Going": false, "Gone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestOrphaning(t *testing.T) {
 				owners := p.revisions["lamp-1"].OwnerReferences
 				return len(owners) == 1 && owners[0].UID == other.UID
 			})
-			// One that is still there is noted again with each change of it.
+			// Each change of an existing extension records it again.
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if gone && len(c.orphaning) > 0 {
@@ -272,15 +272,15 @@ func TestOrphaning(t *testing.T) {
 	}
 }
 
-// TestNoCatalog: without a catalog, an edit that the installed version satisfies is done, with
-// its settings; one that it does not is told.
+// TestNoCatalog: without a catalog, an edit that the installed version satisfies is applied with
+// its settings. Any other edit is reported.
 func TestNoCatalog(t *testing.T) {
 	p := installed(t)
 	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
 	p.inventory.Remove("hub")
 	p.await("it is told", func() bool { return strings.Contains(p.message("Ready"), "NoCatalog") })
 	for _, wanted := range []string{">=1.0.0 <2.0.0", "1.0.0", "1.0.x"} {
-		p.clock.Step(time.Second) // another stamp
+		p.clock.Step(time.Second) // a new stamp
 		p.apply(func(object *unstructured.Unstructured) {
 			version(wanted)(object)
 			annotate(object, extension.SuccessDelayAnnotation, fmt.Sprint(len(wanted)))

@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// TestPatched: patches change what is rendered before anything else looks at it. A patch that does not match
-// makes no revision, and what is installed stays.
+// TestPatched: patches change the rendered objects before any other step reads them. A patch that
+// does not match prevents the revision, and the installed content stays.
 func TestPatched(t *testing.T) {
 	p := installed(t)
-	p.exact = true // an annotation alone changes no generation
+	p.exact = true // a change of annotations does not change the generation
 	const text = "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mine}}}]"
 	p.set(extension.PatchesAnnotation, text)
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
@@ -30,7 +30,8 @@ func TestPatched(t *testing.T) {
 	p.await("it is as installed", func() bool { return p.condition("Ready") == "True/Succeeded" && p.shown() == "2 Active 1.0.0 alice" })
 }
 
-// TestPatchesCannotBeRead: nobody writes such patches. They are no reason to install without them.
+// TestPatchesCannotBeRead: admission refuses invalid patches. If they exist anyway, Penstock does
+// not install without them.
 func TestPatchesCannotBeRead(t *testing.T) {
 	p := installed(t)
 	p.exact = true

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// approvedContent refuses content that is not what was approved for a child of a
-// ClusterExtensionSet.
+// approvedContent refuses content that differs from the approved content of a ClusterExtensionSet's
+// child.
 func (m making) approvedContent(made *content) *maker.Outcome {
 	approved := m.extension.Annotations[extension.ContentAnnotation]
 	if approved == "" {
@@ -33,7 +33,7 @@ func (m making) approvedContent(made *content) *maker.Outcome {
 		m.extension.Annotations[extension.RolloutAnnotation], approved, found), "")
 }
 
-// contentOf names the content of a pinned child: its settings, and the objects that it becomes.
+// contentOf returns the digest of a pinned child's content: its settings and rendered objects.
 func contentOf(child *unstructured.Unstructured, made *content) (string, error) {
 	common, err := extension.ChildWithoutCluster(child)
 	if err != nil {
@@ -44,24 +44,25 @@ func contentOf(child *unstructured.Unstructured, made *content) (string, error) 
 
 // Preview is the change that a child of a ClusterExtensionSet would see.
 type Preview struct {
-	// Child has the image by digest.
+	// Child has its image by digest.
 	Child *unstructured.Unstructured
-	// Version of the content, or its image.
+	// Version is the version of the content, or else its image.
 	Version string
-	// After names the content.
+	// After is the digest of the content.
 	After string
 
 	making  making
 	content *content
 }
 
-// Find returns an extension, nil when there is none. Known is false while that is not known.
+// Find returns an extension, or nil if it does not exist. known is false while the answer is
+// unknown.
 func (c *Controller) Find(name string) (object *unstructured.Unstructured, known bool) {
 	return c.find(name)
 }
 
-// Children returns the extensions of a ClusterExtensionSet, in no order. Known is false while that is not
-// known.
+// Children returns the extensions of a ClusterExtensionSet, in no order. known is false while the
+// answer is unknown.
 func (c *Controller) Children(set string) (children []*unstructured.Unstructured, known bool) {
 	informer := c.informer()
 	if informer == nil || !informer.HasSynced() {
@@ -75,8 +76,8 @@ func (c *Controller) Children(set string) (children []*unstructured.Unstructured
 	return children, true
 }
 
-// Preview resolves, pulls and renders a child for its author, and stores nothing. It takes the time of
-// a pull.
+// Preview resolves, pulls and renders a child for its author, and stores nothing. It blocks for the
+// time of a pull.
 func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructured, who user.Info) (*Preview, *maker.Outcome) {
 	live, known := c.find(wanted.GetName())
 	if !known || c.measured == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// proposed is a plane whose package is installed, and whose next version waits for approval.
+// proposed returns a plane with an installed package, whose next version waits for approval.
 func proposed(t *testing.T) *plane {
 	p := installed(t)
 	p.publish("1.0.0", "1.1.0")
@@ -26,19 +26,19 @@ func proposed(t *testing.T) *plane {
 	return p
 }
 
-// deny has somebody create nothing from now on, or create again.
+// deny sets whether a user may create objects.
 func (p *plane) deny(who string, denied bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.denied[who] = denied
 }
 
-// TestDeniedReplacement: a proposal waits until something has come in its place; what is denied
-// has not.
+// TestDeniedReplacement: a proposal stays until another revision has replaced it. A denied revision
+// does not replace it.
 func TestDeniedReplacement(t *testing.T) {
 	p := proposed(t)
 	p.deny("alice", true)
-	p.clock.Step(time.Second) // another stamp
+	p.clock.Step(time.Second) // a new stamp
 	p.apply(version("1.1.0"))
 	p.await("it is denied", func() bool { return p.condition("Progressing") == "False/Blocked" })
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
@@ -46,7 +46,7 @@ func TestDeniedReplacement(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 alice")
 }
 
-// TestRefusedProposal: a newer proposal that a policy refuses takes the older one from nobody.
+// TestRefusedProposal: if a policy refuses a newer proposal, the older one stays.
 func TestRefusedProposal(t *testing.T) {
 	p := proposed(t)
 	p.deny("penstock", true)
@@ -57,8 +57,8 @@ func TestRefusedProposal(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestTwoProposals: where a process died between a newer proposal and the end of the older one,
-// the newer one stays.
+// TestTwoProposals: if a process died between the creation of a newer proposal and the end of the
+// older one, the newer one stays.
 func TestTwoProposals(t *testing.T) {
 	p := proposed(t)
 	p.mu.Lock()
@@ -70,8 +70,8 @@ func TestTwoProposals(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestEditedProposal: a user who changes the deadline of a proposal has not let it go on: it is none that
-// was rolled out, and it is replaced as others are.
+// TestEditedProposal: a user who changes the deadline of a proposal has not approved it. It was
+// never rolled out, and is replaced like other proposals.
 func TestEditedProposal(t *testing.T) {
 	p := proposed(t)
 	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
@@ -81,8 +81,8 @@ func TestEditedProposal(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestDeclined: a user who archives a proposal declines it: it is not made again until somebody writes
-// the extension, and what is installed is as before.
+// TestDeclined: a user who archives a proposal declines it. It is not created again until the
+// extension is written, and the installed content does not change.
 func TestDeclined(t *testing.T) {
 	p := proposed(t)
 	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
@@ -91,7 +91,7 @@ func TestDeclined(t *testing.T) {
 	p.await("what is installed is well", func() bool {
 		return p.condition("Ready") == "True/Succeeded" && p.condition("UpgradeAvailable") != "True/Proposed"
 	})
-	// The same version again, with another note: a pass is made and ends.
+	// The same version, with another note: a pass starts and ends.
 	p.inventory.Remove("hub")
 	p.await("it is told", func() bool { return strings.Contains(p.message("Ready"), "NoCatalog") })
 	p.publish("1.0.0", "1.1.0")
@@ -103,13 +103,13 @@ func TestDeclined(t *testing.T) {
 	if highest != 2 {
 		t.Errorf("%d revisions were made", highest)
 	}
-	p.clock.Step(time.Second) // another stamp
+	p.clock.Step(time.Second) // a new stamp
 	p.apply(version("1.1.0"))
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 alice")
 }
 
-// TestAskedBeforeThePull: no image is pulled for who may create no revision. A version of a
-// catalog is proposed all the same.
+// TestAskedBeforeThePull: no image is pulled for a user who cannot create revisions. A version from
+// a catalog is still proposed.
 func TestAskedBeforeThePull(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -138,7 +138,7 @@ func TestAskedBeforeThePull(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
-// TestMayPull: the rights that are asked for before an image is pulled for a proposal.
+// TestMayPull checks the rights that are needed before an image is pulled for a proposal.
 func TestMayPull(t *testing.T) {
 	p := newPlane(t)
 	p.lacks["create"] = true
@@ -154,7 +154,7 @@ func TestMayPull(t *testing.T) {
 	}
 }
 
-// TestWarnings: a warning of rendering is on the proposal, and an event once.
+// TestWarnings: a warning of rendering is on the proposal, and in one event.
 func TestWarnings(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -181,12 +181,12 @@ func TestWarnings(t *testing.T) {
 	p.await("the condition has it", func() bool { return strings.Contains(p.message("Ready"), want) })
 }
 
-// TestYield: the annotation becomes spec.yield of revisions; a change of it makes a revision of the same
-// content, and what cannot be read makes none.
+// TestYield: the annotation sets spec.yield of revisions. A change creates a revision with the same
+// content. An invalid value creates none.
 func TestYield(t *testing.T) {
 	p := installed(t)
 	yields := func(value string) {
-		p.clock.Step(time.Second) // another stamp
+		p.clock.Step(time.Second) // a new stamp
 		p.apply(func(e *unstructured.Unstructured) {
 			if value == "" {
 				e.SetAnnotations(nil)
@@ -217,8 +217,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestDigestWithoutYield: extensions of before have the same digest, so that an upgrade of Penstock
-// makes no revision.
+// TestDigestWithoutYield: existing extensions keep their digest, so that an upgrade of Penstock
+// creates no revision.
 func TestDigestWithoutYield(t *testing.T) {
 	const before = `{"Version":1,"Ref":"r","Name":"n","Namespace":"s","Target":"","Collision":"Prevent","Config":null,"Certificates":""}`
 	sum := sha256.Sum256([]byte(before))

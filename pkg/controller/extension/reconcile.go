@@ -22,26 +22,26 @@ import (
 // scope is one pass over one extension.
 type scope struct {
 	*Controller
-	// Chain has the revisions of the extension's name; those of its release that were deployed
-	// while it is applied by Helm.
+	// Chain holds the revisions with the extension's name. While Helm applies the extension, it
+	// holds the deployed revisions of the release.
 	maker.Chain
 	object    *unstructured.Unstructured
 	extension *extension.Extension
 	catalogs  *inventory.Snapshot
 	cluster   clusterIs
-	// answer is the resolver's answer, nil when it was not asked or found nothing, and upgrades has
+	// answer is the resolver's answer; nil if it was not asked or found nothing. upgrades holds
 	// further versions of the catalogs.
 	answer   *resolve.Resolution
 	upgrades *upgrades.Upgrades
-	// resolved is the bundle that the outcome of the pass is about, nil for none.
+	// resolved is the bundle of the outcome, or nil.
 	resolved *status.Bundle
-	// unasked is true for a revision that nobody asked for just now, and that needs no approval.
+	// unasked is true for a revision that no user just requested, and that needs no approval.
 	unasked bool
-	// later says which window an approval for later waits for, empty for none.
+	// later names the window for which an approval for later waits; empty for none.
 	later string
-	// byHelm is true when the extension is applied by Helm.
+	// byHelm is true if Helm applies the extension.
 	byHelm bool
-	// release are the revisions of the Helm release, newest first, when they were read.
+	// release holds the revisions of the Helm release, newest first, after they were read.
 	release []helmapplier.Revision
 }
 
@@ -50,23 +50,23 @@ func rules() maker.Rules {
 	return maker.Rules{FieldManager: FieldManager, MadeOf: extension.MadeOfAnnotation, Stamp: extension.StampAnnotation, NeverApproved: neverApproved}
 }
 
-// stop ends a pass until something changes.
+// stop ends a pass until an input changes.
 func stop(result status.Result, message, why string) *maker.Outcome {
 	return maker.Stop(maker.Reason(result), message, why)
 }
 
-// retry ends a pass until a while later.
+// retry ends a pass, and retries it after a delay.
 func retry(result status.Result, err error) *maker.Outcome {
 	return maker.Retry(maker.Reason(result), err)
 }
 
-// settled ends a pass after which nothing is left to do.
+// settled ends a pass that leaves nothing to do.
 func settled() *maker.Outcome { return stop(status.Settled, "", "") }
 
-// awaited ends a pass: a watch brings the next one.
+// awaited ends a pass: a watch causes the next one.
 func awaited() *maker.Outcome { return maker.Stop(maker.Awaited, "", "") }
 
-// resultOf is the reason of an outcome in words of the status.
+// resultOf converts the reason of an outcome to a reason of the status.
 func resultOf(outcome *maker.Outcome) status.Result {
 	switch outcome.Reason {
 	case maker.Current, maker.Proposed:
@@ -80,17 +80,17 @@ func resultOf(outcome *maker.Outcome) status.Result {
 	case maker.Invalid:
 		return status.InvalidManifests
 	}
-	return status.Result(outcome.Reason) // the other words are the same
+	return status.Result(outcome.Reason) // the other reasons are equal
 }
 
-// reconcile brings one extension up to date:
+// reconcile reconciles one extension:
 //
-//  1. Revisions that are to stay without it lose it as their owner.
-//  2. The spec. Nothing is done while that is not known.
-//  3. The program that writes ClusterExtensions here.
-//  4. The revisions that there are.
-//  5. The next revision, or why there is none.
-//  6. The status.
+//  1. It orphans revisions that must outlive the extension.
+//  2. It reads the extension, and stops while that is unknown.
+//  3. It finds out which program manages ClusterExtensions here.
+//  4. It reads the existing revisions.
+//  5. It creates the next revision, or finds the reason for none.
+//  6. It writes the status.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if err := c.orphan(ctx, name); err != nil {
 		return err
@@ -130,24 +130,24 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return outcome.End(ctx, name, func() error { return s.writeStatus(ctx, outcome) })
 }
 
-// leave says what is left of an extension that is being deleted, for as long as a finalizer
-// keeps it. Deleting its revisions is for the collector.
+// leave reports the remaining revisions of a deleted extension while a finalizer keeps it. The
+// garbage collector deletes the revisions.
 func (s *scope) leave(ctx context.Context) error {
 	s.forget(s.Name)
 	if stopped := s.findRevisions(ctx); stopped != nil && resultOf(stopped) != status.NameTaken {
-		return stopped.Err // nil for a record that cannot be read: its change is an event
+		return stopped.Err // nil for an unreadable record: its change causes an event
 	}
 	return s.writeStatus(ctx, settled())
 }
 
-// advance makes the next revision, or returns the reason for making none. Its steps:
+// advance creates the next revision, or returns the reason for creating none. Its steps:
 //
-//  1. findRevisions: the revisions of this name belong to the extension.
-//  2. settleGate: the feature gate decides whether the engine or Helm applies them.
-//  3. choose: resolve the bundle, or take the image of the spec.
-//  4. A rollback that holds, or a rollout under way, ends the pass.
-//  5. readValues: read the values of Secrets and ConfigMaps.
-//  6. Package maker makes the revision, or a proposal.
+//  1. findRevisions checks that the revisions with this name belong to the extension.
+//  2. settleGate lets the feature gate select the engine or Helm.
+//  3. choose resolves the bundle, or takes the image of the spec.
+//  4. A rollback that holds, or a rollout in progress, ends the pass.
+//  5. readValues reads the values of Secrets and ConfigMaps.
+//  6. Package maker creates the revision or a proposal.
 //  7. An approval for later resumes its proposal.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.findRevisions(ctx); stopped != nil {
@@ -181,7 +181,7 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	return outcome
 }
 
-// writer is the engine's, or Helm's when that applies the extension.
+// writer returns the engine's writer, or Helm's if Helm applies the extension.
 func (s *scope) writer(desired *desired) maker.Writer[*content] {
 	if s.byHelm {
 		return helmWriter{making{s, desired}}
@@ -215,17 +215,16 @@ func (m making) Render(ctx context.Context, identity maker.Identity) (made *cont
 	return made, same, stopped
 }
 
-// takesOver is true when the extension may take over more objects than a revision that has not succeeded.
-// So the annotation for collision protection counts for a revision that is held up by a collision, and makes no
-// further revision of what is installed.
+// takesOver reports whether the extension may now take over more objects than an unsuccessful
+// revision. So the annotation for collision protection applies to a revision with a collision, and
+// creates no further revision of installed content.
 func takesOver(revision *olmv1alpha1.ClusterExtensionRevision, desired *desired) bool {
 	strength := []olmv1alpha1.CollisionProtection{olmv1alpha1.CollisionProtectionPrevent, olmv1alpha1.CollisionProtectionIfNoController, olmv1alpha1.CollisionProtectionNone}
 	has := cmp.Or(revision.Spec.CollisionProtection, olmv1alpha1.CollisionProtectionPrevent)
 	return !maker.HasSucceeded(revision) && slices.Index(strength, desired.Collision) > slices.Index(strength, has)
 }
 
-// findRevisions reads the revisions of the chain of this name. Those of somebody else are not
-// touched.
+// findRevisions reads the revisions of the chain. It stops if they have another owner.
 func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	revisions, err := maker.List(ctx, s.Reader, s.Name)
 	if err != nil {
@@ -236,10 +235,10 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 		switch {
 		case owner == nil || owner.UID == s.extension.UID:
 		case owner.Kind == extension.Kind.Kind && owner.Name == s.extension.Name:
-			// The collector takes them. Their going is an event.
+			// The garbage collector deletes them, which causes an event.
 			return stop(status.NameTaken, fmt.Sprintf("%s belongs to a ClusterExtension %s that is gone: waiting until this revision is deleted", revisions[i].Name, owner.Name), "")
 		default:
-			// Whose it is is not said: that may be another tenant's.
+			// The message does not name the owner, which may be another tenant's object.
 			return stop(status.NameTaken, fmt.Sprintf("%s has another owner: use another name", revisions[i].Name), "")
 		}
 	}
@@ -247,7 +246,7 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// installed is the newest revision that was rolled out and is there, nil for none.
+// installed returns the newest revision that was rolled out and still has its objects, or nil.
 func (s *scope) installed() *olmv1alpha1.ClusterExtensionRevision {
 	for i := range s.Revisions {
 		one := &s.Revisions[i]

@@ -15,32 +15,33 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// Labels of the revisions of a release besides those of releaseLabels.
+// Labels of a release's revisions besides those of releaseLabels.
 const (
-	// ofNote is the uid of the revision of the chain that one was made of.
+	// ofNote is the uid of the chain's revision from which the release was made.
 	ofNote = "penstock.dev/of-revision"
-	// unfinishedNote is the uid of the newest revision of the chain when the objects are not, or
-	// not only, those that it asks for: Helm is still to apply it.
+	// unfinishedNote is the uid of the newest revision of the chain, if the objects of the release
+	// differ from its objects. Helm must still apply that revision.
 	unfinishedNote = "penstock.dev/unfinished-revision"
-	// teardownNote is the policy by which the objects have an owner, or have none.
+	// teardownNote is the policy that decides whether the objects have an owner.
 	teardownNote = extension.TeardownPolicyAnnotation
 )
 
-// releaseNotes are labels of a release that are none of a revision.
+// releaseNotes returns the labels of a release that revisions do not have.
 func releaseNotes() []string { return []string{ofNote, unfinishedNote, teardownNote} }
 
-// isBeginning reports whether a revision of a release has the objects of one of the chain that has
-// never succeeded, and nothing else.
+// isBeginning reports whether a revision of a release has only the objects of a chain's revision
+// that never succeeded.
 func isBeginning(one *helmapplier.Revision) bool {
 	return one.Labels[unfinishedNote] != "" && one.Labels[unfinishedNote] == one.Labels[ofNote]
 }
 
-// record stores a revision of the release, unless that was done already: with the objects of the
-// newest revision that has succeeded, and those that newer ones have begun with. Objects that Helm does
-// not know are never deleted by it.
+// record stores a revision of the release, unless it is stored already. It has the objects of the
+// newest revision that succeeded, and the objects of newer revisions that have begun. Helm never
+// deletes objects that it does not know.
 //
-// When it has had the objects before, and somebody has made another revision since, what it has
-// comes first. A revision taken back from it that has not succeeded yet is still Helm's.
+// If Helm had the objects before, and another revision was created since, the content of the
+// release comes first. A revision that was taken back and has not succeeded yet is still that of
+// the release.
 func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *maker.Outcome) {
 	newest := live[0]
 	history, stopped := s.history(ctx)
@@ -72,7 +73,7 @@ func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtension
 	return version, nil
 }
 
-// base are the labels and the objects of the release that record stores.
+// base returns the labels and the objects of the release that record stores.
 func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
 	newest := live[0]
 	var newer []*olmv1alpha1.ClusterExtensionRevision
@@ -93,7 +94,7 @@ func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 			return labels, objects, nil
 		}
 	}
-	// The objects are not all as the newest one says.
+	// The objects differ from those of the newest revision.
 	delete(labels, extension.MadeOfAnnotation)
 	labels[unfinishedNote] = string(newest.UID)
 	known := map[string]bool{}
@@ -115,7 +116,7 @@ func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 	return labels, objects, nil
 }
 
-// objectsIn are the objects of a revision.
+// objectsIn returns the objects of a revision.
 func (s *scope) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	bodies, err := s.Manifests(ctx, revision.Name)
 	if err != nil {
@@ -132,9 +133,9 @@ func (s *scope) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExte
 	return objects, nil
 }
 
-// complete has Helm apply the newest revision of the chain, when the engine had only begun with
-// it: it was admitted when it was made. It is nil when there is no such thing, and when what is
-// asked for is something else since.
+// complete lets Helm apply the newest revision of the chain, if the engine had only begun with it.
+// The revision was admitted when it was created. complete returns nil if there is no such revision,
+// or if it is no longer desired.
 func (s *scope) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
 	current := deployed(s.release)
 	switch {
@@ -155,13 +156,13 @@ func (s *scope) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensi
 	wanted := s.wanted(releaseLabels(newest))
 	wanted.Labels[ofNote] = string(newest.UID)
 	wanted.Take = newest.Spec.CollisionProtection == olmv1alpha1.CollisionProtectionNone
-	// As it was admitted; what the extension says since, nobody has judged.
+	// The admitted policy counts. No check has covered later changes of the extension.
 	wanted.Keep = newest.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 	return s.applied(ctx, wanted, objects)
 }
 
-// changesTeardown reports whether somebody has asked, since Helm applied, that the objects go with
-// the extension, or that they stay. Then it applies them once more, with the owner or without.
+// changesTeardown reports whether the teardown policy has changed since Helm applied the objects.
+// Helm then applies them again, with or without the owner.
 func (s *scope) changesTeardown() bool {
 	newest := s.Newest()
 	if !s.byHelm || newest == nil {

@@ -29,15 +29,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// content is the rendered content of an image. Nobody changes it.
+// content is the rendered content of an image. It is immutable.
 type content struct {
 	source.Rendered
-	// reference has the digest of the image.
+	// reference is the reference of the image with its digest.
 	reference string
-	// signed says who signed the image, and is nil without a signature policy.
+	// signed records the signers of the image; nil without a signature policy.
 	signed *signer.Record
 	refs   []phaseRefs
-	// patched are the fields that patches have written.
+	// patched lists the fields that patches have written.
 	patched []patch.Applied
 }
 
@@ -51,7 +51,7 @@ func (c *content) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// phaseRefs are the objects of a phase by identity and digest.
+// phaseRefs lists the objects of a phase by identity and digest.
 type phaseRefs struct {
 	name string
 	refs []contentRef
@@ -60,13 +60,14 @@ type phaseRefs struct {
 // contentRef is an object by identity and digest.
 type contentRef struct {
 	manifest.Ref
-	// withoutStatus is the digest in revisions from before status was kept, empty for an object without it.
+	// withoutStatus is the digest in revisions from before status was kept; empty for an object
+	// without status.
 	withoutStatus manifest.Digest
 }
 
-// render pulls an image for somebody and makes objects of it, beside the passes: the pass ends, and
-// another one comes when there is a result. The last result for the same digest is used again: a
-// revision that was refused is tried again without a pull.
+// render pulls an image for a user and renders its objects, in a background job. It ends the pass
+// until there is a result, which causes the next pass. The last result for the same digest is
+// reused, so that a refused revision is retried without a pull.
 func (s *scope) render(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
 	digest := desired.digest()
 	if known := s.rendered.find(s.extension.Name, digest); known != nil {
@@ -90,7 +91,7 @@ func (s *scope) render(ctx context.Context, identity maker.Identity, desired *de
 	return made.content, made.stopped
 }
 
-// made is the result of an image: objects, or why there are none.
+// made is the result of a job: content, or the reason for none.
 type made struct {
 	content *content
 	// diff has the changes that the next revision would make.
@@ -98,9 +99,9 @@ type made struct {
 	stopped *maker.Outcome
 }
 
-// pull does the work of render, beside the passes.
+// pull does the work of render in the background.
 func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
-	// Authors share the places, whatever ServiceAccounts they name.
+	// All ServiceAccounts of an author share the author's slots.
 	author := identity.Author.GetName()
 	var pulled *Pulled
 	var err error
@@ -146,7 +147,7 @@ func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desi
 	return made, nil
 }
 
-// patch changes the objects as the extension asks for, before anything looks at them.
+// patch applies the extension's patches, before any other step reads the objects.
 func (c *content) patch(value string) *maker.Outcome {
 	if value == "" {
 		return nil
@@ -167,7 +168,8 @@ func (c *content) patch(value string) *maker.Outcome {
 	return nil
 }
 
-// keep keeps values of Secrets to Secrets, and out of warnings.
+// keep removes values of Secrets from warnings, and refuses objects other than Secrets that contain
+// them.
 func (c *content) keep(values *values.Values) *maker.Outcome {
 	if !values.HasSecrets() {
 		return nil
@@ -212,7 +214,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 			InstallNamespace: desired.Namespace, Config: desired.configuration(), Certificates: desired.Certificates,
 			AcceptRequirements: true, Providers: s.providersOf,
 		}
-		// Without the version, a warning says which version is needed.
+		// Without the cluster's version, a warning names the required version.
 		if stopped := s.mayUse(ctx, identity.Who()); stopped == nil {
 			if cluster, err := s.Capabilities.Capabilities(ctx, desired.Target); err == nil {
 				renderer.Bundle.KubeVersion = cluster.Version
@@ -247,7 +249,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	case errors.As(err, &unknown):
 		return nil, retry(status.Failed, fmt.Errorf("image %s: %w", pulled.Reference, err))
 	case errors.As(err, &version):
-		// No watch reports that the cluster was upgraded.
+		// No watch reports the upgrade of the cluster.
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s: upgrade the cluster first, or choose another version", pulled.Reference, err), "").Later()
 	case errors.As(err, &configuration):
 		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), configuring(desired, configuration))
@@ -267,8 +269,8 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	return made, nil
 }
 
-// configuring says what is wrong with the configuration of a bundle, and how it is set right where
-// only the namespace to watch is wrong.
+// configuring describes the faults of a bundle's configuration. If only the namespace to watch is
+// wrong, it adds the command to correct it.
 func configuring(desired *desired, wrong *config.Errors) string {
 	watch := desired.Namespace
 	switch {
@@ -281,7 +283,7 @@ func configuring(desired *desired, wrong *config.Errors) string {
 		wrong.Error(), desired.Name, watch)
 }
 
-// check compares what an image has with what the catalog says of it.
+// check compares the content of an image with its entry in the catalog.
 func (d *desired) check(rendered source.Rendered, reference string) *maker.Outcome {
 	switch {
 	case d.bundle == nil || rendered.Package == "":
@@ -340,8 +342,8 @@ func (c *content) size() int {
 	return size
 }
 
-// isIn reports whether a revision has the same objects in the same phases. Without status they may
-// be in one that was made of the same image, before status was kept.
+// isIn reports whether a revision has the same objects in the same phases. If the revision was made
+// from the same image before status was kept, a missing status does not count.
 func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	sameImage := revision.Annotations[olmv1alpha1.ReferenceAnnotation] == c.reference
 	return slices.EqualFunc(c.refs, revision.Spec.Phases, func(want phaseRefs, has olmv1alpha1.RevisionPhase) bool {
@@ -352,13 +354,13 @@ func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	})
 }
 
-// yieldsAs reports whether a revision leaves the fields to other managers that are asked for. That
-// of a revision does not change.
+// yieldsAs reports whether a revision yields exactly the desired fields. spec.yield of a revision
+// is immutable.
 func yieldsAs(revision *olmv1alpha1.ClusterExtensionRevision, desired *desired) bool {
 	return apiequality.Semantic.DeepEqual(revision.Spec.Yield, desired.Yield)
 }
 
-// renderings keep the last rendered content of some extensions: those whose revision is refused
+// renderings caches the last rendered content of some extensions, whose revision is refused
 // repeatedly.
 type renderings struct {
 	mu   *sync.Mutex
@@ -371,8 +373,8 @@ type lastRendering struct {
 	size    int
 }
 
-// maxRendered bounds what is kept, in bytes of manifests: those of one extension are mostly
-// 0.1 MB, and at most 16.
+// maxRendered bounds the cache, in bytes of manifests. Most extensions have 0.1 MB, and at most 16
+// MB.
 const maxRendered = 32 << 20
 
 func newRenderings() renderings {
@@ -400,7 +402,7 @@ func (r renderings) keep(name, digest string, made *content) {
 		if all+size <= maxRendered {
 			break
 		}
-		delete(r.kept, other) // whichever: it is rendered again
+		delete(r.kept, other) // any of them: it can be rendered again
 		all -= one.size
 	}
 	r.kept[name] = lastRendering{digest: digest, content: made, size: size}

@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// review returns the notes that hold the next revision for approval. It is nil when no review is
-// asked for, and for a version that the author chose. A held proposal keeps its reasons when there
-// is no user left in whose name revisions are made. Fresh is whether a stamp has decided nothing
-// yet. The error is about the list of notes: a mistake in it must not let anything through.
+// review returns the notes that hold the next revision for approval. It returns nil if no review is
+// requested, and for a version that the author chose. A held proposal keeps its reasons if no
+// identity remains for revisions. fresh is true if the stamp has decided nothing yet. The error is
+// about the list of notes: a fault in it must not let anything through.
 func (s *scope) review(stamp *author.Stamp, fresh bool) (*maker.Review, error) {
 	if s.extension.Annotations[extension.ApprovalAnnotation] != extension.ApprovalReviewed || s.chose(stamp, fresh) {
 		return nil, nil
@@ -28,9 +28,9 @@ func (s *scope) review(stamp *author.Stamp, fresh bool) (*maker.Review, error) {
 	return s.NewReview(on, fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, extension.ApprovalReviewed)), nil
 }
 
-// chose reports whether the author chose what is desired: by an installation, or by the write that
-// changed spec.source last. One choice decides one version. It does not decide one that a catalog
-// brings later, and neither do writes of the same source, whatever else they change.
+// chose reports whether the author chose the desired version, by an installation or by the last
+// write that changed spec.source. One choice decides one version. It does not decide a version that
+// a catalog offers later. Writes that do not change the source are no choice.
 func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 	newest := s.Newest()
 	if newest == nil || !s.isOwned(newest) {
@@ -41,7 +41,7 @@ func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 		return false
 	}
 	if newest.CreationTimestamp.Time.Before(choice.Left) {
-		// The source is what it was, and nothing was installed meanwhile.
+		// The source has its earlier value again, and nothing was installed meanwhile.
 		return false
 	}
 	if s.resolved == nil || s.resolved.Catalog == "" {
@@ -51,7 +51,7 @@ func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 	return from == nil || !from.Unpacked.After(choice.Time)
 }
 
-// decided is the highest generation of the extension for which a revision was made, or kept.
+// decided returns the highest generation of the extension for which a revision was created or kept.
 func (s *scope) decided() int64 {
 	highest := int64(0)
 	for i := range s.Revisions {
@@ -66,14 +66,14 @@ func (s *scope) decided() int64 {
 	return highest
 }
 
-// Diff implements maker.FrontEnd, beside the passes. A change that comes of a write of the author, and of
-// the image that is installed, needs no review.
+// Diff implements maker.FrontEnd, in a background job. A change that the author's write caused,
+// with the installed image, needs no review.
 func (m making) Diff(ctx context.Context, identity maker.Identity, made *content) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	if newest := m.Newest(); newest != nil && !m.wasUsed(identity.Stamp) && newest.Annotations[olmv1alpha1.ReferenceAnnotation] == made.reference {
 		return nil, nil
 	}
 	if m.byHelm {
-		// Revisions do not have what the release has.
+		// Revisions do not have the objects of the release.
 		return &olmv1alpha1.RevisionDiff{Truncated: &olmv1alpha1.DiffTruncation{Objects: 1}}, nil
 	}
 	revision, stopped := m.Next(ctx, made.Phases)
@@ -85,9 +85,9 @@ func (m making) Diff(ctx context.Context, identity maker.Identity, made *content
 	return m.compared(ctx, identity, revision, made)
 }
 
-// compared has a revision compared in the pool, and ends the pass until that is done.
+// compared compares a revision in the pool, and ends the pass until that is done.
 func (m making) compared(ctx context.Context, identity maker.Identity, revision *olmv1alpha1.ClusterExtensionRevision, content *content) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
-	// The verdict is on what is written: an image that was pulled anew has other content, perhaps.
+	// The result must belong to the written content: an image that is pulled again may differ.
 	against := m.desired.digest() + " " + content.digest()
 	if newest := m.Newest(); newest != nil {
 		against += " " + string(newest.UID)

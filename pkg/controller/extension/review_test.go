@@ -16,7 +16,8 @@ import (
 
 const installer = "system:serviceaccount:lamps:installer"
 
-// reviewed is lamp-1, installed, whose later versions come by a ServiceAccount when no note holds them.
+// reviewed returns a plane with lamp-1 installed. Later versions are created as a ServiceAccount,
+// unless a note holds them.
 func reviewed(t *testing.T, notes ...string) *plane {
 	t.Helper()
 	p := newPlane(t)
@@ -36,7 +37,7 @@ func reviewed(t *testing.T, notes ...string) *plane {
 	return p
 }
 
-// note has all diffs have notes with these reasons.
+// note sets the reasons of the notes in all diffs.
 func (p *plane) note(reasons ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,14 +47,14 @@ func (p *plane) note(reasons ...string) {
 	}
 }
 
-// annotation is that of a revision.
+// annotation returns an annotation of a revision.
 func (p *plane) annotation(revision, key string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.revisions[revision].Annotations[key]
 }
 
-// later has time pass, so that what comes then is no part of the same second.
+// later moves the clock beyond the present second.
 func (p *plane) later() { p.clock.Step(2 * time.Second) }
 
 // set changes an annotation of the extension.
@@ -62,8 +63,8 @@ func (p *plane) set(key, value string) {
 	p.apply(func(object *unstructured.Unstructured) { annotate(object, key, value) })
 }
 
-// settle waits until a pass has begun and ended after all that was written: passes over an extension
-// come one after the other.
+// settle waits until a pass has begun and ended after all earlier writes. Passes over one extension
+// do not overlap.
 func (p *plane) settle() {
 	p.Helper()
 	for i := range 2 {
@@ -82,8 +83,8 @@ func (p *plane) settle() {
 	}
 }
 
-// TestReviewed: a version of a catalog comes by itself without a note that holds, and is proposed
-// with its reasons otherwise. An installation is not reviewed.
+// TestReviewed: a version from a catalog is installed automatically if no note holds it. Otherwise
+// it is proposed with its reasons. An installation is not reviewed.
 func TestReviewed(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.note(note.Restart)
@@ -107,15 +108,14 @@ func TestReviewed(t *testing.T) {
 	if available := p.condition("UpgradeAvailable"); available != "True/Proposed" {
 		t.Errorf("UpgradeAvailable is %s", available)
 	}
-	// A newer version without notes takes its place.
+	// A newer version without notes replaces it.
 	p.later()
 	p.note()
 	p.publish("1.0.0", "1.1.0", "1.3.0")
 	p.awaitRevisions("2 Active 1.1.0 " + installer + ", 4 Active 1.3.0 " + installer)
 }
 
-// TestReviewOnce: a held version is neither pulled nor compared again, before the list is another
-// one.
+// TestReviewOnce: a held version is not pulled or compared again until the list of notes changes.
 func TestReviewOnce(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.publish("1.0.0", "1.1.0")
@@ -154,8 +154,8 @@ func TestReviewOnce(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 " + "alice")
 }
 
-// TestReviewWithoutIdentity: a held version keeps its reasons when nobody is left in whose name a
-// revision comes, and loses them when the policy is another one.
+// TestReviewWithoutIdentity: a held version keeps its reasons if no identity remains for revisions.
+// It loses them if the policy changes.
 func TestReviewWithoutIdentity(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.publish("1.0.0", "1.1.0")
@@ -176,8 +176,8 @@ func TestReviewWithoutIdentity(t *testing.T) {
 	}
 }
 
-// TestReviewOfWritten: the review is of what is written, also when the rendering was dropped meanwhile and
-// the tag has moved.
+// TestReviewOfWritten: the review covers the written content, even if the rendering was dropped
+// meanwhile and the tag has moved.
 func TestReviewOfWritten(t *testing.T) {
 	p := reviewed(t)
 	p.mu.Lock()
@@ -194,12 +194,12 @@ func TestReviewOfWritten(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
-// TestChosen: exempt is the version that a write of spec.source led to, and nothing else.
+// TestChosen: only the version that a write of spec.source chose is exempt.
 func TestChosen(t *testing.T) {
 	const held = "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"
 	for name, tc := range map[string]struct {
 		reason string
-		// before is written before the catalog has 1.1.0, and after when it has it.
+		// before is written before the catalog has 1.1.0, after when it has it.
 		before, after func(*plane)
 		want          string
 	}{
@@ -237,12 +237,12 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// anyVersion takes the version away that the source names.
+// anyVersion removes the version from the source.
 func anyVersion(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "spec", "source", "catalog", "version")
 }
 
-// TestReverted: a source that was changed and brought back chooses nothing that was held, unless another
+// TestReverted: a source that was changed and reverted chooses no held version, unless another
 // version was installed meanwhile.
 func TestReverted(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
@@ -265,8 +265,8 @@ func TestReverted(t *testing.T) {
 	p.awaitRevisions("4 Active 1.1.0 alice, 5 Active 1.2.0 alice")
 }
 
-// TestChosenOnce: a choice decides one version: after it, what a catalog brings within the hour is
-// reviewed, and a stamp that was not used up by then decides nothing.
+// TestChosenOnce: a choice decides one version. A version that a catalog offers later is reviewed,
+// and an unused stamp decides nothing by then.
 func TestChosenOnce(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.publish("1.0.0", "1.1.0")
@@ -282,7 +282,7 @@ func TestChosenOnce(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestConfigured: a write for what is installed is not reviewed, whatever it changes.
+// TestConfigured: a write that keeps the installed image is not reviewed, for any change.
 func TestConfigured(t *testing.T) {
 	p := reviewed(t, note.RightsGained)
 	p.set(extension.CollisionProtectionAnnotation, "None")
@@ -290,7 +290,7 @@ func TestConfigured(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
 }
 
-// TestReviewWindow: a version that no note holds waits for the window, and a held one is proposed
+// TestReviewWindow: a version without held notes waits for the window. A held version is proposed
 // while the window is closed.
 func TestReviewWindow(t *testing.T) {
 	p := reviewed(t)
@@ -306,7 +306,7 @@ func TestReviewWindow(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
-// TestHoldOnUnreadable: a list that cannot be read lets nothing through.
+// TestHoldOnUnreadable: an invalid list of notes lets nothing through.
 func TestHoldOnUnreadable(t *testing.T) {
 	p := reviewed(t)
 	p.set(extension.HoldOnAnnotation, "Rights")

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
-// settings are the fields that may change on an existing revision.
+// settings are the fields of an existing revision that may change.
 type settings struct {
 	Deadline  int32                      `json:"progressDeadlineMinutes"`
 	Delay     int32                      `json:"successDelaySeconds"`
@@ -26,8 +26,8 @@ type settings struct {
 	Teardown  olmv1alpha1.TeardownPolicy `json:"teardownPolicy"`
 }
 
-// settingsOf returns the settings of an extension. A webhook has validated them; invalid ones count as
-// absent.
+// settingsOf returns the settings of an extension. A webhook has validated them. Invalid settings
+// count as absent.
 func settingsOf(e *extension.Extension) settings {
 	return settings{
 		Deadline:  cmp.Or(e.Spec.ProgressDeadlineMinutes, number(e.Annotations[extension.ProgressDeadlineAnnotation])),
@@ -50,7 +50,7 @@ func (s settings) into(spec *olmv1alpha1.ClusterExtensionRevisionSpec) {
 	spec.ProgressDeadlineMinutes, spec.SuccessDelaySeconds, spec.MetricChecks, spec.OnFailure, spec.TeardownPolicy = s.Deadline, s.Delay, s.Metrics, s.OnFailure, s.Teardown
 }
 
-// in are those that a revision has.
+// settingsIn returns the settings of a revision.
 func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 	return settings{
 		Deadline: spec.ProgressDeadlineMinutes, Delay: spec.SuccessDelaySeconds, Metrics: spec.MetricChecks,
@@ -58,13 +58,14 @@ func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 	}
 }
 
-// Keep brings a revision up to date whose content is what is asked for:
+// Keep updates a revision that already has the desired content:
 //
-//  1. A proposal of something else is not wanted any more.
-//  2. The settings that may change, and the owner, in the name of the user who wrote the extension,
-//     while their stamp counts.
-//  3. A revision without this owner is left as it is.
-//  4. The annotations, in our own name: they do nothing, and the stamp is used up by them.
+//  1. It withdraws a proposal of other content.
+//  2. It writes the settings and the owner as the user who wrote the extension, if their stamp is
+//     valid.
+//  3. It does not change a revision without this owner.
+//  4. It writes the annotations as this process. They have no effect, but record that the stamp is
+//     used.
 func (w engineWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, made *content) *maker.Outcome {
 	if made != nil {
 		w.rendered.forget(w.Name)
@@ -88,8 +89,8 @@ func (w engineWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExt
 	return w.note(ctx, revision, decided, w.desired.of(made).asIn(revision))
 }
 
-// newStamp is the stamp that the extension has, and whether it counts and has decided nothing
-// yet. The error is why what was written counts for nothing.
+// newStamp returns the stamp of the extension, and whether it is valid and unused. The error is the
+// reason why the write of the extension does not count.
 func (s *scope) newStamp(revision *olmv1alpha1.ClusterExtensionRevision) (stamp *author.Stamp, isNew bool, err error) {
 	stamp, err = author.ClusterExtensions().Verify(s.Key, s.object)
 	if err != nil {
@@ -100,8 +101,7 @@ func (s *scope) newStamp(revision *olmv1alpha1.ClusterExtensionRevision) (stamp 
 	return stamp, isNew, nil
 }
 
-// adjust changes the settings of a revision, and makes the extension its owner, in the name of
-// an author.
+// adjust writes the settings of a revision, and makes the extension its owner, as an author.
 func (s *scope) adjust(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, who user.Info) *maker.Outcome {
 	change := map[string]any{}
 	if want := settingsOf(s.extension); !equality.Semantic.DeepEqual(want, settingsIn(&revision.Spec)) {
@@ -109,7 +109,7 @@ func (s *scope) adjust(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	}
 	metadata := map[string]any{}
 	if metav1.GetControllerOf(revision) == nil {
-		// The list is written whole: nobody may have changed it meanwhile.
+		// The patch replaces the whole list, so the resourceVersion must match.
 		metadata["ownerReferences"], metadata["resourceVersion"] = append(slices.Clone(revision.OwnerReferences), s.owner()), revision.ResourceVersion
 	}
 	if until := s.reportDrift(); until != revision.Annotations[extension.ReportDriftUntilAnnotation] {
@@ -128,7 +128,8 @@ func (s *scope) adjust(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	return s.Patch(ctx, who, revision, change)
 }
 
-// reportDrift is the time until which the extension has drift reported; empty when it has passed.
+// reportDrift returns the time until which drift of the extension is reported; empty if it has
+// passed.
 func (s *scope) reportDrift() string {
 	value := s.extension.Annotations[extension.ReportDriftUntilAnnotation]
 	if _, err := olmv1alpha1.ReportsDriftUntil(value, s.Clock.Now()); err != nil {
@@ -146,7 +147,7 @@ func (s *scope) note(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 		}
 	}
 	if stamp == revision.Annotations[extension.StampAnnotation] {
-		// Nobody has decided anything for the generation.
+		// No user has decided anything for this generation.
 		delete(changed, extension.GenerationAnnotation)
 	}
 	if len(changed) == 0 {
@@ -158,7 +159,7 @@ func (s *scope) note(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 	return settled()
 }
 
-// asIn returns the desired state with the image of a revision, when the image was not pulled again.
+// asIn returns the desired state with the image of a revision, if the image was not pulled again.
 func (d *desired) asIn(revision *olmv1alpha1.ClusterExtensionRevision) *desired {
 	if d.pinned != "" {
 		return d

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// putSecret puts an image of a version with a Secret where images are pulled.
+// putSecret adds a Secret to the image of a version.
 func (p *plane) putSecret(version, text string) {
 	made := bundleOf("lamp", version, text).(fstest.MapFS)
 	made["manifests/secret.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: \"1234\"}\n")}
@@ -29,7 +29,7 @@ func (p *plane) putSecret(version, text string) {
 	p.images["r.example/lamp:v"+version] = made
 }
 
-// lack takes rights away from everybody, and gives all others.
+// lack takes rights away from all users, and grants all other rights.
 func (p *plane) lack(verbs ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,8 +39,9 @@ func (p *plane) lack(verbs ...string) {
 	}
 }
 
-// TestGuessedSecret: nobody has a Secret that they cannot know proposed, whose digest could be
-// compared with others, or compared with what is installed.
+// TestGuessedSecret: content with a Secret that a user has no right to know is not proposed for
+// that user, because its digest could be compared. It is not compared with the installed content
+// either.
 func TestGuessedSecret(t *testing.T) {
 	for name, tc := range map[string]struct{ text, after string }{
 		"Other": {"other", "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"},
@@ -54,7 +55,7 @@ func TestGuessedSecret(t *testing.T) {
 			p.offer("1.0.0")
 			p.apply(nil)
 			p.process()
-			p.awaitRevisions("1 Active 1.0.0 alice") // our API asks the user who creates
+			p.awaitRevisions("1 Active 1.0.0 alice") // admission checks the user who creates the revision
 			p.succeed("lamp-1")
 			p.offer("1.0.0", "1.1.0")
 			p.await("it is denied", func() bool { return p.condition("Progressing") == "False/Blocked" })
@@ -70,8 +71,8 @@ func TestGuessedSecret(t *testing.T) {
 	}
 }
 
-// TestNobodysRevision: a revision that belongs to no ClusterExtension is not written to while
-// nobody takes it over.
+// TestNobodysRevision: a revision without a ClusterExtension is not written until an extension
+// takes it over.
 func TestNobodysRevision(t *testing.T) {
 	p := newPlane(t)
 	p.apply(nil)
@@ -97,7 +98,7 @@ func TestNobodysRevision(t *testing.T) {
 	}
 }
 
-// readDefinitions notes of which clusters CustomResourceDefinitions are read.
+// readDefinitions records the clusters whose CustomResourceDefinitions are read.
 type readDefinitions struct{ targets []string }
 
 func (d *readDefinitions) Definition(_ context.Context, target, _ string) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -105,8 +106,8 @@ func (d *readDefinitions) Definition(_ context.Context, target, _ string) (*apie
 	return nil, errors.New("what the other cluster says")
 }
 
-// TestTargetUnread: nothing of another cluster is read for somebody who cannot use it, not
-// even the Secret that leads there.
+// TestTargetUnread: Penstock reads nothing of a remote cluster for a user who cannot use it, not
+// even the Secret with the kubeconfig.
 func TestTargetUnread(t *testing.T) {
 	definition := phasesOf(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"lamps.example.com"},"spec":{"group":"example.com"}}`)
 	alice := &user.DefaultInfo{Name: "alice"}

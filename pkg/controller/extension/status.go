@@ -15,11 +15,11 @@ import (
 )
 
 // writeStatus writes the outcome of a pass to the status if it changed. After a conflict, the watch
-// starts another pass.
+// causes another pass.
 func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
 	next := status.Of(s.facts(outcome))
 	if s.byHelm {
-		next.ActiveRevisions = nil // a release has no revisions that can be read there
+		next.ActiveRevisions = nil // the revisions of a release cannot be read as revisions
 	}
 	if status.Same(s.extension.Status, next) {
 		return nil
@@ -89,8 +89,8 @@ func (s *scope) deprecations() *status.Deprecations {
 	return out
 }
 
-// deprecationsOf are those of a bundle in the catalog that won, which may be another bundle
-// than the one that was resolved.
+// deprecationsOf returns the deprecations of a bundle in the selected catalog. The bundle may
+// differ from the resolved one.
 func (s *scope) deprecationsOf(bundle string) []string {
 	var messages []string
 	for _, one := range s.catalogs.ForResolver(s.extension.Spec.Source.Catalog.PackageName) {

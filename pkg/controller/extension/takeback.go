@@ -33,9 +33,9 @@ const (
 	secretsRemoved = "removed"
 )
 
-// takeBack makes the next revision of what Helm has applied, and is nil when there is no such
-// thing, or when it was taken back. The release is asked for only when there are no revisions,
-// or when the newest one was handed to Helm.
+// takeBack makes the next revision from the content that Helm has applied. It returns nil if there
+// is no such content, or if it was taken back already. It reads the release only if there are no
+// revisions, or if the newest one was handed to Helm.
 func (s *scope) takeBack(ctx context.Context) *maker.Outcome {
 	live := s.live()
 	if len(live) > 0 && !rev.IsHanded(live[0]) {
@@ -61,9 +61,9 @@ func (s *scope) takeBack(ctx context.Context) *maker.Outcome {
 	return s.adopt(ctx, chosen)
 }
 
-// adopt makes a revision of one of a release, in the name of this process: its objects are in
-// the cluster, and the user who brought them was judged then. It takes them over from anybody, so it
-// has none that belong to somebody else.
+// adopt makes a revision from a release's revision, as this process: the objects exist already, and
+// the user who installed them was checked then. The adoption takes objects over from any owner, so
+// it refuses objects of other owners.
 func (s *scope) adopt(ctx context.Context, one *helmapplier.Revision) *maker.Outcome {
 	if stopped := s.Unchanged(ctx); stopped != nil {
 		return stopped
@@ -91,7 +91,7 @@ func (s *scope) adopt(ctx context.Context, one *helmapplier.Revision) *maker.Out
 	return awaited()
 }
 
-// describeAdopted says in the next revision which one of a release it is made of.
+// describeAdopted records in the next revision from which revision of the release it is made.
 func (s *scope) describeAdopted(revision *olmv1alpha1.ClusterExtensionRevision, one *helmapplier.Revision, left []manifest.ID) {
 	annotations := maps.Clone(one.Labels)
 	if annotations == nil {
@@ -106,7 +106,7 @@ func (s *scope) describeAdopted(revision *olmv1alpha1.ClusterExtensionRevision, 
 		}
 	}
 	if one.Status != helmapplier.Deployed {
-		// Nobody knows how much of it is there: what is asked for comes next.
+		// It is unknown which of its objects exist, so the desired content is created next.
 		delete(annotations, extension.MadeOfAnnotation)
 	}
 	annotations[olmv1alpha1.AdoptedReleaseAnnotation] = s.releaseName(one.Version)
@@ -115,12 +115,12 @@ func (s *scope) describeAdopted(revision *olmv1alpha1.ClusterExtensionRevision, 
 	revision.Annotations = annotations
 	revision.Spec.CollisionProtection, revision.Spec.AdoptedTeardownPolicy = olmv1alpha1.CollisionProtectionNone, olmv1alpha1.TeardownPolicyDelete
 	if value := s.extension.Annotations[extension.YieldAnnotation]; value != "" {
-		revision.Spec.Yield, _ = extension.ParseYield(value) // the next pass reports what cannot be read
+		revision.Spec.Yield, _ = extension.ParseYield(value) // the next pass reports invalid values
 	}
 }
 
-// objectsOf are the objects of a release, without the labels that OLM's appliers add: so they
-// are what the bundle makes.
+// objectsOf returns the objects of a release without the labels that OLM's appliers add. So they
+// equal the objects of the bundle.
 func objectsOf(one *helmapplier.Revision) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	stream := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(one.Manifest)), 4096)
@@ -147,8 +147,8 @@ func objectsOf(one *helmapplier.Revision) ([]manifest.Object, error) {
 	}
 }
 
-// sort tells the objects that are taken over from those whose kind is gone, which cannot be
-// there. It stops when one of them belongs to somebody else.
+// sort separates the objects to take over from objects whose kind the cluster no longer serves,
+// which cannot exist. It stops if an object has another owner.
 func (s *scope) sort(ctx context.Context, objects []manifest.Object) (taken []manifest.Object, left []manifest.ID, stopped *maker.Outcome) {
 	defined := map[string]bool{}
 	for _, object := range objects {
@@ -195,14 +195,14 @@ func (s *scope) foreign(live *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
-// finish ends what revisions that were made of a release began, when the newest one has
-// succeeded:
+// finish completes adoptions after the newest revision has succeeded:
 //
-//  1. The extension does not own the objects any more: the engine deletes them. The Secrets of
-//     the release are labelled.
-//  2. When the newest one is an upgrade, and not itself made of a release, the Secrets go,
-//     unless they are to be kept.
-//  3. A release that no revision came of, nor was handed to, is removed.
+//  1. It removes the extension from the owners of the objects, because the engine deletes them. It
+//     labels the Secrets of the release.
+//  2. If the newest revision is an upgrade, and not itself an adoption, it deletes the Secrets,
+//     unless
+//     they must be kept.
+//  3. It removes a release that was neither adopted nor handed over.
 func (s *scope) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
 	if !maker.HasSucceeded(newest) {
 		return nil
@@ -230,9 +230,9 @@ func (s *scope) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtension
 	return nil
 }
 
-// clear is the last step of finish. The process died, or did not lead any more, after it had
-// recorded the release and before it had handed a revision over. Its content was in the cluster once; it
-// is never adopted. One that somebody else has stored is left as it is.
+// clear is the last step of finish. A process recorded this release, and died or lost the lease
+// before it handed a revision over. The content of the release is outdated, so it is never adopted.
+// A release that another program stored is not touched.
 func (s *scope) clear(ctx context.Context) *maker.Outcome {
 	if has, known := s.hasRelease(); !known || !has {
 		return nil
@@ -289,19 +289,19 @@ func (s *scope) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	return nil
 }
 
-// Stored returns the extensions that have a Helm release, without a request for each.
+// Stored lists the extensions that have a Helm release, without a request for each.
 type Stored interface {
-	// Run watches until ctx ends. Changed is called when there is a first answer, and when there
-	// may be another one.
+	// Run watches until ctx ends. It calls changed on the first answer, and when the answer may
+	// have changed.
 	Run(ctx context.Context, changed func())
-	// Releases returns the stored releases by the name of their extension. The value is
-	// false for a release that is marked as superseded by the engine. After an error the
-	// releases are unknown.
+	// Releases returns the stored releases by the name of their extension. The value is false if
+	// the release is marked as superseded by the engine. If it returns an error, the releases are
+	// unknown.
 	Releases() (map[string]bool, error)
 }
 
-// hasRelease reports whether the extension has a release that the engine has not taken over, of
-// which nobody is asked. Known is false as long as that is not known.
+// hasRelease reports whether the extension has a release that the engine has not taken over. It
+// sends no request. known is false while the answer is unknown.
 func (s *scope) hasRelease() (has, known bool) {
 	if s.Stored == nil {
 		return false, false
@@ -310,7 +310,7 @@ func (s *scope) hasRelease() (has, known bool) {
 	return all[s.extension.Name], err == nil
 }
 
-// addStored queues each extension with a release that the engine has not taken over.
+// addStored enqueues each extension with a release that the engine has not taken over.
 func (c *Controller) addStored() {
 	all, err := c.Stored.Releases()
 	if err != nil {

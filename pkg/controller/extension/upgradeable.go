@@ -14,19 +14,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Inventories has what each chain has in its cluster.
+// Inventories returns the inventory of each chain.
 type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// Conditions reads the OperatorConditions in some namespaces of the cluster that a target names, of the
-// default one when it is empty. It returns none where the cluster has no such kind.
+// Conditions reads the OperatorConditions in some namespaces of a target cluster. An empty target
+// means the default one. It returns none if the cluster does not serve the kind.
 type Conditions interface {
 	OperatorConditions(ctx context.Context, target string, namespaces []string) ([]unstructured.Unstructured, error)
 }
 
-// notUpgradeable says that an OperatorCondition of the extension holds an upgrade, nil when none does.
-// The pass is tried again: nothing watches OperatorConditions while no upgrade waits for them. Objects that
+// notUpgradeable returns an outcome if an OperatorCondition of the extension holds an upgrade, or
+// nil. The pass is retried after a delay, because no watch of OperatorConditions runs. Objects that
 // Helm applied are in no inventory.
 func (s *scope) notUpgradeable(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if s.byHelm {

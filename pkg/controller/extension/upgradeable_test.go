@@ -34,7 +34,7 @@ func (p *plane) OperatorConditions(_ context.Context, _ string, namespaces []str
 	return found, p.conditionsErr
 }
 
-// upgradeable is an OperatorCondition with a status, and with an owner when that has a uid.
+// upgradeable returns an OperatorCondition with a status, and with an owner if that has a uid.
 func upgradeable(name, status string, owner metav1.OwnerReference) unstructured.Unstructured {
 	object := unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "operators.coreos.com/v2", "kind": operatorcondition.Kind,
@@ -48,7 +48,7 @@ func upgradeable(name, status string, owner metav1.OwnerReference) unstructured.
 	return object
 }
 
-// operatorSays has the operator that is installed say whether it can be upgraded.
+// operatorSays sets whether the installed operator reports that it is upgradeable.
 func (p *plane) operatorSays(status string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,9 +56,9 @@ func (p *plane) operatorSays(status string) {
 	p.conditions = []unstructured.Unstructured{upgradeable("lamp", status, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "lamp", UID: "deployment"})}
 }
 
-// TestNotUpgradeable: the operator that is installed holds what a catalog brings, until it says that it
-// can be upgraded. An OperatorCondition of another user neither holds nor releases, and while
-// OperatorConditions cannot be read no upgrade begins.
+// TestNotUpgradeable: the installed operator holds new versions from a catalog until it reports
+// that it is upgradeable. An OperatorCondition of another owner neither holds nor releases. While
+// OperatorConditions cannot be read, no upgrade begins.
 func TestNotUpgradeable(t *testing.T) {
 	p := automatic(t)
 	operator := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "lamp", UID: "deployment"}
@@ -85,8 +85,8 @@ func TestNotUpgradeable(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 system:serviceaccount:lamps:installer")
 }
 
-// TestNotUpgradeableMidway: an operator that cannot be upgraded any more, when the content is rendered,
-// holds the write. A person's own write is not held.
+// TestNotUpgradeableMidway: if the operator stops being upgradeable during the rendering, the write
+// is held. A user's own write is not held.
 func TestNotUpgradeableMidway(t *testing.T) {
 	p := automatic(t)
 	operator := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "lamp", UID: "deployment"}
@@ -95,7 +95,7 @@ func TestNotUpgradeableMidway(t *testing.T) {
 	p.mu.Unlock()
 	pulled := p.pulls.n()
 	asked := 0
-	p.windows.set(func(map[string]string) bool { // it is asked first, each time
+	p.windows.set(func(map[string]string) bool { // each check asks the windows first
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if asked++; asked > 1 {

@@ -20,15 +20,16 @@ import (
 )
 
 // collectEdits is the time for which edits of Secrets and ConfigMaps are collected, so that several
-// make one revision.
+// edits make one revision.
 const collectEdits = 10 * time.Second
 
-// ValueObjects reads Secrets and ConfigMaps of the host, by the resource and not in the name of anybody.
+// ValueObjects reads Secrets and ConfigMaps of the host, without impersonation.
 type ValueObjects interface {
-	// Data returns what an object has, and its resourceVersion, which is empty when there is none.
+	// Data returns the data of an object and its resourceVersion, which is empty if the object does
+	// not exist.
 	Data(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (data map[string][]byte, version string, err error)
-	// Follow calls a function with the resourceVersion of an object whenever it may have changed, until ctx
-	// ends. It keeps no data.
+	// Follow calls a function with the resourceVersion of an object when it may have changed, until
+	// ctx ends. It keeps no data.
 	Follow(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, changed func(version string))
 }
 
@@ -46,21 +47,21 @@ func valueObjectOf(namespace string, source values.Source) valueObject {
 	return valueObject{corev1.SchemeGroupVersion.WithResource(resource), namespace, source.Name}
 }
 
-// followed is an object that is watched. read and seen are its resourceVersions, as passes and as the watch know
-// them, nil before that.
+// followed is a watched object. read and seen are its resourceVersions in the last pass and in the
+// watch; nil before that.
 type followed struct {
 	stop       context.CancelFunc
 	by         map[string]bool
 	read, seen *string
 }
 
-// readValues reads the values that an extension takes from Secrets and ConfigMaps. The author must be able to get
-// each of them now. Without them what is installed stays:
+// readValues reads the values that an extension takes from Secrets and ConfigMaps. If a step fails,
+// the installed content stays:
 //
-//  1. They are watched, before they are read.
-//  2. Edits of some seconds are one.
-//  3. The author of the extension may get each.
-//  4. They are there, and can be merged.
+//  1. It watches the objects before it reads them.
+//  2. It collects edits for some seconds.
+//  3. It checks that the author of the extension may get each object now.
+//  4. It reads and merges the values.
 func (s *scope) readValues(ctx context.Context, desired *desired) *maker.Outcome {
 	text := s.extension.Annotations[extension.ValuesFromAnnotation]
 	if text == "" {
@@ -119,7 +120,8 @@ func (s *scope) readValues(ctx context.Context, desired *desired) *maker.Outcome
 	return nil
 }
 
-// digestOf is a digest of values by the key of the store: nobody tells from it whether they have guessed the values.
+// digestOf returns a digest of values that is keyed with the store's key, so that users cannot
+// verify guessed values.
 func (s *scope) digestOf(of *values.Values) (string, error) {
 	ref, err := s.Digester.Ref(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "values", "namespace": s.extension.Spec.Namespace},
@@ -131,7 +133,7 @@ func (s *scope) digestOf(of *values.Values) (string, error) {
 	return string(ref.Digest), nil
 }
 
-// masked is an outcome without values of Secrets.
+// masked returns an outcome without values of Secrets.
 func (d *desired) masked(outcome *maker.Outcome) *maker.Outcome {
 	if !d.Values.HasSecrets() {
 		return outcome
@@ -144,7 +146,7 @@ func (d *desired) masked(outcome *maker.Outcome) *maker.Outcome {
 	return &hidden
 }
 
-// follow has a pass over an extension when one of its sources changes.
+// follow enqueues an extension when one of its value sources changes.
 func (c *Controller) follow(ctx context.Context, name, namespace string, sources []values.Source) {
 	var objects []valueObject
 	for _, source := range sources {
@@ -169,7 +171,7 @@ func (c *Controller) follow(ctx context.Context, name, namespace string, sources
 	}
 }
 
-// unfollow follows no other objects for an extension than those to keep.
+// unfollow ends the watches of an extension's sources, except those to keep.
 func (c *Controller) unfollow(name string, keep []valueObject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +190,8 @@ func (c *Controller) unfollow(name string, keep []valueObject) {
 	}
 }
 
-// noteVersion notes a version of an object. When it is not the one that passes have read, they come again.
+// noteVersion records a version of an object. If it differs from the version that passes have read,
+// it enqueues their extensions.
 func (c *Controller) noteVersion(object valueObject, note func(*followed)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,14 +211,14 @@ func (c *Controller) noteVersion(object valueObject, note func(*followed)) {
 	}
 }
 
-// collects reports whether edits of the sources of an extension are still collected. Another pass
-// comes afterwards.
+// collects reports whether edits of an extension's sources are still collected. Another pass
+// follows afterwards.
 func (c *Controller) collects(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.edited[name]
 	if left := collectEdits - c.Clock.Since(first); !first.IsZero() && left > 0 {
-		// The queue has dropped the time when the extension was to be tried again before it.
+		// The queue has dropped an earlier retry of the extension.
 		c.queue.AddAfter(name, left)
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// valueObjects is one object with values; a version of 0 is none.
+// valueObjects is a fake with one object; version 0 means that it does not exist.
 type valueObjects struct {
 	mu      sync.Mutex
 	data    map[string][]byte
@@ -37,7 +37,7 @@ func (s *valueObjects) Follow(ctx context.Context, _ schema.GroupVersionResource
 	<-ctx.Done()
 }
 
-// edit writes the value, and tells.
+// edit writes the value, and calls the watch.
 func (s *valueObjects) edit(value string) {
 	s.mu.Lock()
 	s.version++
@@ -51,7 +51,8 @@ func (s *valueObjects) edit(value string) {
 
 const fromSettings = "[{kind: ConfigMap, name: settings}]"
 
-// TestValuesChange: edits are one upgrade, which waits for its window. It comes in the name of the ServiceAccount.
+// TestValuesChange: several edits make one upgrade, which waits for its window and is created as
+// the ServiceAccount.
 func TestValuesChange(t *testing.T) {
 	p := automatic(t)
 	p.values.edit("one")
@@ -72,8 +73,8 @@ func TestValuesChange(t *testing.T) {
 	}
 }
 
-// TestValuesWithoutRight: an author who lost the right to get the object, and an object without the key, leave what is
-// installed.
+// TestValuesWithoutRight: the installed content stays if the author lost the right to get the
+// object, or the object lacks the key.
 func TestValuesWithoutRight(t *testing.T) {
 	p := automatic(t)
 	p.values.edit("one")

@@ -18,7 +18,7 @@ import (
 // definitionName returns the name of the CustomResourceDefinition of ClusterExtensions.
 func definitionName() string { return extension.Resource.GroupResource().String() }
 
-// watchDefinition watches ClusterExtensions for as long as the host has such a kind.
+// watchDefinition watches ClusterExtensions while the host serves them.
 func (c *Controller) watchDefinition(ctx context.Context) {
 	objectwatch.WhileDefined(ctx, c.Clients.Definitions, definitionName(), func(bool) { c.setExtensions(nil) }, c.watchExtensions)
 }
@@ -29,7 +29,7 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 	c.extensions = informer
 }
 
-// watchExtensions queues each extension that is created, changed or deleted.
+// watchExtensions enqueues each extension that is created, changed or deleted.
 func (c *Controller) watchExtensions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
 		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet, Indexers: cache.Indexers{byRequirement: requiredNames},
@@ -44,7 +44,7 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 		is, _ := objectwatch.Told[*unstructured.Unstructured](now)
 		c.addRelated(was, is)
 	}
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			c.noteOrphaning(object)
@@ -66,7 +66,7 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 		},
 	})
 	c.setExtensions(informer)
-	// A pass before all are known would find nothing out, and be the last one.
+	// Earlier passes would find nothing, and no event would repeat them.
 	objectwatch.Follow(ctx, func() {
 		for _, object := range informer.GetStore().List() {
 			add(object)
@@ -74,10 +74,10 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 	}, informer)
 }
 
-// isToBeTriedAgain reports whether nothing but the status of an extension has changed for which an
-// attempt failed, so that the next one is on its way. An error that is another one each time, for
-// instance with the number of a request, would otherwise be an attempt without end: each writes the
-// status, and that write brings the next.
+// isToBeTriedAgain reports whether an event only shows the status write of a failed attempt, so
+// that the next attempt is scheduled already. Otherwise an error with an ever-changing text, for
+// example with a request number, would cause attempts without end: each writes the status, and that
+// write causes the next.
 func (c *Controller) isToBeTriedAgain(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)
@@ -85,26 +85,26 @@ func (c *Controller) isToBeTriedAgain(before, now any) bool {
 		maps.Equal(was.GetAnnotations(), is.GetAnnotations()) && (was.GetDeletionTimestamp() == nil) == (is.GetDeletionTimestamp() == nil)
 }
 
-// find returns an extension, nil when there is none. known is false when the informer has no answer
-// yet.
+// find returns an extension, or nil if it does not exist. known is false while the informer has no
+// answer.
 func (c *Controller) find(name string) (object *unstructured.Unstructured, known bool) {
 	return objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
 }
 
-// informer returns the informer of extensions; nil while the host has no such kind, or that is
-// unknown.
+// informer returns the informer of extensions, or nil while the host does not serve the kind, or
+// this is unknown.
 func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.extensions
 }
 
-// all returns the extensions that are known.
+// all returns the known extensions.
 func (c *Controller) all() []*unstructured.Unstructured {
 	return objectwatch.All[*unstructured.Unstructured](c.informer())
 }
 
-// watchRevisions queues the extension of each revision that is created, changed or deleted.
+// watchRevisions enqueues the extension of each revision that is created, changed or deleted.
 func (c *Controller) watchRevisions() error {
 	add := func(object any) {
 		revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
@@ -125,8 +125,8 @@ func (c *Controller) watchRevisions() error {
 	return nil
 }
 
-// watchCatalogs queues the extensions whose package changed in the catalogs, and those that wait for
-// catalogs.
+// watchCatalogs enqueues the extensions whose package changed in the catalogs, and those that wait
+// for catalogs.
 func (c *Controller) watchCatalogs(ctx context.Context) {
 	before := c.Inventory.Snapshot()
 	for {
@@ -149,7 +149,7 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 	}
 }
 
-// packageOf is the package that an extension names, "" for none.
+// packageOf returns the package that an extension names, or "".
 func packageOf(object *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "source", "catalog", "packageName")
 	return name
@@ -166,13 +166,13 @@ func (c *Controller) forget(name string) {
 	c.jobs.Forget(reviewOf(name))
 }
 
-// wait notes whether an extension waits for catalogs.
+// wait records whether an extension waits for catalogs.
 func (c *Controller) wait(name string, waits bool) { c.note(c.waiting, name, waits) }
 
-// noteWindowed notes whether an extension waits for a maintenance window.
+// noteWindowed records whether an extension waits for a maintenance window.
 func (c *Controller) noteWindowed(name string, waits bool) { c.note(c.windowed, name, waits) }
 
-// note has a name in a set of the controller, or has it not.
+// note adds a name to a set of the controller, or removes it.
 func (c *Controller) note(set map[string]bool, name string, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,8 +183,8 @@ func (c *Controller) note(set map[string]bool, name string, is bool) {
 	delete(set, name)
 }
 
-// waitFor is wait after a pass that knew a snapshot. A change during the pass
-// was told before anybody knew that the extension waits.
+// waitFor is wait after a pass that used a snapshot. If the catalogs changed during the pass, the
+// extension was not yet recorded as waiting, so it is enqueued.
 func (c *Controller) waitFor(name string, known *inventory.Snapshot, waits bool) {
 	c.wait(name, waits)
 	if !waits {

@@ -9,17 +9,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 )
 
-// Windows are the maintenance windows of the host.
+// Windows reads the maintenance windows of the host.
 type Windows interface {
 	// Decide reports whether an upgrade of an extension with these labels may begin now.
 	Decide(labels map[string]string) maintenancewindow.Decision
-	// OnChange has a function called when decisions may be others.
+	// OnChange registers a function that is called when decisions may have changed.
 	OnChange(tell func())
 }
 
-// mayBegin says why a revision that nobody asked for just now has to wait: for the end of a freeze, for a
-// maintenance window, or for the operator that is installed. It returns nil when the revision may begin.
-// It is asked again right before the write: rendering takes a while.
+// mayBegin returns the reason why a revision that no user just requested must wait, or nil. It
+// waits for the end of a freeze, for a maintenance window, and for the installed operator. It is
+// called again right before the write, because rendering takes a while.
 func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if !s.unasked {
 		return nil
@@ -30,8 +30,9 @@ func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Ou
 	return s.notUpgradeable(ctx, identity)
 }
 
-// waitsForWindow says that an upgrade has to wait for a maintenance window, nil when it has not. It waits
-// for the end of a freeze, too: begun now, it would be rolled out when that ends, whatever the windows say then.
+// waitsForWindow returns an outcome if an upgrade must wait for a maintenance window, or nil. It
+// also waits for the end of a freeze. Otherwise the rollout would begin at the end of the freeze,
+// outside of a window.
 func (s *scope) waitsForWindow() *maker.Outcome {
 	if freeze, err := s.Freezes.Frozen(); err != nil {
 		return retry(status.WaitingForWindow, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
@@ -43,14 +44,14 @@ func (s *scope) waitsForWindow() *maker.Outcome {
 	if decision.Open {
 		return nil
 	}
-	// The window may have opened before anybody knew that the extension waits.
+	// The window may have opened before the extension was recorded as waiting.
 	if decision = s.Windows.Decide(s.object.GetLabels()); decision.Open {
 		return nil
 	}
 	return stop(status.WaitingForWindow, decision.String(), "")
 }
 
-// windowsChanged queues each extension that waits for a window.
+// windowsChanged enqueues each extension that waits for a window.
 func (c *Controller) windowsChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

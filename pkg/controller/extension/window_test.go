@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// windows decide as a test says.
+// windows is a fake whose decisions a test sets.
 type windows struct {
 	mu     sync.Mutex
 	closed func(labels map[string]string) bool
@@ -35,7 +35,7 @@ func (w *windows) OnChange(tell func()) {
 	w.told = append(w.told, tell)
 }
 
-// set has all decisions be others.
+// set changes all decisions.
 func (w *windows) set(closed func(labels map[string]string) bool) {
 	w.mu.Lock()
 	w.closed = closed
@@ -48,7 +48,7 @@ func (w *windows) set(closed func(labels map[string]string) bool) {
 
 func always(map[string]string) bool { return true }
 
-// automatic is lamp-1, installed, whose later versions come by a ServiceAccount.
+// automatic returns a plane with lamp-1 installed. Later versions are created as a ServiceAccount.
 func automatic(t *testing.T) *plane {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -63,8 +63,8 @@ func automatic(t *testing.T) *plane {
 	return p
 }
 
-// TestWaitsForWindow: a version of a catalog waits, and the status of the installed version stays
-// well. It comes when the window opens.
+// TestWaitsForWindow: a version from a catalog waits for the window, and the status of the
+// installed version stays healthy. The version is installed when the window opens.
 func TestWaitsForWindow(t *testing.T) {
 	p := automatic(t)
 	p.windows.set(always)
@@ -80,7 +80,7 @@ func TestWaitsForWindow(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 system:serviceaccount:lamps:installer")
 }
 
-// TestOwnWriteInWindow: neither a person's own write nor a proposal waits for a window.
+// TestOwnWriteInWindow: a user's own write and a proposal do not wait for a window.
 func TestOwnWriteInWindow(t *testing.T) {
 	p := automatic(t)
 	p.windows.set(always)
@@ -96,7 +96,7 @@ func TestOwnWriteInWindow(t *testing.T) {
 	p.awaitRevisions("2 Active 1.1.0 alice, 3 Paused 1.2.0 penstock")
 }
 
-// TestWindowCloses: a window that closes while the content is rendered holds the write.
+// TestWindowCloses: a window that closes during the rendering holds the write.
 func TestWindowCloses(t *testing.T) {
 	p := automatic(t)
 	var asked sync.Once
@@ -117,8 +117,9 @@ func TestWindowCloses(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 system:serviceaccount:lamps:installer")
 }
 
-// TestWaitsForFreeze: an upgrade whose window opens during a freeze does not begin when the freeze ends and
-// the window is closed again. A person's own write does not wait here: the engine holds its rollout.
+// TestWaitsForFreeze: the window of an upgrade opens during a freeze. The upgrade does not begin
+// after the freeze if the window is closed again. A user's own write does not wait here: the engine
+// holds its rollout.
 func TestWaitsForFreeze(t *testing.T) {
 	p := automatic(t)
 	p.freezes.Store(&rollout.Freeze{Author: "carol", Reason: "the year ends"})
