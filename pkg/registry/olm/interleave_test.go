@@ -47,8 +47,8 @@ import (
 
 // The tests use a chain e with two active revisions. The newer revision is stuck:
 //
-// 	e-1  a, c
-// 	e-2  b, c
+//	e-1  a, c
+//	e-2  b, c
 //
 // Each user may do everything, except delete objects that are not named in the user's name.
 
