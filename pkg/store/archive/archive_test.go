@@ -120,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestForm: the form of an archive is fixed, because all readers must find the same content. A
-// change needs a new format.
+// changed form needs a new format.
 func TestForm(t *testing.T) {
 	var got []string
 	eachEntry(t, written(t, sample(t)...), func(header *tar.Header, data []byte) {
@@ -155,7 +155,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// file is an entry of an archive that somebody made by hand.
+// file is an entry of a hand-made archive.
 type file struct {
 	header tar.Header
 	data   []byte
@@ -185,8 +185,7 @@ func eachEntry(t testing.TB, data []byte, do func(*tar.Header, []byte)) {
 	}
 }
 
-// forged is the sample after somebody changed its entries. Their checksums are
-// made anew when the forger is a careful one.
+// forged returns the sample with changed entries. A careful forger computes the checksums again.
 func forged(t testing.TB, careful bool, change func([]file) []file) []byte {
 	t.Helper()
 	var files []file
@@ -347,7 +346,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// An archive that was cut off anywhere, or is something else, is an error.
+// TestCutOff: a truncated archive, and a file that is no archive, is an error.
 func TestCutOff(t *testing.T) {
 	data := written(t, sample(t)...)
 	for n := range data {
@@ -365,8 +364,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestEndsWithContext: reading ends with its context, before the next entry and before the next
-// manifest of an entry, even if the whole archive is in memory.
+// TestEndsWithContext: reading ends with its context: before the next entry, and before the next
+// manifest of an entry. This holds even if the whole archive is in memory.
 func TestEndsWithContext(t *testing.T) {
 	r, err := NewReader(bytes.NewReader(written(t, sample(t)...)), DefaultLimits())
 	if err != nil {
@@ -410,15 +409,16 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// Headers of a tar file may say more about the next entry, as often as they like. They are
-// not entries: no limit of an entry is theirs.
+// TestHeaderBomb: headers of a tar file may describe the next entry, any number of times. They are
+// no entries, so no limit of an entry applies to them.
 func TestHeaderBomb(t *testing.T) {
 	var text bytes.Buffer
 	compressor, err := zstd.NewWriter(&text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A header of PAX records for an entry that never comes: one that is long, or many.
+	// The archive has a header of PAX records for a missing entry: one long record, or many
+	// records.
 	comment := fmt.Sprintf("%d comment=%s\n", 1<<20-16, strings.Repeat("x", 1<<20-16-len("1048560 comment=\n")))
 	header := make([]byte, 512)
 	block := &tar.Header{Typeflag: tar.TypeXHeader, Name: "x", Size: int64(len(comment)), Format: tar.FormatUSTAR}
@@ -514,7 +514,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzEntries is FuzzRead behind the compression, where the checksums are right.
+// FuzzEntries works like FuzzRead, on decompressed entries with correct checksums.
 func FuzzEntries(f *testing.F) {
 	for _, name := range []string{headerName, "chains/argocd/chain.json", "chains/argocd/4/revision.json", "chains/argocd/4/manifests.jsonl"} {
 		eachEntry(f, written(f, sample(f)...), func(header *tar.Header, data []byte) {

@@ -16,17 +16,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Chain has the data of a chain beyond its revisions.
+// Chain holds the data of a chain beyond its revisions.
 type Chain struct {
-	// Name of the chain.
+	// Name is the name of the chain.
 	Name string `json:"name"`
-	// Revisions are the numbers of the revisions that follow, falling.
+	// Revisions are the numbers of the following revisions, highest first.
 	Revisions []int64 `json:"revisions,omitempty"`
-	// Highest number that was ever used.
+	// Highest is the highest number that was ever used.
 	Highest int64 `json:"highest"`
-	// Hold keeps the chain's owner from rolling forward, nil for none.
+	// Hold prevents the chain's owner from creating revisions; nil for no hold.
 	Hold *Hold `json:"hold,omitempty"`
-	// History has a row for each revision that there was, by rising number.
+	// History has a row for each revision that ever existed, lowest number first.
 	History []Row `json:"history,omitempty"`
 }
 
@@ -52,7 +52,7 @@ type Row struct {
 	Counts      *Counts   `json:"counts,omitempty"`
 }
 
-// Counts are of the objects of a revision.
+// Counts are the object counts of a revision.
 type Counts struct {
 	Objects int `json:"objects"`
 	Added   int `json:"added"`
@@ -62,23 +62,23 @@ type Counts struct {
 
 // Revision is one revision without server-generated values such as the uid.
 type Revision struct {
-	// Number of the revision in its chain.
+	// Number is the number of the revision in its chain.
 	Number int64 `json:"number"`
-	// Labels and Annotations of the revision.
+	// Labels and Annotations are the metadata of the revision.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Owners of the revision, with the uids that they had.
+	// Owners are the owners of the revision, with their original uids.
 	Owners []Owner `json:"owners,omitempty"`
 	// CreatedAt is the creation time in UTC, to the second.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
-	// Succeeded is true if its rollout was complete once.
+	// Succeeded is true if its rollout ever completed.
 	Succeeded bool `json:"succeeded,omitempty"`
 	// CompletedAt is the time at which the rollout first completed.
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	// RequestedBy is the name of the user who created the revision.
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// Spec is JSON as the API spells it, with objects by identity and digest. It
-	// is for the API to understand.
+	// Spec is JSON in the form of the API, with objects by identity and digest. This package does
+	// not interpret it.
 	Spec json.RawMessage `json:"spec"`
 }
 
@@ -91,7 +91,7 @@ type Owner struct {
 	Controller bool      `json:"controller,omitempty"`
 }
 
-// validate tells what is wrong with a chain, no matter who made it.
+// validate returns the errors in a chain.
 func (c Chain) validate(limits Limits) error {
 	if problems := validation.IsDNS1123Subdomain(c.Name); len(problems) > 0 {
 		return fmt.Errorf("the name of extension %.80q: %s", c.Name, strings.Join(problems, "; "))
@@ -175,8 +175,8 @@ func (l line) check() (manifest.Object, error) {
 	return object, manifest.Digester{}.Check(object.Ref, object.JSON)
 }
 
-// values is at least the number of values in a JSON text: every one but the first
-// follows one of these characters.
+// values returns an upper bound of the number of values in a JSON text. Every value except the
+// first follows one of these characters.
 func values(text []byte) int {
 	n := 0
 	for _, c := range text {

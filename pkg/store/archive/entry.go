@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// expect returns the next entry, which must have this name.
+// expect returns the next entry, which must have the given name.
 func (r *Reader) expect(name string) (*tar.Header, error) {
 	entry, err := r.header()
 	if err != nil {
@@ -22,15 +22,15 @@ func (r *Reader) expect(name string) (*tar.Header, error) {
 	return entry, nil
 }
 
-// header goes to the next entry.
+// header returns the next entry.
 func (r *Reader) header() (*tar.Header, error) {
 	r.rest.header = maxHeaderBytes
 	defer func() { r.rest.header = 0 }()
 	return r.tar.Next()
 }
 
-// record reads an entry of JSON. A field that is not known is an error: new
-// fields come with a new format.
+// record decodes an entry of JSON. An unknown field is an error, because new fields need a new
+// format.
 func (r *Reader) record(entry *tar.Header, into any) error {
 	data, err := r.data(entry, r.limits.RecordBytes)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Reader) record(entry *tar.Header, into any) error {
 	return nil
 }
 
-// data reads an entry that is a plain file, and notes its checksum.
+// data reads an entry that is a plain file, and records its checksum.
 func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
 	if entry.Typeflag != tar.TypeReg || len(entry.PAXRecords) > 0 || entry.Linkname != "" {
 		return nil, fmt.Errorf("the entry %.200q is not a plain file", entry.Name)
@@ -50,7 +50,7 @@ func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
 	if entry.Size < 0 || entry.Size > limit {
 		return nil, fmt.Errorf("%s has %d bytes, %d are allowed", entry.Name, entry.Size, limit)
 	}
-	// It grows with what there is, not with what the header says there is.
+	// The buffer grows with the data, not with the size in the header.
 	var data bytes.Buffer
 	n, err := io.Copy(&data, io.LimitReader(r.tar, limit+1))
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// strictly reads exactly one JSON value without unknown fields.
+// strictly decodes exactly one JSON value without unknown fields.
 func strictly(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -84,7 +84,7 @@ func strictly(data []byte, into any) error {
 	return nil
 }
 
-// cut says what it means when an archive ends in the middle.
+// cut returns the error for an archive that ends too early.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the archive is cut off: it ends before " + sumsName)
@@ -92,12 +92,12 @@ func cut(err error) error {
 	return err
 }
 
-// bounded ends with an error behind a number of bytes.
+// bounded returns an error after a number of bytes.
 type bounded struct {
 	from        io.Reader
 	left, limit int64
-	// header is the number of bytes that may still be read of the header of an entry; 0 outside of
-	// one.
+	// header is the number of bytes that may still be read of an entry's header; 0 outside a
+	// header.
 	header int64
 }
 
@@ -106,7 +106,7 @@ var errHeaders = errors.New("the header of an entry is longer than is allowed")
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		// The end itself may come here.
+		// The stream may end exactly here.
 		if n, err := b.from.Read(make([]byte, 1)); n == 0 && err != nil {
 			return 0, err
 		}
@@ -114,7 +114,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	allowed := min(int64(len(p)), b.left)
 	if b.header > 0 {
-		// The last byte is never read: 0 is for what is no header.
+		// The last allowed byte is never read, because a header of 0 means that no header is being
+		// read.
 		if allowed = min(allowed, b.header-1); allowed == 0 {
 			return 0, errHeaders
 		}

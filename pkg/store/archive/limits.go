@@ -2,15 +2,15 @@ package archive
 
 // Limits bound the cost of reading an archive.
 type Limits struct {
-	// Bytes of all entries together, decompressed.
+	// Bytes bounds the decompressed size of all entries together.
 	Bytes int64
-	// Chains of an archive.
+	// Chains bounds the chains of an archive.
 	Chains int
-	// Revisions of a chain.
+	// Revisions bounds the revisions of a chain.
 	Revisions int
-	// Rows of a chain's history.
+	// Rows bounds the rows of a chain's history.
 	Rows int
-	// RecordBytes is for a chain or a revision without its manifests.
+	// RecordBytes bounds a chain, or a revision without its manifests.
 	RecordBytes int64
 	// ManifestBytes bounds the manifests file of a revision.
 	ManifestBytes int64
@@ -30,19 +30,18 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// maxNameLength is that of a chain: with it every name of an entry fits into
-	// the plain header of a tar file.
+	// maxNameLength bounds the name of a chain. Up to this length, the name of every entry fits
+	// into the plain header of a tar file.
 	maxNameLength = 52
-	// maxHeaderBytes is for the header of an entry in a tar file, with the rest of the
-	// block before it. Ours have 512 bytes. Others may say more of an entry before its
-	// header, a MiB each time, as often as they like.
+	// maxHeaderBytes bounds the header of an entry in a tar file, with the rest of the previous
+	// block. Headers of Penstock's archives have 512 bytes. Other archives may describe an entry
+	// before its header, with a MiB each time, any number of times.
 	maxHeaderBytes = 16 << 10
-	// maxWindow bounds the memory of the decompressor. Our own archives need 8
-	// MiB.
+	// maxWindow bounds the memory of the decompressor. Penstock's archives need 8 MiB.
 	maxWindow = 32 << 20
-	// maxValues bounds the memory that decoding one manifest takes, which follows
-	// from its values more than from its length: about 128 bytes each. The largest
-	// real ones, definitions of custom resources, have 50,000.
+	// maxValues bounds the memory for decoding one manifest. It depends on the number of values
+	// more than on the length: about 128 bytes for each value. The largest real manifests,
+	// CustomResourceDefinitions, have 50,000 values.
 	maxValues = 1 << 20
 )
 

@@ -2,13 +2,13 @@ package archive
 
 import "fmt"
 
-// order is the rule of what follows what, for writers and readers alike: chains
-// by rising name, and for each the revisions that it announces.
+// order checks the order of entries, for writers and readers: chains by rising name, and each
+// chain's announced revisions.
 type order struct {
 	chains int
-	// name of the chain that is being written or read.
+	// name is the name of the current chain.
 	name string
-	// left are the numbers of its revisions that are still to come.
+	// left are the numbers of its remaining revisions.
 	left []int64
 }
 
@@ -34,7 +34,7 @@ func (o *order) revision(number int64) error {
 	return nil
 }
 
-// end reports whether everything has come that was announced.
+// end returns an error if an announced revision is missing.
 func (o *order) end() error {
 	if len(o.left) > 0 {
 		return fmt.Errorf("revision %d of extension %s is missing", o.left[0], o.name)

@@ -24,15 +24,15 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the archive has format %d, written by a newer Penstock; this one reads formats 1 to %d: use the newer one", e.Found, Format)
 }
 
-// errNone is for what is no archive at all.
+// errNone is the error for a file that is no archive.
 var errNone = errors.New("this is not a Penstock archive")
 
 // Item is the result of Next: a chain, or the next revision of the last chain.
 type Item struct {
-	// Chain is set where a chain begins.
+	// Chain is set at the beginning of a chain.
 	Chain *Chain
 	// Revision is set for a revision. Objects are its manifests in rollout order, each content
-	// once. Digests of Secrets are keyed by the original store.
+	// once. Digests of Secrets use the key of the original store.
 	Revision *Revision
 	Objects  []manifest.Object
 }
@@ -49,7 +49,7 @@ type Reader struct {
 	err          error
 }
 
-// NewReader begins to read an archive. Close it.
+// NewReader begins to read an archive. The caller must close the Reader.
 func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	decompressor, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
@@ -65,12 +65,12 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	return in, nil
 }
 
-// Close frees the memory of reading.
+// Close frees the memory of the Reader.
 func (r *Reader) Close() { r.decompressor.Close() }
 
-// Next returns the next item, or io.EOF when the archive is complete and all checksums match. After
-// an error all further calls fail. Next ends with its context, even while it only parses data in
-// memory.
+// Next returns the next item. It returns io.EOF when the archive is complete and all checksums
+// match. After an error all further calls fail. Next ends with its context, even while it only
+// parses data in memory.
 func (r *Reader) Next(ctx context.Context) (Item, error) {
 	if r.err != nil {
 		return Item{}, r.err
@@ -78,7 +78,7 @@ func (r *Reader) Next(ctx context.Context) (Item, error) {
 	item, err := r.next(ctx)
 	switch {
 	case err != nil:
-		// None of these is to be taken for the end.
+		// None of these errors must count as the end of the archive.
 		r.err = fmt.Errorf("reading an archive: %w", cut(err))
 	case r.digest != "":
 		r.err = io.EOF
@@ -86,7 +86,7 @@ func (r *Reader) Next(ctx context.Context) (Item, error) {
 	return item, r.err
 }
 
-// Digest names the content of the archive, once Next has returned io.EOF.
+// Digest identifies the content of the archive, after Next has returned io.EOF.
 func (r *Reader) Digest() string { return r.digest }
 
 func (r *Reader) next(ctx context.Context) (Item, error) {
@@ -121,7 +121,7 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
-	// A newer format may have more to say: its number comes first.
+	// A newer format may have other fields, so the format number is checked first.
 	var found header
 	if err := json.Unmarshal(data, &found); err != nil || found.Format < 1 {
 		return errNone
@@ -179,8 +179,8 @@ func (r *Reader) revision(ctx context.Context, number int64) (Item, error) {
 	return Item{Revision: revision, Objects: objects}, r.order.revision(number)
 }
 
-// parseManifests parses the content of an entry of manifests, one a line. The size of one
-// line's object is bounded; there may be many lines.
+// parseManifests parses an entry of manifests, one on each line. The size of one line's object is
+// bounded; the number of lines is not.
 func parseManifests(ctx context.Context, entry string, data []byte) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	seen := map[manifest.Digest]bool{}
@@ -210,7 +210,7 @@ func parseManifests(ctx context.Context, entry string, data []byte) ([]manifest.
 	return objects, nil
 }
 
-// end compares the checksums, and makes sure that there is nothing behind them.
+// end compares the checksums, and checks that no entry follows.
 func (r *Reader) end(entry *tar.Header) error {
 	if err := r.order.end(); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (r *Reader) end(entry *tar.Header) error {
 	} else if !errors.Is(err, io.EOF) {
 		return cut(err)
 	}
-	// To the end of the frame: it has a checksum, too.
+	// The frame is read to its end, because it has a checksum too.
 	switch n, err := io.ReadFull(r.rest, make([]byte, 1)); {
 	case n > 0:
 		return errors.New("the archive continues after its end")
@@ -240,7 +240,7 @@ func (r *Reader) end(entry *tar.Header) error {
 	return nil
 }
 
-// firstDifference names the entry whose checksum is another one.
+// firstDifference describes the first entry with a different checksum.
 func firstDifference(got, want string) string {
 	have := map[string]bool{}
 	for _, line := range strings.Split(got, "\n") {

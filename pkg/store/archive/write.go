@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// Format is the version that is written, and the highest that is read.
+	// Format is the written version, and the highest readable version.
 	Format = 1
 
 	headerName = "penstock.json"
 	sumsName   = "SHA256SUMS"
 )
 
-// header is the first entry. Readers that do not know the format stop there.
+// header is the first entry. Readers that do not know its format stop after it.
 type header struct {
 	Format int `json:"format"`
 }
@@ -38,9 +38,8 @@ func manifestsPath(chain string, number int64) string {
 	return fmt.Sprintf("chains/%s/%d/manifests.jsonl", chain, number)
 }
 
-// Writer makes an archive: for each chain, by rising name, Chain and then Revision
-// for each number that it announces. Writes out of order are refused, so
-// that equal content makes equal archives.
+// Writer writes an archive: for each chain, by rising name, Chain, and then Revision for each
+// announced number. It refuses writes in another order, so that equal content makes equal archives.
 type Writer struct {
 	compressor *zstd.Encoder
 	tar        *tar.Writer
@@ -51,8 +50,8 @@ type Writer struct {
 
 // NewWriter begins an archive.
 func NewWriter(w io.Writer) (*Writer, error) {
-	// One goroutine: with several the frame would depend on how they are
-	// scheduled.
+	// The encoder uses one goroutine. With several goroutines, the frame would depend on their
+	// scheduling.
 	compressor, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
 	if err != nil {
 		return nil, fmt.Errorf("writing an archive: %w", err)
@@ -72,8 +71,7 @@ func (w *Writer) Chain(chain Chain) error {
 	return w.record(chainPath(chain.Name), chain)
 }
 
-// Revision writes a revision and its manifests, in rollout order. The same
-// content is written once.
+// Revision writes a revision and its manifests, in rollout order. Equal manifests are written once.
 func (w *Writer) Revision(revision Revision, objects []manifest.Object) error {
 	if err := revision.validate(); err != nil {
 		return fmt.Errorf("writing revision %d of extension %s: %w", revision.Number, w.order.name, err)
@@ -92,7 +90,7 @@ func (w *Writer) Revision(revision Revision, objects []manifest.Object) error {
 		if _, err := l.check(); err != nil {
 			return fmt.Errorf("writing the manifests of %s-%d: %w", w.order.name, revision.Number, err)
 		}
-		// Not by encoding/json, which would escape what is canonical as it is.
+		// The manifest is canonical JSON, and encoding/json would escape it.
 		fmt.Fprintf(&lines, `{"digest":%q,"manifest":%s}`+"\n", l.Digest, l.Manifest)
 	}
 	if err := w.record(revisionPath(w.order.name, revision.Number), revision); err != nil {
@@ -101,7 +99,7 @@ func (w *Writer) Revision(revision Revision, objects []manifest.Object) error {
 	return w.entry(manifestsPath(w.order.name, revision.Number), lines.Bytes(), w.limits.ManifestBytes)
 }
 
-// Close ends the archive. One that was not closed cannot be read.
+// Close ends the archive. An archive that is not closed cannot be read.
 func (w *Writer) Close() error {
 	if err := w.order.end(); err != nil {
 		return fmt.Errorf("ending an archive: %w", err)
@@ -115,7 +113,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// record writes an entry of JSON. Maps are sorted by their keys.
+// record writes an entry of JSON. Maps are sorted by key.
 func (w *Writer) record(name string, content any) error {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
@@ -136,8 +134,8 @@ func (w *Writer) put(name string, data []byte, limit int64) error {
 	if int64(len(data)) > limit {
 		return fmt.Errorf("writing %s: it has %d bytes, %d are allowed", name, len(data), limit)
 	}
-	// Nothing of who wrote it, and when: the content alone makes the bytes. Extracted files
-	// have Secrets in them, so nobody else is to read them.
+	// The header contains neither an owner nor a time, so the bytes depend on the content alone.
+	// Extracted files contain Secrets, so only their owner may read them.
 	err := w.tar.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR,
 	})

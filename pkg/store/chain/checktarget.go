@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// OtherTargetError reports that the inventories belong to another cluster than the present target.
-// In the present target, the engine would create all objects again.
+// OtherTargetError reports that the inventories belong to a different cluster than the current
+// target. In the current target, the engine would create all objects again.
 type OtherTargetError struct {
-	// Recorded and Wanted name clusters; empty is the host.
+	// Recorded and Wanted name clusters; empty means the host.
 	Recorded, Wanted string
 }
 
@@ -30,15 +30,15 @@ func cluster(name string) string {
 // maxTargetBytes bounds the name of a cluster.
 const maxTargetBytes = 4 << 10
 
-// targetFormat is that of the record of the target cluster: its name.
+// targetFormat returns the format of the record with the name of the target cluster.
 func targetFormat() store.Format {
 	return store.Format{Kind: "target cluster", Magic: "PKT", Version: 1, Limit: maxTargetBytes}
 }
 
-// CheckTarget records the cluster of the inventories; empty is the host. It returns an
-// *OtherTargetError if any inventory lists objects in another cluster, unless forget is true: then
-// these objects stay there without a record. It ignores inventories that name their own cluster
-// (see Inventory.Cluster).
+// CheckTarget records the cluster of the inventories; empty means the host. If any inventory lists
+// objects in another cluster, it returns an *OtherTargetError. With forget, it empties these
+// inventories instead: their objects stay in that cluster without a record. It ignores inventories
+// that name their own cluster (see Inventory.Cluster).
 func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bool) error {
 	key := s.keys.Target()
 	stored, err := store.Get(ctx, s.kv, key)
@@ -82,9 +82,8 @@ func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bo
 	return nil
 }
 
-// targeted are the inventories that list objects where CheckTarget says, by chain: at which etcd
-// revision they are. An unreadable record is one of them if that is wanted, and an error
-// otherwise.
+// targeted returns the etcd revisions of the inventories that list objects in the recorded cluster,
+// by chain. With unreadable, it includes unreadable records; otherwise they are an error.
 func (s *Inventories) targeted(ctx context.Context, unreadable bool) (map[string]int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestCheckTarget: inventories belong to one cluster, and are not used for another.
+// TestCheckTarget: inventories belong to one cluster, and are not used for another cluster.
 func TestCheckTarget(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewInventories(client, "/p")
@@ -25,7 +25,7 @@ func TestCheckTarget(t *testing.T) {
 		t.Errorf("that the host is the target is written down, at revision %d", now)
 	}
 	check("one", false, false)
-	check("two", false, false) // nothing was rolled out
+	check("two", false, false) // no objects were rolled out
 	first, err := s.Save(ctx, "argocd", objects("a"), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestCheckTarget(t *testing.T) {
 	if _, err := s.Save(ctx, "argocd", Inventory{}, first); err != nil {
 		t.Fatal(err)
 	}
-	check("", false, false) // all of it is gone
+	check("", false, false) // all objects are deleted
 	if _, err := s.Save(ctx, "other", objects("a"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestCheckTarget(t *testing.T) {
 	if _, err := s.Save(ctx, "named", elsewhere, 0); err != nil {
 		t.Fatal(err)
 	}
-	check("two", false, false) // what says itself where it is has nothing to do with it
+	check("two", false, false) // the inventory names its own cluster
 	if _, err := s.Save(ctx, "last", objects("a"), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// chainPage bounds the records of chains in one read. At most a third of them are inventories,
-// which alone may be large.
+// chainPage bounds the chain records in one read. At most a third of them are inventories, the only
+// records that may be large.
 const chainPage = 100
 
-// Each calls a function with the head of every chain that has one, and with its inventory, which is
-// empty without one. It reads many records at a time, and ends at the first error.
+// Each calls a function with the head and the inventory of every chain that has a head. Without an
+// inventory record, the inventory is empty. Each reads many records at a time, and ends at the
+// first error.
 func (s *Heads) Each(ctx context.Context, do func(Head, Inventory) error) error {
 	records := store.Below(s.keys.Chains())
 	records.Most = chainPage
-	// The records of a chain follow each other, the head first.
+	// The records of a chain are adjacent, and the head is first.
 	var head *Head
 	var inventory Inventory
 	end := func() error {

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestEach: every chain is read with its own inventory, over many pages, and if the name of a chain
-// is a prefix of another name.
+// TestEach: every chain is read with its own inventory. The chains need many pages, and the name of
+// one chain is a prefix of another name.
 func TestEach(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	heads, inventories := NewHeads(client, "/p"), NewInventories(client, "/p")
@@ -42,7 +42,7 @@ func TestEach(t *testing.T) {
 		}
 		want[name] = one
 	}
-	// An inventory without a head, as a crash may leave one, is no chain.
+	// An inventory without a head, which a crash may leave, is no chain.
 	if _, err := inventories.Save(ctx, "a-orphan", Inventory{Entries: []Entry{{Kind: "ConfigMap", Name: "x"}}}, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Seen is the state of a chain that the user of Forget has read: etcd's revisions of the last
+// Seen is the state of a chain that the caller of Forget has read: etcd's revisions of the last
 // writes, 0 for missing records.
 type Seen struct {
-	// Head of the chain.
+	// Head is the revision of the chain's head.
 	Head int64
-	// Version, of its revisions.
+	// Version is the revision of the chain's version.
 	Version int64
 	// Inventory is the revision of the chain's inventory.
 	Inventory int64
 }
 
-// SeenHead returns etcd's revision of the last write of the head of a chain, 0 when there
-// is none. One that cannot be read has one too.
+// SeenHead returns etcd's revision of the last write of a chain's head, or 0 if there is no head.
+// It also works for an unreadable head.
 func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 	stored, err := store.Get(ctx, s.kv, s.keys.Head(name))
 	if err != nil {
@@ -30,12 +30,12 @@ func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 	return stored.ModRevision, nil
 }
 
-// Forget deletes the head of a chain with its numbers and history, and reports whether it did. It
-// does nothing if a record was written since it was seen.
+// Forget deletes the head of a chain with its numbers and history, and reports whether it did. If a
+// record was written since it was seen, Forget does nothing.
 //
-// It writes the chain version, so that a concurrent create starts over. It deletes neither the
-// version nor the inventory: they would be at revision 0 again, and a writer that started from 0
-// would succeed. It empties the inventory instead.
+// Forget writes the chain version, so that a concurrent create starts again. It deletes neither the
+// version nor the inventory. A deleted record has revision 0, so a writer that began at revision 0
+// would succeed. Forget empties the inventory instead.
 func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
 	unchanged := func(key string, at int64) clientv3.Cmp {
 		return clientv3.Compare(clientv3.ModRevision(key), "=", at)

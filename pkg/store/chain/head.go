@@ -1,5 +1,5 @@
-// Package chain stores the data of a chain that outlives its revisions: the head, with the used
-// numbers and the history, and the inventory of the chain's objects in the target cluster. Both
+// Package chain stores the data of a chain that outlives its revisions. The head has the used
+// numbers and the history. The inventory lists the chain's objects in the target cluster. Both
 // change only by compare-and-swap.
 package chain
 
@@ -15,55 +15,54 @@ import (
 )
 
 const (
-	// MaxRows bounds the rows of history in a head. Rows of the highest numbers are kept; rows of
-	// withdrawn revisions only as far as there is room.
+	// MaxRows bounds the history rows of a head. The head keeps the rows with the highest numbers.
+	// It first removes rows of withdrawn revisions.
 	MaxRows = 50
 	// maxTextBytes bounds each text in a row.
 	maxTextBytes = 1024
 	// MaxNumber is the highest number of a revision.
 	MaxNumber = 1<<31 - 1
-	// MaxGap bounds the numbers that a revision may skip. Without the bound a single revision could
-	// use up all numbers of a name.
+	// MaxGap bounds the numbers that a revision may skip. Without this limit, a single revision
+	// could use up all numbers of a name.
 	MaxGap = 1000
 )
 
 // Head is the record of a chain: its used numbers and the history of its revisions. A zero value
 // with a name is a chain without revisions.
 type Head struct {
-	// Name of the chain.
+	// Name is the name of the chain.
 	Name string `json:"name"`
 	// OwnerUID is the uid of the chain's ClusterExtension, or empty.
 	OwnerUID types.UID `json:"ownerUID,omitempty"`
-	// Highest number that was ever taken, 0 for none. It only grows.
+	// Highest is the highest number that was ever taken, or 0. It never decreases.
 	Highest int64 `json:"highest,omitempty"`
 	// HighestUID is the uid of the revision that took the number.
 	HighestUID types.UID `json:"highestUID,omitempty"`
 	// Confirmed is true if the revision with the highest number was written: the number is used for
-	// ever. Until then its create may have failed, and another revision may take the number over.
+	// ever. Before that, its create may have failed, and another revision may take the number.
 	Confirmed bool `json:"confirmed,omitempty"`
-	// Succeeded is true if a revision of the chain succeeded once. It stays.
+	// Succeeded is true if a revision of the chain ever succeeded.
 	Succeeded bool `json:"succeeded,omitempty"`
-	// Rows are the history, by rising number. At most MaxRows are kept.
+	// Rows are the history, lowest number first. At most MaxRows are kept.
 	Rows []Row `json:"rows,omitempty"`
-	// Hold prevents the chain's owner from creating revisions; nil for none. The field came with
-	// format 2.
+	// Hold prevents the chain's owner from creating revisions; nil for no hold. The field was added
+	// in format 2.
 	Hold *Hold `json:"hold,omitempty"`
-	// PendingHold becomes Hold when its revision is confirmed, so that a rollback whose revision
-	// was never written holds nothing. The field came with format 2.
+	// PendingHold becomes Hold when its revision is confirmed. So a rollback whose revision was
+	// never written holds nothing. The field was added in format 2.
 	PendingHold *Hold `json:"pendingHold,omitempty"`
 	// Importing identifies an import in progress: the digest of its archive, and its mode. It is
-	// empty when all revisions are written. The field came with format 3.
+	// empty when all revisions are written. The field was added in format 3.
 	Importing string `json:"importing,omitempty"`
-	// ImportedFrom is the digest of the chain's archive after the import is complete. The field
-	// came with format 3.
+	// ImportedFrom is the digest of the chain's archive after the import is complete. The field was
+	// added in format 3.
 	ImportedFrom string `json:"importedFrom,omitempty"`
 }
 
-// Hold is left behind by a rollback: the owner that creates revisions of the chain creates none,
+// Hold is the effect of a rollback on the owner of the chain. The owner must not create revisions,
 // because it would undo the rollback at once.
 type Hold struct {
-	// Revision is the number of the revision that the rollback created, and UID
-	// its uid.
+	// Revision is the number of the revision that the rollback created. UID is its uid.
 	Revision int64     `json:"revision"`
 	UID      types.UID `json:"uid"`
 	// OwnerGeneration is the generation that the chain's owner must exceed for the hold to end; 0
@@ -71,41 +70,40 @@ type Hold struct {
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 
-// Row is one revision in a chain's history. It stays when the revision is deleted.
+// Row is one revision in a chain's history. It stays after the revision is deleted.
 type Row struct {
 	Revision int64     `json:"revision"`
 	UID      types.UID `json:"uid"`
 	// PackRoot names the pack with the revision's manifests.
 	PackRoot string `json:"packRoot,omitempty"`
-	// CreatedAt and DeletedAt are kept to the second, in UTC. DeletedAt is zero
-	// while the revision exists.
+	// CreatedAt and DeletedAt are in UTC, to the second. DeletedAt is zero while the revision
+	// exists.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	DeletedAt time.Time `json:"deletedAt,omitzero"`
 	// RequestedBy is the name of the user who created the revision.
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// Result in one word, such as Succeeded.
+	// Result is one word, such as Succeeded.
 	Result string `json:"result,omitempty"`
 	// Cause is the user's reason for the revision.
 	Cause string `json:"cause,omitempty"`
-	// The fields below came with format 2.
+	// The following fields were added in format 2.
 
-	// Version of the extension that it installs.
+	// Version is the version of the extension that the revision installs.
 	Version string `json:"version,omitempty"`
 	// CompletedAt is the time at which the rollout first completed, in UTC, to the second.
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	// RollbackOf is the number of the revision whose content was restored; 0 for none.
 	RollbackOf int64 `json:"rollbackOf,omitempty"`
-	// Counts are the object counts, nil if unknown. Known counts never change, because the previous
-	// revision may be deleted later.
+	// Counts are the object counts, or nil if unknown. Known counts never change, because the
+	// previous revision may be deleted later.
 	Counts *Counts `json:"counts,omitempty"`
 }
 
-// Counts are of the objects of a revision.
+// Counts are the object counts of a revision.
 type Counts struct {
 	// Objects is the number of objects.
 	Objects int `json:"objects"`
-	// Added, Changed and Removed are against the revision before it in the
-	// chain.
+	// Added, Changed and Removed are relative to the previous revision of the chain.
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
 	Removed int `json:"removed"`
@@ -115,7 +113,7 @@ type Counts struct {
 type NumberUsedError struct {
 	Chain           string
 	Number, Highest int64
-	// Next is the lowest number that is free, 0 when none is.
+	// Next is the lowest free number, or 0.
 	Next int64
 }
 
@@ -131,7 +129,7 @@ func (e *NumberUsedError) Error() string {
 type GapError struct {
 	Chain  string
 	Number int64
-	// Lowest and Highest are the first and the last number that can be taken.
+	// Lowest and Highest are the first and the last allowed number.
 	Lowest, Highest int64
 }
 
@@ -139,8 +137,8 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("revision number %d of extension %q leaves out too many: from %d to %d can be taken", e.Number, e.Chain, e.Lowest, e.Highest)
 }
 
-// OpenError reports that no higher number can be taken yet, because a revision with a lower number
-// may still be written.
+// OpenError reports that no higher number can be taken yet: a revision with a lower number may
+// still be written.
 type OpenError struct {
 	Chain  string
 	Number int64
@@ -165,7 +163,7 @@ func (e *OvertakenError) Error() string {
 	return fmt.Sprintf("revision number %d of extension %q: number %d was taken meanwhile", e.Number, e.Chain, e.Highest)
 }
 
-// Open returns the taken number whose revision may still be written; 0 for none.
+// Open returns the taken number whose revision may still be written, or 0.
 func (h Head) Open() int64 {
 	if h.Confirmed {
 		return 0
@@ -173,8 +171,7 @@ func (h Head) Open() int64 {
 	return h.Highest
 }
 
-// Next returns the lowest number that a new revision may take, 0 when none is
-// left.
+// Next returns the lowest number that a new revision may take, or 0.
 func (h Head) Next() int64 {
 	switch {
 	case h.Highest > 0 && !h.Confirmed:
@@ -185,8 +182,8 @@ func (h Head) Next() int64 {
 	return h.Highest + 1
 }
 
-// Last returns the highest number that a new revision may take, 0 if none is left. The first
-// revision of a chain may have a number up to MaxGap; later ones may skip up to MaxGap numbers.
+// Last returns the highest number that a new revision may take, or 0. The first revision of a chain
+// may have a number up to MaxGap. Later revisions may skip up to MaxGap numbers.
 func (h Head) Last() int64 {
 	switch {
 	case h.Next() == 0:
@@ -222,8 +219,8 @@ func (h Head) overtaken(seen Head) bool {
 	return h.Highest != seen.Highest || h.HighestUID != seen.HighestUID || h.Confirmed != seen.Confirmed || h.Importing != seen.Importing
 }
 
-// advance takes a number for a revision that is about to be written, by somebody who
-// has looked at the chain when its head was as seen.
+// advance takes a number for a revision that is about to be written. seen is the head that the
+// caller read before it read the chain.
 func (h *Head) advance(seen Head, number int64, uid types.UID) error {
 	if err := validate(number, uid); err != nil {
 		return err
@@ -242,7 +239,7 @@ func (h *Head) advance(seen Head, number int64, uid types.UID) error {
 	return nil
 }
 
-// advanceHolding is advance for a revision that holds the owner once it exists.
+// advanceHolding works like advance, for a revision that holds the owner after it is written.
 func (h *Head) advanceHolding(seen Head, number int64, uid types.UID, ownerGeneration int64) error {
 	if err := h.advance(seen, number, uid); err != nil {
 		return err
@@ -251,9 +248,9 @@ func (h *Head) advanceHolding(seen Head, number int64, uid types.UID, ownerGener
 	return nil
 }
 
-// confirm notes that a revision exists, whatever the head knew of it. The name
-// of a revision holds its number, so of two that took the same number one could
-// be written only, and it is the one that is confirmed.
+// confirm records that a revision exists, whatever the head contains. The name of a revision
+// contains its number. So of two revisions that took the same number, only one could be written,
+// and this one is confirmed.
 func (h *Head) confirm(row Row) error {
 	if err := validate(row.Revision, row.UID); err != nil {
 		return err
@@ -271,7 +268,7 @@ func (h *Head) confirm(row Row) error {
 	return nil
 }
 
-// record merges a row into the one of the same revision, or adds it.
+// record adds a row, or merges it into the row of the same revision.
 func (h *Head) record(row Row) {
 	rows := slices.Clone(h.Rows)
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.UID == row.UID }); i >= 0 {
@@ -287,13 +284,13 @@ func (h *Head) record(row Row) {
 	h.Rows = rows
 }
 
-// withdrawn tells that a revision is gone of which nothing was ever rolled out, such as a
-// proposal that a newer one replaced. A catalog may bring many of them.
+// withdrawn reports whether a revision was deleted before anything of it was rolled out, for
+// example a proposal that a newer proposal replaced. A catalog may cause many of these.
 func (r Row) withdrawn() bool {
 	return !r.DeletedAt.IsZero() && r.CompletedAt.IsZero() && r.Result == ""
 }
 
-// merged returns the row with what the other one has filled in.
+// merged returns the row with the set fields of another row.
 func (r Row) merged(other Row) Row {
 	r.Revision, r.UID = other.Revision, other.UID
 	overwrite(&r.PackRoot, other.PackRoot)
@@ -304,8 +301,7 @@ func (r Row) merged(other Row) Row {
 	overwriteTime(&r.CreatedAt, other.CreatedAt)
 	overwriteTime(&r.DeletedAt, other.DeletedAt)
 	if r.CompletedAt.IsZero() {
-		// The first time stays the first time, also when an imported revision is
-		// rolled out once more.
+		// The first completion is kept, even if an imported revision is rolled out again.
 		overwriteTime(&r.CompletedAt, other.CompletedAt)
 	}
 	if other.RollbackOf != 0 {

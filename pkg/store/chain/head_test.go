@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// head is a chain's head at a number.
+// head returns a chain's head at a number.
 func head(highest int64, uid types.UID, confirmed bool) Head {
 	return Head{Name: "argocd", Highest: highest, HighestUID: uid, Confirmed: confirmed}
 }
@@ -28,14 +28,14 @@ func TestAdvance(t *testing.T) {
 		head   Head
 		number int64
 		want   Head
-		// seen is the head when the chain was looked at; nil for the same.
+		// seen is the head that the caller read; nil means the current head.
 		seen *Head
-		// next is the free number that the error names; 0 for no error.
+		// next is the free number in the error; 0 means no error.
 		next int64
-		// open is the number in the way, -1 for an import; 0 for no error.
+		// open is the open number in the error; -1 means an import, 0 no error.
 		open      int64
 		overtaken bool
-		// gap is the highest number that could be taken, 0 for no error.
+		// gap is the highest allowed number in the error; 0 means no error.
 		gap int64
 	}{
 		"First":          {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 1, want: head(1, "new", false)},
@@ -159,7 +159,7 @@ func TestRecordMerges(t *testing.T) {
 	h.Rows[1].Cause = ""
 	want := []Row{{Revision: 1, UID: "a"}, {
 		Revision: 2, UID: "b", RequestedBy: "jane", Result: "Succeeded",
-		// The first counts stay, because the previous revision may be deleted.
+		// The first counts stay, because the previous revision may be deleted later.
 		Version: "v1", RollbackOf: 1, Counts: &Counts{Objects: 3, Added: 2},
 		CompletedAt: time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
 		CreatedAt:   time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
@@ -170,8 +170,8 @@ func TestRecordMerges(t *testing.T) {
 	}
 }
 
-// TestHold: a rollback holds the owner exactly from the time its revision exists, whatever happens
-// between its create and its confirmation.
+// TestHold: a rollback holds the owner exactly from the time at which its revision exists. Events
+// between its create and its confirmation do not change this.
 func TestHold(t *testing.T) {
 	take := func(number int64, uid types.UID) func(*Head) error {
 		return func(h *Head) error { return h.advance(*h, number, uid) }
@@ -226,7 +226,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// TestWithdrawnRows: withdrawn rows take no place from rows that were rolled out.
+// TestWithdrawnRows: withdrawn rows are removed before rows of rolled-out revisions.
 func TestWithdrawnRows(t *testing.T) {
 	h := Head{}
 	number := int64(0)
@@ -247,7 +247,7 @@ func TestWithdrawnRows(t *testing.T) {
 	if len(h.Rows) != MaxRows || h.Rows[0].Revision != 1 || h.Rows[MaxRows-2].Revision != MaxRows-1 || h.Rows[MaxRows-1].Revision != number {
 		t.Fatalf("%d rows from number %d to %d are left, want all that were rolled out, and the last of the others", len(h.Rows), h.Rows[0].Revision, h.Rows[len(h.Rows)-1].Revision)
 	}
-	// A revision that failed, or was deleted while it was rolled out, was not withdrawn.
+	// A revision that failed, or was deleted during its rollout, was not withdrawn.
 	for _, row := range []Row{{Result: "Failing", DeletedAt: time.Unix(2, 0)}, {Result: "Progressing", DeletedAt: time.Unix(2, 0)}, {}} {
 		if row.withdrawn() {
 			t.Errorf("%+v was withdrawn", row)
@@ -256,7 +256,7 @@ func TestWithdrawnRows(t *testing.T) {
 }
 
 // TestNumbersOnlyGrow: for creates and confirmations in any order, the highest number and Succeeded
-// never fall. The number of an existing revision is never used again.
+// never revert. The number of an existing revision is never used again.
 func TestNumbersOnlyGrow(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := Head{Name: "argocd"}
@@ -270,7 +270,7 @@ func TestNumbersOnlyGrow(t *testing.T) {
 				if err == nil && taken && before.Confirmed && before.Highest == number {
 					r.Fatalf("number %d was given out again", number)
 				}
-				// The write of the record is refused when there is one of its name.
+				// The write of the record fails if a record with its name exists.
 				if err == nil && !taken && rapid.Bool().Draw(r, "written") {
 					exists[number] = uid
 				}

@@ -13,15 +13,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Heads reads and changes the heads of chains. Every change is a function of the present head,
-// repeated if another writer was faster. So of two revisions that want one number, one gets it. A
-// head is deleted only by Forget, so a used number stays used when all revisions are deleted.
+// Heads reads and changes the heads of chains. Every change is a function of the current head, and
+// is repeated if another writer was faster. So of two revisions that want the same number, only one
+// gets it. Only Forget deletes a head, so a used number stays used after all revisions are deleted.
 type Heads struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is told of heads that cannot be read; nil is told nothing.
+	// unreadable is the list to which unreadable heads are added, or nil.
 	unreadable *store.Unreadable
-	// known are heads as they were last seen.
+	// known caches the heads last read or written.
 	known *store.Known
 }
 
@@ -34,24 +34,24 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 	return &Heads{kv: kv, keys: store.NewKeys(prefix), known: store.NewKnown(knownHeads)}
 }
 
-// Noting has records that cannot be read noted. It returns the same heads.
+// Noting sets the list to which unreadable heads are added. It returns the same heads.
 func (s *Heads) Noting(unreadable *store.Unreadable) *Heads {
 	s.unreadable = unreadable
 	return s
 }
 
 // headFormat returns the written format. Format 1 had no holds, and fewer fields in the rows of
-// history; format 2 knew no imports; format 3 was not compressed. All are read as what they are,
-// and become format 4 with the next change.
+// history. Format 2 had no imports. Format 3 was not compressed. All formats can be read. The next
+// change of a head writes format 4.
 func headFormat() store.Format {
 	return store.Format{Kind: "chain head", Magic: "PKH", Version: 4, Limit: maxHeadJSON}
 }
 
-// plainHeads is the last format in which a head was not compressed.
+// plainHeads is the last format without compression.
 const plainHeads = 3
 
-// maxHeadJSON bounds a head, in bytes of JSON, and the memory that reading one needs:
-// far above what its rows and their texts can be, of which each byte takes six at most.
+// maxHeadJSON bounds the JSON of a head, in bytes, and the memory to read it. It is far above the
+// size of all rows and texts, even with six bytes for each byte of text.
 const maxHeadJSON = 4 << 20
 
 // Get returns the head of a chain, and whether there is one.
@@ -61,9 +61,8 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 }
 
 // Create returns the head's part of the transaction that writes a new revision: it takes the number
-// and adds the row of history. seen is the head that was read before the chain's revisions. The
-// errors of the write are the errors of Advance. hold holds the chain's owner from then on; nil is
-// none.
+// and adds the history row. seen is the head that was read before the chain's revisions. The errors
+// of the write are the errors of Advance. hold then holds the chain's owner; nil means no hold.
 func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	return s.beside(seen.Name, func(h *Head) error {
 		take := h.advance
@@ -88,7 +87,7 @@ func (s *Heads) Note(name string, row Row, succeeded bool) *store.CompanionWrite
 	})
 }
 
-// beside changes a head together with something else.
+// beside returns a change of a head in the transaction of another record.
 func (s *Heads) beside(name string, apply func(*Head) error) *store.CompanionWrite {
 	key := s.keys.Head(name)
 	return &store.CompanionWrite{Key: key, Known: s.known, Change: func(found store.Value) ([]byte, error) {
@@ -102,8 +101,8 @@ func (s *Heads) beside(name string, apply func(*Head) error) *store.CompanionWri
 
 // Advance takes a number for a revision before the revision is written. An older Penstock uses it;
 // Create takes the number together with the revision. seen is the head that was read before the
-// chain's revisions: if a number was taken since, the error is an *OvertakenError, and the caller
-// must read again. Numbers above the confirmed highest are free. The unconfirmed highest is free,
+// chain's revisions. If a number was taken since, the error is an *OvertakenError, and the caller
+// must read again. Numbers above the confirmed highest are free. The unconfirmed highest is free
 // too, because its create may have failed. Other numbers are a *NumberUsedError or *OpenError, see
 // Head.Admits.
 //
@@ -115,15 +114,15 @@ func (s *Heads) Advance(ctx context.Context, seen Head, number int64, uid types.
 	})
 }
 
-// AdvanceHolding is Advance for a rollback: from its confirmation it holds the chain's owner until
-// the owner's generation exceeds ownerGeneration; 0 holds until a release.
+// AdvanceHolding works like Advance, for a rollback. After its confirmation, the chain's owner is
+// held until the owner's generation exceeds ownerGeneration; 0 holds it until a release.
 func (s *Heads) AdvanceHolding(ctx context.Context, seen Head, number int64, uid types.UID, ownerGeneration int64) error {
 	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
 		return h.advanceHolding(seen, number, uid, ownerGeneration)
 	})
 }
 
-// Release lifts the hold that a revision is the reason of. A newer one stays.
+// Release ends the hold that a revision caused. The hold of a newer revision stays.
 func (s *Heads) Release(ctx context.Context, name string, revision types.UID) error {
 	return s.change(ctx, name, "releasing the hold", func(h *Head) error {
 		if h.Hold != nil && h.Hold.UID == revision {
@@ -134,7 +133,8 @@ func (s *Heads) Release(ctx context.Context, name string, revision types.UID) er
 }
 
 // Confirm records that the revision was written, so its number stays used. Any process that saw the
-// revision may call it, late and repeatedly, for any number. It sets number and uid of the row.
+// revision may call it, late and repeatedly, for any number. Confirm sets number and uid of the
+// row.
 func (s *Heads) Confirm(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
 	row.Revision, row.UID = number, uid
 	return s.ensure(ctx, name, fmt.Sprintf("confirming revision number %d", number), func(h *Head) error {
@@ -148,7 +148,7 @@ func (s *Heads) Record(ctx context.Context, name string, row Row) error {
 	return s.Confirm(ctx, name, row.Revision, row.UID, row)
 }
 
-// Succeed is Confirm for a revision that succeeded. It sets the head's Succeeded for ever.
+// Succeed works like Confirm, for a revision that succeeded. It sets the head's Succeeded for ever.
 func (s *Heads) Succeed(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
 	row.Revision, row.UID = number, uid
 	return s.ensure(ctx, name, fmt.Sprintf("noting the success of revision number %d", number), func(h *Head) error {
@@ -157,7 +157,7 @@ func (s *Heads) Succeed(ctx context.Context, name string, number int64, uid type
 	})
 }
 
-// SetOwner records the chain's ClusterExtension; empty for none.
+// SetOwner records the uid of the chain's ClusterExtension, or empty.
 func (s *Heads) SetOwner(ctx context.Context, name string, uid types.UID) error {
 	return s.change(ctx, name, "setting the owner", func(h *Head) error {
 		h.OwnerUID = uid
@@ -165,9 +165,9 @@ func (s *Heads) SetOwner(ctx context.Context, name string, uid types.UID) error 
 	})
 }
 
-// ensure is change for what stays: that a revision exists and what history says of it, which
-// a head that has it does not lose while the revision exists. So it is not read again when it
-// had it when it was last seen. A revision that comes behind a forgotten head has another uid.
+// ensure works like change, for facts that stay: that a revision exists, and its history. A head
+// keeps these facts while the revision exists. So if the cached head has them, ensure does not read
+// the head again. A revision that was created after Forget has another uid.
 func (s *Heads) ensure(ctx context.Context, name, doing string, apply func(*Head) error) error {
 	if known, ok := s.known.Get(s.keys.Head(name)); ok {
 		if head, err := s.decode(name, known); err == nil {
@@ -179,8 +179,7 @@ func (s *Heads) ensure(ctx context.Context, name, doing string, apply func(*Head
 	return s.change(ctx, name, doing, apply)
 }
 
-// change writes what a function makes of a head, unless that is the same. doing
-// is for errors.
+// change writes the result of a function of a head, unless it is equal. doing is for errors.
 func (s *Heads) change(ctx context.Context, name, doing string, apply func(*Head) error) error {
 	for {
 		done, err := s.attempt(ctx, name, apply)
@@ -193,7 +192,7 @@ func (s *Heads) change(ctx context.Context, name, doing string, apply func(*Head
 		case done:
 			return nil
 		}
-		// Another writer has changed the head, so somebody makes progress.
+		// Another writer has changed the head, so some writer makes progress.
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%s of extension %q: %w", doing, name, err)
 		}
@@ -232,8 +231,7 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 	return head, stored, nil
 }
 
-// decode reads the record of a head; that of one without a record is a chain without
-// revisions.
+// decode decodes the record of a head. Without a record, the head has no revisions.
 func (s *Heads) decode(name string, stored store.Value) (Head, error) {
 	if !stored.Exists() {
 		return Head{Name: name}, nil
@@ -249,7 +247,7 @@ func (s *Heads) decode(name string, stored store.Value) (Head, error) {
 	return head, nil
 }
 
-// changed returns the record of what a function makes of a head, nil when that is the same.
+// changed returns the record of the changed head, or nil if the function changes nothing.
 func changed(head Head, stored store.Value, apply func(*Head) error) ([]byte, error) {
 	before, err := json.Marshal(head)
 	if err != nil {
@@ -278,14 +276,14 @@ func encodeHead(head Head) ([]byte, error) {
 	return headFormat().Seal(body)
 }
 
-// DecodeHead decodes a head. An unknown field is damage: new fields need a new version of the
-// format, since an older Penstock would drop them when it writes.
+// DecodeHead decodes a head. An unknown field is damage. New fields need a new version of the
+// format: an older Penstock would drop them when it writes.
 func DecodeHead(key string, record []byte) (Head, error) {
 	body, err := headFormat().Unwrap(key, record)
 	if err != nil {
 		return Head{}, err
 	}
-	// Unwrap has seen that there is a version.
+	// Unwrap has checked that the record has a version.
 	if record[len(headFormat().Magic)] > plainHeads {
 		if body, err = headFormat().Open(key, record); err != nil {
 			return Head{}, err
@@ -298,7 +296,7 @@ func DecodeHead(key string, record []byte) (Head, error) {
 	return head, nil
 }
 
-// decodeJSON reads exactly one JSON value without unknown fields.
+// decodeJSON decodes exactly one JSON value without unknown fields.
 func decodeJSON(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

@@ -25,7 +25,7 @@ func mustHead(t testing.TB, s *Heads, name string) Head {
 	return h
 }
 
-// seenHead is the head of a chain, whether there is one or not.
+// seenHead returns the head of a chain, stored or not.
 func seenHead(t testing.TB, s *Heads, name string) Head {
 	t.Helper()
 	h, _, err := s.Get(t.Context(), name)
@@ -84,8 +84,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// TestAdvanceSameNumberConcurrently: of many creates with the same new number, each takes it over
-// from the one before after reading again, since nothing is confirmed. The create whose record is
+// TestAdvanceSameNumberConcurrently: many creates take the same new number. Each reads again and
+// takes it from the previous create, because nothing is confirmed. The create whose record is
 // written keeps it.
 func TestAdvanceSameNumberConcurrently(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
@@ -104,7 +104,7 @@ func TestAdvanceSameNumberConcurrently(t *testing.T) {
 					err = s.Advance(ctx, seenHead(t, s, name), 1, uid)
 				}
 				if errors.As(err, &used) {
-					return // the winner has confirmed it already
+					return // the winner has already confirmed it
 				} else if err != nil {
 					t.Errorf("advance: %v", err)
 					return
@@ -133,7 +133,7 @@ func TestAdvanceSameNumberConcurrently(t *testing.T) {
 }
 
 // TestAdvanceDifferentNumbersConcurrently: of creates with different numbers that have seen the
-// same chain, only one takes its number. The rights of the others were not checked against its
+// same chain, only one takes its number. The rights of the other users were not checked against its
 // revision.
 func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
@@ -166,7 +166,7 @@ func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
 	}
 }
 
-// create does the steps of the API server: take the number, write the record, confirm.
+// create runs the steps of the API server: take the number, write the record, confirm.
 func create(t testing.TB, kv clientv3.KV, prefix string, number int64, uid types.UID) error {
 	t.Helper()
 	s := NewHeads(kv, prefix)

@@ -9,11 +9,11 @@ import (
 )
 
 // Import creates the head of another store's chain before any of its revisions is written. Its
-// numbers are used from then on, and its rows have the uids of the revisions. It returns the
-// present head: the given one, or an existing one, which it does not change. Rows and texts have
-// the usual bounds.
+// numbers are used from then on, and its rows have the uids of the revisions. Import returns the
+// stored head: the given head, or an existing head, which it does not change. Rows and texts have
+// the usual limits.
 //
-// If the returned head has the caller's own import in Importing, the import was interrupted. The
+// If Importing of the returned head is the caller's own import, the import was interrupted. The
 // caller then continues with the uids of the rows.
 func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
@@ -34,7 +34,7 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), record, 0); err != nil {
 		return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 	}
-	// Read back, no matter who wrote it.
+	// The head is read back, because another import may have written it.
 	present, found, err := s.Get(ctx, head.Name)
 	if err == nil && !found {
 		err = errors.New("it vanished as soon as it was written")

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// An import is begun once, found again by the caller that was interrupted, and uses its
-// numbers from the first moment.
+// TestHeadsImport: an import begins once, and an interrupted caller finds it again. It uses its
+// numbers from the beginning.
 func TestHeadsImport(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")
@@ -41,7 +41,7 @@ func TestHeadsImport(t *testing.T) {
 	if err := s.Advance(ctx, got, 3, "d"); !errors.As(err, &used) || used.Next != 4 {
 		t.Errorf("taking an imported number: %v", err)
 	}
-	// The revision is rolled out here: the first time was before.
+	// The revision is rolled out in this store, but its first completion was earlier.
 	if err := s.Record(ctx, "argocd", Row{Revision: 3, UID: "c", CompletedAt: done.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}

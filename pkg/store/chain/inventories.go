@@ -11,13 +11,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Inventories loads and saves the inventories of chains. A save names the state that it started
-// from, and fails if that is not the present state. So a replaced leader cannot undo the writes of
-// its successor.
+// Inventories loads and saves the inventories of chains. A save names the state from which it
+// started, and fails if that is not the current state. So a replaced leader cannot undo the writes
+// of its successor.
 type Inventories struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is told of inventories that cannot be read; nil is told nothing.
+	// unreadable is the list to which unreadable inventories are added, or nil.
 	unreadable *store.Unreadable
 }
 
@@ -26,19 +26,19 @@ func NewInventories(kv clientv3.KV, prefix string) *Inventories {
 	return &Inventories{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting has records that cannot be read noted. It returns the same inventories.
+// Noting sets the list to which unreadable inventories are added. It returns the same inventories.
 func (s *Inventories) Noting(unreadable *store.Unreadable) *Inventories {
 	s.unreadable = unreadable
 	return s
 }
 
 // FencedError reports that another writer has changed the inventory since the caller loaded or
-// saved it. The caller must stop writing the chain's objects, load again, and check whether it
-// still leads.
+// saved it. The caller must stop writing the chain's objects, load again, and check whether it is
+// still the leader.
 type FencedError struct {
 	Chain string
-	// ModRevision is the caller's revision, and Found the present one; 0 means that the inventory
-	// does not exist.
+	// ModRevision is the caller's revision, and Found the current revision; 0 means that the
+	// inventory does not exist.
 	ModRevision, Found int64
 }
 
@@ -47,8 +47,8 @@ func (e *FencedError) Error() string {
 }
 
 // Load returns the inventory of a chain and the etcd revision of its last write, for Save. An
-// inventory that was never saved is empty, at revision 0. Empty inventories are not deleted,
-// because a writer that started from revision 0 would succeed then.
+// inventory that was never saved is empty, at revision 0. Empty inventories are not deleted:
+// otherwise a writer that started from revision 0 would succeed.
 func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64, error) {
 	if chain == "" {
 		return Inventory{}, 0, errors.New("loading an inventory: the extension has no name")
@@ -71,8 +71,8 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 // Save replaces the inventory at modRevision, which Load or Save returned, and returns the new
 // revision. If the inventory has changed since, it writes nothing and returns a *FencedError.
 //
-// It does not write an inventory that is already stored, whoever stored it. So after an error, when
-// the result of the write is unknown, the caller may save again.
+// If an equal inventory is already stored, by any writer, Save writes nothing. So after an error
+// with an unknown result, the caller may save again.
 func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
 	if chain == "" {
 		return 0, errors.New("saving an inventory: the extension has no name")
@@ -85,8 +85,9 @@ func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, mod
 	return revision, err
 }
 
-// ForgetAll empties the inventories of all chains, even unreadable ones, and returns their number.
-// It is for a store from another time than its cluster, before the store is used.
+// ForgetAll empties the inventories of all chains, even unreadable inventories, and returns their
+// number. It is for a store that is older or newer than its cluster. It must be called before the
+// store is used.
 func (s *Inventories) ForgetAll(ctx context.Context) (int, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {

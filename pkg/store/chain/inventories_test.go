@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// objects is an inventory of ConfigMaps.
+// objects returns an inventory of ConfigMaps.
 func objects(names ...string) Inventory {
 	var inv Inventory
 	for _, name := range names {
@@ -59,7 +59,7 @@ func TestInventories(t *testing.T) {
 	}
 	mustInventory(t, s, objects("a", "b"), second)
 
-	// An inventory that got empty stays, so that its revision never is 0 again.
+	// An inventory that becomes empty stays, so that its revision is never 0 again.
 	third, err := s.Save(ctx, "argocd", Inventory{}, second)
 	if err != nil || third != second+1 {
 		t.Fatalf("emptying: revision %d, error %v", third, err)
@@ -76,7 +76,7 @@ func TestSaveIsFenced(t *testing.T) {
 		reason string
 		// other lists the inventories that another writer saves meanwhile.
 		other []Inventory
-		// fresh tells that we start from no inventory at all.
+		// fresh is true if the save starts without a stored inventory.
 		fresh bool
 		ours  Inventory
 		free  bool
@@ -127,7 +127,8 @@ func TestSaveIsFenced(t *testing.T) {
 	}
 }
 
-// TestNoSaveIsLost: writers that load again after a FencedError lose no entry of each other.
+// TestNoSaveIsLost: writers that load again after a FencedError do not lose entries of other
+// writers.
 func TestNoSaveIsLost(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	const writers, each = 4, 5
@@ -162,7 +163,7 @@ func TestNoSaveIsLost(t *testing.T) {
 }
 
 // TestSaveCrash: a save is killed before or after etcd executes it. The stored inventory is the old
-// or the new one, and repeating the save works in both cases.
+// or the new inventory, and repeating the save works in both cases.
 func TestSaveCrash(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	states := []Inventory{{}, objects("a"), objects("a", "b"), objects("b")}
@@ -208,7 +209,7 @@ func TestSaveCrash(t *testing.T) {
 	}
 }
 
-// A full inventory passes through etcd.
+// TestSaveLarge: etcd accepts an inventory of the largest size.
 func TestSaveLarge(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewInventories(client, "/p")
@@ -262,7 +263,7 @@ func TestInventoryDamage(t *testing.T) {
 	}
 }
 
-// TestForgetAll: unreadable inventories are emptied, too, and no other records.
+// TestForgetAll: unreadable inventories are emptied too, and other records stay.
 func TestForgetAll(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s, heads := NewInventories(client, "/p"), NewHeads(client, "/p")

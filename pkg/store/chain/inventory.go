@@ -16,32 +16,31 @@ import (
 )
 
 const (
-	// MaxInventoryBytes bounds a stored inventory, below the 1.5 MiB of one
-	// request to etcd. 4000 objects take about a third of it.
+	// MaxInventoryBytes bounds a stored inventory. It is below the 1.5 MiB limit of a request to
+	// etcd. 4000 objects take about a third of it.
 	MaxInventoryBytes = 1400 << 10
-	// maxInventoryJSON bounds one in bytes of JSON, and the memory that reading it
-	// needs.
+	// maxInventoryJSON bounds the JSON of an inventory, in bytes, and the memory to read it.
 	maxInventoryJSON = 16 << 20
 )
 
 // Inventory lists the objects of a chain in the target cluster. Its zero value is empty.
 type Inventory struct {
 	// Entries are the written objects, and objects that are about to be written. Each identity
-	// occurs once. They are stored sorted.
+	// occurs once. Stored entries are sorted.
 	Entries []Entry `json:"entries,omitempty"`
-	// Reached is the number of stages that each revision, by uid, has reached.
-	// It only grows while the revision is there.
+	// Reached is the number of stages that each revision has reached, by uid. It only grows while
+	// the revision exists.
 	Reached map[string]int `json:"reached,omitempty"`
 	// Deletions are the recent charges of the deletion budget, oldest first.
 	Deletions []Deletion `json:"deletions,omitempty"`
-	// Repairs are the newest repairs of changes by others, the newest last. The field came with
-	// format 6.
+	// Repairs are the newest repairs of changes by other writers, newest last. The field was added
+	// in format 6.
 	Repairs []Repair `json:"repairs,omitempty"`
-	// Levels holds the revisions, by uid, whose stages are counted by install
-	// level. It came with format 2.
+	// Levels holds the revisions, by uid, whose stages are counted by install level. The field was
+	// added in format 2.
 	Levels map[string]bool `json:"levels,omitempty"`
-	// Cluster is the uid of namespace kube-system in the cluster of a chain that names its
-	// target. It is empty for the default cluster (see CheckTarget). It came with format 3.
+	// Cluster is the uid of namespace kube-system in the cluster of a chain that names its target.
+	// It is empty for the default cluster (see CheckTarget). The field was added in format 3.
 	Cluster string `json:"cluster,omitempty"`
 }
 
@@ -51,7 +50,7 @@ type Deletion struct {
 	Objects int       `json:"objects"`
 }
 
-// Repair is a repaired change by others, with the number of its repetitions.
+// Repair is a repaired change by another writer, with the number of its repetitions.
 type Repair struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -77,33 +76,33 @@ type Entry struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// UID of the object. Empty is an intent, saved before the object is made:
-	// whether that happened must be looked up in the cluster.
+	// UID is the uid of the object. An entry without a uid is an intent, saved before the object is
+	// created: only the cluster shows whether it was created.
 	UID types.UID `json:"uid,omitempty"`
-	// Revision is the number of the revision whose content the object carries.
+	// Revision is the number of the revision whose content the object has.
 	Revision int64 `json:"revision,omitempty"`
-	// Digest of the manifest that was applied; empty before the first time.
+	// Digest is the digest of the applied manifest. It is empty before the first apply.
 	Digest manifest.Digest `json:"digest,omitempty"`
-	// ManagedEntry is the digest of our entry in managedFields.
+	// ManagedEntry is the digest of Penstock's entry in managedFields.
 	ManagedEntry string `json:"managedEntry,omitempty"`
-	// Generation and ResourceVersion that the object was last seen right at.
+	// Generation and ResourceVersion are those at which the object was last found correct.
 	Generation      int64  `json:"generation,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Rank orders teardown: from the highest to the lowest.
+	// Rank orders teardown: highest rank first.
 	Rank int `json:"rank,omitempty"`
 	// Yielded are the fields that are left to other managers, sorted.
 	Yielded []string `json:"yielded,omitempty"`
 	// Doomed is true for an object whose deletion was charged to the budget or acknowledged by a
 	// user.
 	Doomed bool `json:"doomed,omitempty"`
-	// Adopted is true for an object that existed before the chain, outside of any installed
-	// extension. The field came with format 4.
+	// Adopted is true for an object that existed before the chain, outside any installed extension.
+	// The field was added in format 4.
 	Adopted bool `json:"adopted,omitempty"`
 	// Refused is the number of the newer revision whose update of the object the API server
-	// refuses, although it would create a new object. The field came with format 5.
+	// refuses, although it would accept the object as new. The field was added in format 5.
 	Refused int64 `json:"refused,omitempty"`
-	// Finished is the outcome of a Job that deletes itself after it finished. The field came with
-	// format 5.
+	// Finished is the outcome of a Job that deletes itself after it finished. The field was added
+	// in format 5.
 	Finished string `json:"finished,omitempty"`
 }
 
@@ -112,7 +111,7 @@ func (e Entry) ID() manifest.ID {
 	return manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 }
 
-// Empty reports whether there is nothing in the inventory.
+// Empty reports whether the inventory is empty.
 func (i Inventory) Empty() bool {
 	return len(i.Entries) == 0 && len(i.Reached) == 0 && len(i.Levels) == 0
 }
@@ -133,9 +132,8 @@ func inventoryFormat() store.Format {
 	return store.Format{Kind: "inventory", Magic: "PKI", Version: 6, Limit: maxInventoryJSON}
 }
 
-// formatOf is the oldest format that an inventory fits into: an older Penstock reads
-// the inventories of chains that it knows all about, and refuses those whose objects
-// are in a cluster that it would not look for, or are to be left and would not be.
+// formatOf returns the oldest format that can store an inventory. An older Penstock must refuse an
+// inventory that it would misread: with objects in another cluster, or with objects that must stay.
 func formatOf(inv Inventory) store.Format {
 	format := inventoryFormat()
 	switch {
@@ -152,8 +150,8 @@ func formatOf(inv Inventory) store.Format {
 	return format
 }
 
-// encodeInventory returns the record of an inventory. Equal inventories have
-// equal records, in whichever order their entries are.
+// encodeInventory returns the record of an inventory. The order of entries does not change the
+// record.
 func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	normal, err := normalised(inv)
 	if err != nil {
@@ -177,7 +175,8 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	return record, nil
 }
 
-// DecodeInventory reads a record. encodeInventory accepts every inventory that it accepts.
+// DecodeInventory decodes a record. encodeInventory accepts every inventory that DecodeInventory
+// accepts.
 func DecodeInventory(key string, record []byte) (Inventory, error) {
 	data, err := inventoryFormat().Open(key, record)
 	if err != nil {
@@ -193,8 +192,8 @@ func DecodeInventory(key string, record []byte) (Inventory, error) {
 	return inv, nil
 }
 
-// normalised returns the inventory sorted, without changing it. An object
-// without kind or name, or one that is there twice, is an error.
+// normalised returns the inventory sorted, without changing it. An object without kind or name, or
+// a duplicate object, is an error.
 func normalised(inv Inventory) (Inventory, error) {
 	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Repairs: slices.Clone(inv.Repairs), Levels: maps.Clone(inv.Levels), Cluster: inv.Cluster}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {

@@ -18,11 +18,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// entry is an object of a chain, with random uids and digests.
+// entry returns an object of a chain, with a random uid and digest.
 func entry(random *rand.ChaCha8, i int) Entry {
 	bits := func(n int) string {
 		data := make([]byte, n)
-		_, _ = random.Read(data) // a ChaCha8 never fails
+		_, _ = random.Read(data) // ChaCha8 never fails
 		return hex.EncodeToString(data)
 	}
 	uid := bits(16)
@@ -88,8 +88,8 @@ func TestInventoryRoundTrip(t *testing.T) {
 	}
 }
 
-// The record is a function of the set of entries, and encoding changes nothing
-// that the caller holds.
+// TestInventoryIsDeterministic: the record depends only on the set of entries, and encoding does
+// not change the caller's inventory.
 func TestInventoryIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		inv := inventory(rapid.IntRange(0, 30).Draw(r, "entries"))

@@ -13,8 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// around draws a length: mostly a short one, sometimes one near the edge, which takes
-// its time.
+// around draws a length: mostly short, sometimes near the limit, which takes longer.
 func around(r *rapid.T, edge, below int) int {
 	if rapid.IntRange(0, 15).Draw(r, "large") != 7 {
 		return rapid.IntRange(0, 100).Draw(r, "length")
@@ -22,8 +21,8 @@ func around(r *rapid.T, edge, below int) int {
 	return rapid.IntRange(edge-below, edge+100).Draw(r, "length")
 }
 
-// TestHeadIsRead: any head that is encoded is decoded and is the same, around the limit and with
-// text that JSON writes six times as long.
+// TestHeadIsRead: any encoded head decodes to an equal head. The test covers sizes around the
+// limit, and text that JSON writes six times as long.
 func TestHeadIsRead(t *testing.T) {
 	taken, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -55,8 +54,7 @@ func TestHeadIsRead(t *testing.T) {
 	}
 }
 
-// TestLargestHead: the largest chain within the bounds of its texts is far below the limit of its
-// head.
+// TestLargestHead: the largest possible head of a chain is far below the limit.
 func TestLargestHead(t *testing.T) {
 	head := Head{Name: strings.Repeat("a", 52), OwnerUID: types.UID(strings.Repeat("<", 128))}
 	text := strings.Repeat("<", 2*maxTextBytes)
@@ -77,7 +75,7 @@ func TestLargestHead(t *testing.T) {
 	}
 }
 
-// TestInventoryIsRead is TestHeadIsRead for inventories.
+// TestInventoryIsRead works like TestHeadIsRead, for inventories.
 func TestInventoryIsRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.SampledFrom([]string{"x", "<", "é"}).Draw(r, "text")

@@ -8,36 +8,35 @@ import (
 )
 
 const (
-	// leaseSeconds is for how long the claim of a record that is being written is
-	// kept. Between Acquire and Settle there is one write.
+	// leaseSeconds is the time for which the claim of an unwritten record is kept. There is one
+	// write between Acquire and Settle.
 	leaseSeconds = 30
-	// settleTimeout bounds what is done behind a write, when the request that asked
-	// for it may be over.
+	// settleTimeout bounds the steps after a write, when its request may have ended.
 	settleTimeout = 10 * time.Second
 )
 
-// Gone reports whether a holder will never act again: its record does not exist, read from the
-// source without a cache, or the record says that it has ended. After an error the answer is
-// unknown, and the claim stays with its holder.
+// Gone reports whether a holder will never act again: its record does not exist, or reports that it
+// has ended. Gone must read without a cache. After an error the answer is unknown, and the claim
+// stays with its holder.
 type Gone func(ctx context.Context, holder string) (bool, error)
 
-// Attempt is one request that writes a record for which a claim must be held. The claim decides,
-// not the record: before a caller acts for a record, it checks with Claims.Acquire that the record
-// holds the claim.
+// Attempt is one request that writes a record which needs a claim. The claim decides, not the
+// record: before a caller acts for a record, it checks with Claims.Acquire that the record holds
+// the claim.
 //
 //	attempt := claims.Attempt(profile, dryRun, gone)
 //	created, err := store.Create(…, func(…) error { …; return attempt.Acquire(ctx, uid) }, …)
 //	err = attempt.Settle(ctx, err)
 //
 // Acquire is the last step before the record is written, so a refused request claims nothing. Until
-// Settle, the claim has a lease. So a process that dies in between leaves no claim. No other process
-// can take the claim of a record that is about to be written.
+// Settle, the claim has a lease. So a process that dies in between leaves no claim. No other
+// process can take the claim of a record that is about to be written.
 type Attempt struct {
 	claims *Claims
 	key    string
 	dryRun bool
 	gone   Gone
-	// holder is for whom the claim was acquired, empty when it was not.
+	// holder is the holder for which the claim was acquired, or empty.
 	holder string
 }
 
@@ -46,9 +45,9 @@ func (c *Claims) Attempt(key string, dryRun bool, gone Gone) *Attempt {
 	return &Attempt{claims: c, key: key, dryRun: dryRun, gone: gone}
 }
 
-// Acquire gives the key to holder, in place of a holder that is gone. If another holder exists, the
-// error is a *HeldError. A holder identifies one record for ever, like its uid; names may be used
-// again. Repeated calls for the same holder are allowed.
+// Acquire gives the key to holder, and replaces a holder that is gone. If another holder exists,
+// the error is a *HeldError. A holder identifies one record for ever, like its uid; a name could be
+// used again. Repeated calls for the same holder are allowed.
 func (a *Attempt) Acquire(ctx context.Context, holder string) error {
 	if err := validate(a.key, holder); err != nil {
 		return err
@@ -67,8 +66,7 @@ func (a *Attempt) Acquire(ctx context.Context, holder string) error {
 	}
 }
 
-// acquire reports whether it was done, which it is not when somebody else was
-// faster.
+// acquire makes one attempt. It returns false if another writer was faster.
 func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
 	present, err := a.claims.get(ctx, a.key)
 	if err != nil {
@@ -90,17 +88,16 @@ func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking for a lease: %w", err)
 	}
-	// The holder that is gone cannot come back, so that it is enough that the claim
-	// was not written since.
+	// A gone holder cannot come back, so it suffices to compare the claim's last write.
 	done, err := a.claims.put(ctx, a.claims.keys.Claim(a.key), holder, present.modRevision, lease.ID)
 	if done || err != nil {
-		// After an error it is not known whether it is ours.
+		// After an error, the claim may or may not be held.
 		a.holder = holder
 	}
 	return done, err
 }
 
-// free returns nil when nobody holds the claim, or one that is gone.
+// free returns nil if the claim has no holder, or if its holder is gone.
 func (a *Attempt) free(ctx context.Context, present record) error {
 	if present.holder == "" {
 		return nil
@@ -120,13 +117,13 @@ func (a *Attempt) free(ctx context.Context, present record) error {
 }
 
 // Settle completes the attempt after the write. It makes the claim of a written record permanent,
-// and releases the claim of an unwritten one. After an error such as a timeout it reads whether the
-// record was written.
+// and releases the claim of an unwritten record. After an error such as a timeout, it reads whether
+// the record was written.
 //
-// It returns the given error. Without one it returns a *HeldError if the lease had expired and
+// Settle returns the given error. Without one, it returns a *HeldError if the lease had expired and
 // another holder has the claim: the caller must delete the record. Any other error means that the
-// record exists, but its claim is uncertain. The next caller that acts for the record will find
-// out.
+// record exists, but its claim is uncertain. The next caller that acts for the record checks the
+// claim.
 func (a *Attempt) Settle(ctx context.Context, failed error) error {
 	if a.holder == "" {
 		return failed
@@ -139,7 +136,7 @@ func (a *Attempt) Settle(ctx context.Context, failed error) error {
 	gone, err := a.gone(ctx, a.holder)
 	switch {
 	case err != nil:
-		// Its lease ends.
+		// The claim ends with its lease.
 	case gone:
 		err = a.claims.Release(ctx, a.key, a.holder)
 	default:

@@ -18,8 +18,7 @@ var (
 	errTimeout = errors.New("the store did not answer")
 )
 
-// registry is an API server of records that need a claim: what a request does, with
-// a claim in it.
+// registry is an API server of records that need a claim. It runs the steps of a request.
 type registry struct {
 	kv     KV
 	claims *Claims
@@ -41,7 +40,7 @@ func (r *registry) gone(ctx context.Context, holder string) (bool, error) {
 type request struct {
 	holder          string
 	dryRun, refused bool
-	// lost fails the write of the record, unwritten fails before it.
+	// lost makes the write of the record fail; unwritten makes the request fail before it.
 	lost, unwritten bool
 }
 
@@ -49,7 +48,7 @@ func (r *registry) create(ctx context.Context, q request) error {
 	attempt := r.claims.Attempt("key", q.dryRun, r.gone)
 	err := attempt.Settle(ctx, r.write(ctx, q, attempt))
 	if held := (*HeldError)(nil); errors.As(err, &held) {
-		// Nothing was written, or it was written in vain.
+		// The record was not written, or must be deleted.
 		if _, err := r.kv.Delete(ctx, r.record(q.holder)); err != nil {
 			return err
 		}
@@ -76,7 +75,7 @@ func (r *registry) write(ctx context.Context, q request, attempt *Attempt) error
 	return nil
 }
 
-// holder fails the test unless it can be read.
+// holder returns the holder, and fails the test if it cannot be read.
 func (r *registry) holder(t *testing.T) string {
 	t.Helper()
 	holder, err := r.claims.Holder(t.Context(), "key")
@@ -86,7 +85,7 @@ func (r *registry) holder(t *testing.T) string {
 	return holder
 }
 
-// expire ends all leases, as time would.
+// expire ends all leases.
 func expire(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	leases, err := client.Leases(t.Context())
@@ -107,7 +106,7 @@ func TestAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		before []request
-		// deleted records, whose claims were not released.
+		// deleted are records that were deleted without releasing their claims.
 		deleted []string
 		request request
 		is      func(error) bool
@@ -138,7 +137,7 @@ func TestAttempt(t *testing.T) {
 			if err := r.create(t.Context(), tc.request); !tc.is(err) {
 				t.Errorf("%s: error %v", tc.reason, err)
 			}
-			expire(t, client) // what was settled stays
+			expire(t, client) // a settled claim stays
 			if got := r.holder(t); got != tc.holder {
 				t.Errorf("%s: %q holds it, want %q", tc.reason, got, tc.holder)
 			}
@@ -146,7 +145,7 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// TestAttemptUnknown: without an answer of Gone, the claim stays with its holder.
+// TestAttemptUnknown: if Gone returns an error, the claim stays with its holder.
 func TestAttemptUnknown(t *testing.T) {
 	r := newRegistry(storetest.Client(t), "/p")
 	if err := r.claims.Acquire(t.Context(), "key", "a"); err != nil {
@@ -166,8 +165,7 @@ func TestAttemptUnknown(t *testing.T) {
 	}
 }
 
-// TestAttemptStaleReading: a claim is not taken from a holder that has written its record after it
-// was looked for.
+// TestAttemptStaleReading: a claim is not taken from a holder that wrote its record after the read.
 func TestAttemptStaleReading(t *testing.T) {
 	for name, take := range map[string]func(*registry, Gone) error{
 		"Acquire": func(r *registry, gone Gone) error {
@@ -187,7 +185,7 @@ func TestAttemptStaleReading(t *testing.T) {
 			err := take(r, func(ctx context.Context, holder string) (bool, error) {
 				gone, err := r.gone(ctx, holder)
 				if first && err == nil {
-					// Behind the answer, before what is done with it.
+					// The write happens after the answer and before its use.
 					first, err = false, r.create(ctx, request{holder: "a"})
 				}
 				return gone, err
@@ -202,11 +200,11 @@ func TestAttemptStaleReading(t *testing.T) {
 	}
 }
 
-// TestAttemptCrash: wherever a create dies, both the record and its claim exist, or neither. The
-// next create works unless the record exists.
+// TestAttemptCrash: if a create dies at any point, both the record and its claim exist, or neither.
+// The next create works unless the record exists.
 func TestAttemptCrash(t *testing.T) {
 	client := storetest.Client(t)
-	// The lease, the claim, the record, the claim for good.
+	// The writes are the lease, the claim, the record and the permanent claim.
 	const writes = 4
 	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
 		for n := range writes + 1 {
@@ -226,8 +224,8 @@ func TestAttemptCrash(t *testing.T) {
 					t.Errorf("a claim of %q is left behind", holder)
 				}
 				if !gone {
-					// The record's controller comes first or second; either way
-					// there is one that acts.
+					// The record's controller acquires the claim first or second; in both cases one
+					// holder acts.
 					if err := r.claims.Acquire(t.Context(), "key", "a"); err != nil {
 						t.Errorf("the record that is there does not get its claim: %v", err)
 					}
@@ -240,7 +238,7 @@ func TestAttemptCrash(t *testing.T) {
 	}
 }
 
-// TestThousandAttempts: requests of all sorts on three replicas at the same time.
+// TestThousandAttempts: requests of all kinds run on three replicas at the same time.
 func TestThousandAttempts(t *testing.T) {
 	const requests, replicas = 1000, 3
 	clients := storetest.Clients(t, replicas)
@@ -258,7 +256,7 @@ func TestThousandAttempts(t *testing.T) {
 			q.dryRun = true
 		case 8:
 			q.refused = true
-		case 9: // a replica that dies, at each point that a create has
+		case 9: // a replica that dies, at each point of a create
 			kv = storetest.NewCrashingKV(client, i/10%4, []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite}[i/40%2])
 		}
 		wait.Go(func() {
@@ -292,12 +290,12 @@ func TestThousandAttempts(t *testing.T) {
 	if len(won) > 1 || len(won) == 1 && won[0] != holder {
 		t.Errorf("%v were told that they have it; %q has", won, holder)
 	}
-	// One who died before the claim was its own for good may have left a record.
+	// A process that died before its claim was permanent may have left a record.
 	if gone, err := all.gone(t.Context(), holder); err != nil || holder != "" && gone {
 		t.Errorf("%q holds it and is not there (%v)", holder, err)
 	}
 	if len(won) == 0 {
-		// One that died was the first: it holds nobody up now.
+		// The replica that died was the first, and blocks no other holder now.
 		if err := all.create(t.Context(), request{holder: "last"}); (err == nil) != (holder == "") {
 			t.Errorf("a create after all, while %q holds it: %v", holder, err)
 		}

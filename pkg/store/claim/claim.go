@@ -1,9 +1,9 @@
-// Package claim records the single holder of something, such as the plan that holds a profile. A
-// claim is held until it is released, or until another holder takes it over after reading that the
-// first one no longer exists. It never expires.
+// Package claim records the single holder of a key, such as the plan that holds a profile. A holder
+// keeps its claim until it releases it. Another holder may take it after reading that the first
+// holder no longer exists. A claim never expires.
 //
 // Only a claim of a record that is still being written has a lease (see Attempt), so a crash leaves
-// no claim behind.
+// no claim.
 package claim
 
 import (
@@ -20,10 +20,10 @@ import (
 // maxHolderBytes bounds the name of a holder.
 const maxHolderBytes = 1024
 
-// KV is the part of etcd that claims need, as a *clientv3.Client has it.
+// KV is the part of an etcd client that claims need. *clientv3.Client implements it.
 type KV interface {
 	clientv3.KV
-	// Grant makes a lease of some seconds.
+	// Grant creates a lease of some seconds.
 	Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error)
 }
 
@@ -31,7 +31,7 @@ type KV interface {
 type Claims struct {
 	kv   KV
 	keys store.Keys
-	// unreadable is told of claims that cannot be read; nil is told nothing.
+	// unreadable is the list to which unreadable claims are added, or nil.
 	unreadable *store.Unreadable
 }
 
@@ -40,7 +40,7 @@ func New(kv KV, prefix string) *Claims {
 	return &Claims{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting has records that cannot be read noted. It returns the same claims.
+// Noting sets the list to which unreadable claims are added. It returns the same claims.
 func (c *Claims) Noting(unreadable *store.Unreadable) *Claims {
 	c.unreadable = unreadable
 	return c
@@ -64,16 +64,16 @@ func format() store.Format {
 	return store.Format{Kind: "claim", Magic: "PKC", Version: 1, Limit: maxHolderBytes}
 }
 
-// record is a claim as it is stored.
+// record is a stored claim.
 type record struct {
-	// holder is empty for nobody.
+	// holder is empty for a free key.
 	holder string
-	// pending is true as long as only a lease keeps the claim.
+	// pending is true while the claim has a lease.
 	pending     bool
 	modRevision int64
 }
 
-// by returns the error for everybody else.
+// by returns the error for other holders.
 func (h record) by(key string) error {
 	return &HeldError{Key: key, Holder: h.holder, Pending: h.pending}
 }
@@ -92,9 +92,9 @@ func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	})
 }
 
-// TakeOver gives the key to to in place of from. The caller has read that from is gone, or that the
-// requester may replace it. If to already holds the key, it succeeds. If another holder has it, the
-// error is a *HeldError; a free key is an error, too.
+// TakeOver gives the key to the holder to, in place of from. The caller has read that from is gone,
+// or that the requester may replace it. If to already holds the key, TakeOver succeeds. If another
+// holder has it, the error is a *HeldError. A free key is an error too.
 func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	if err := errors.Join(validate(key, from), validate(key, to)); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c *Claims) Release(ctx context.Context, key, holder string) error {
 	})
 }
 
-// Holder returns the holder of the key; empty for none.
+// Holder returns the holder of the key, or empty.
 func (c *Claims) Holder(ctx context.Context, key string) (string, error) {
 	present, err := c.get(ctx, key)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c *Claims) Holder(ctx context.Context, key string) (string, error) {
 	return present.holder, nil
 }
 
-// change makes the holder what next returns for the present one, where empty is
-// nobody. It starts over when another writer was faster.
+// change sets the holder to the result of next for the current claim; an empty result frees the
+// key. It starts again if another writer was faster.
 func (c *Claims) change(ctx context.Context, key, doing string, next func(present record) (string, error)) error {
 	for {
 		done, err := c.attempt(ctx, key, next)
@@ -167,8 +167,7 @@ func (c *Claims) attempt(ctx context.Context, key string, next func(record) (str
 	return c.put(ctx, etcdKey, holder, present.modRevision, clientv3.NoLease)
 }
 
-// put writes a claim that was written last at modRevision, and returns whether that
-// was so.
+// put writes a claim if its last write was at modRevision, and reports whether it did.
 func (c *Claims) put(ctx context.Context, etcdKey, holder string, modRevision int64, lease clientv3.LeaseID) (bool, error) {
 	record, err := format().Wrap([]byte(holder))
 	if err != nil {
@@ -184,8 +183,7 @@ func (c *Claims) put(ctx context.Context, etcdKey, holder string, modRevision in
 	return response.Succeeded, nil
 }
 
-// remove deletes a claim that was written last at modRevision, and returns whether
-// that was so.
+// remove deletes a claim if its last write was at modRevision, and reports whether it did.
 func (c *Claims) remove(ctx context.Context, etcdKey string, modRevision int64) (bool, error) {
 	response, err := c.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(etcdKey), "=", modRevision)).

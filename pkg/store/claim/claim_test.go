@@ -23,7 +23,7 @@ func TestClaims(t *testing.T) {
 		reason string
 		before []call
 		call   call
-		// holder behind the call; heldBy is whom a *HeldError names.
+		// holder is the holder after the call. heldBy is the holder in a *HeldError.
 		holder, heldBy string
 		refused        bool
 	}{

@@ -32,7 +32,7 @@ func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 	return freed, errors.Join(append(errs, err)...)
 }
 
-// sweep gives one claim free if nobody has written it since it was read.
+// sweep releases one claim of a gone holder if it is unchanged since it was read.
 func (c *Claims) sweep(ctx context.Context, found *mvccpb.KeyValue, gone Gone) (bool, error) {
 	present, err := c.decode(found)
 	if err != nil || present.pending {

@@ -10,9 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// compactingKV has pages of one record, and writes something and forgets all history before
-// each of them: a store that is as large as its quota does that every 15 s, and a page may
-// take as long.
+// compactingKV reads pages of one record. Before each page it writes a record and compacts all
+// history. A store at its quota is compacted every 15 s, and reading a page may take as long.
 type compactingKV struct {
 	clientv3.KV
 	t           *testing.T
@@ -49,7 +48,7 @@ func TestCompacted(t *testing.T) {
 	kv := &compactingKV{KV: etcd, t: t}
 	collector := s.collector(kv)
 	s.must(collector.Begin(ctx))
-	// Six revisions, and the base of five of them: what it deletes depends on that.
+	// There are six revisions, and five of them have the same base. The deletions depend on this.
 	if result, err := collector.Collect(ctx); err != nil || result.Packs < 5 {
 		t.Errorf("collecting while etcd forgets: %+v, want 5 packs deleted or more: %v", result, err)
 	}

@@ -1,7 +1,7 @@
 // Package gc deletes packs without references.
 //
-// All records with the same content share a pack, and it is stored before the record that refers to
-// it. So whether a pack has references can change at any moment. The collector keeps to this order:
+// All records with the same content share a pack, and the pack is stored before the record that
+// refers to it. So at any moment, a pack may get a reference. The collector works in this order:
 //
 //  1. It finds packs without references, and writes the candidate key of each. From then on no new
 //     record may refer to the pack (store.Referable).
@@ -11,11 +11,11 @@
 //     its candidate key with the values that were checked. A writer that stored the pack again
 //     meanwhile has deleted the candidate key.
 //
-// So a create or an import that races the collector either wins, or is refused and stores its pack
-// again. Every write of a candidate, and every deletion, also compares the key that the collector
-// wrote when it began. Of two collectors, the one that began first can delete nothing any more.
+// So a create or an import that races the collector either succeeds, or is refused and stores its
+// pack again. Every write of a candidate, and every deletion, also compares the key that the
+// collector wrote when it began. Of two collectors, the older can no longer delete anything.
 // Rebasing compares only the packs, because it changes no content. A collector that dies leaves
-// candidates, which the next one takes over.
+// candidates, which the next collector takes over.
 package gc
 
 import (
@@ -43,7 +43,7 @@ const collectorRecord = "PKG\x01"
 // ErrSuperseded reports that another collector has begun since. Nothing was written.
 var ErrSuperseded = errors.New("another collector has begun")
 
-// HeldError reports that nothing is collected because a record cannot be read: it may refer to any
+// HeldError reports that nothing is collected because a record is unreadable: it may refer to any
 // pack.
 type HeldError struct{ Err error }
 
@@ -51,13 +51,13 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("nothing is collected while a record cannot be read, because it may refer to any pack: %v", e.Err)
 }
 
-// Unwrap returns which record, and why.
+// Unwrap returns the error of the record.
 func (e *HeldError) Unwrap() error { return e.Err }
 
 // Rebaser makes packs independent of the packs against which they are compressed.
 type Rebaser interface {
 	Rebase(ctx context.Context, root string) (bool, error)
-	// RebaseOnto compresses it against another one instead, when that pays.
+	// RebaseOnto compresses the pack against another base, if that saves enough.
 	RebaseOnto(ctx context.Context, root, onto string) (bool, error)
 }
 
@@ -67,36 +67,34 @@ type Collector struct {
 	keys   store.Keys
 	source *references.Source
 	rebase Rebaser
-	// tried has, by the root of a pack, the base against which a delta of it saved too
-	// little.
+	// tried holds, by the root of a pack, the base against which a delta saved too little.
 	tried map[string]string
-	// read has the records of packs that this collection has read, by root.
+	// read holds the pack records that this collection has read, by root.
 	read   map[string]said
 	limits limits
 	// mayName and mayRebase are the packs and bytes that this collection may still write.
 	mayName, mayRebase int
-	// term is etcd's revision of the write of the collector's key by this one, 0 before.
+	// term is etcd's revision of this collector's write of the collector key; 0 before Begin.
 	term int64
 }
 
-// limits of one collection: packs that it names, and bytes that it rebases.
+// limits bounds one collection: the packs that it names, and the bytes that it rebases.
 type limits struct{ named, rebased int }
 
-// New returns a collector of the packs in a source. Rebase may be nil where no pack is
-// compressed against another one.
+// New returns a collector of the packs in a source. rebase may be nil if no pack is a delta.
 func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
 	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase, tried: map[string]string{}, limits: limits{named: maxNamed, rebased: maxRebased}}
 }
 
-// Result has the effects of a collection.
+// Result holds the effects of a collection.
 type Result struct {
-	// Packs and Chunks are the numbers of deleted records; chunks count if they belonged to no
+	// Packs and Chunks are the numbers of deleted records; Chunks counts only chunks without a
 	// pack.
 	Packs, Chunks int
-	// Rebased packs do not need another one any more that nothing else needed.
+	// Rebased is the number of packs that no longer need an otherwise unreferenced base.
 	Rebased int
-	// PutOff are packs that are to be deleted, or rebased, by another collection: this one
-	// has written as much as it may.
+	// PutOff is the number of packs left for a later collection, because this collection has
+	// reached its limits.
 	PutOff int
 	// Raced is the number of packs that were stored again, or referenced, meanwhile.
 	Raced int
@@ -104,8 +102,7 @@ type Result struct {
 	Present int
 }
 
-// Begin makes this the collector of the store. Collectors that began earlier can write nothing any
-// more.
+// Begin makes this the collector of the store. Collectors that began earlier can no longer write.
 func (c *Collector) Begin(ctx context.Context) error {
 	done, err := c.kv.Put(ctx, c.keys.Collector(), collectorRecord)
 	if err != nil {
@@ -115,12 +112,12 @@ func (c *Collector) Begin(ctx context.Context) error {
 	return nil
 }
 
-// maxRounds bounds the rounds of Collect, since the deletions of a round may release further packs.
+// maxRounds bounds the rounds of Collect. The deletions of a round may release further packs.
 const maxRounds = 4
 
-// The writes of one collection have to fit into the room that a store at its quota has left for
-// deletions, which is 32 MiB at least (storehealth.Reserved): etcd counts what it overwrites
-// and deletes until its history is compacted. With more it would refuse the deletions, too.
+// The writes of one collection must fit into the space that a store at its quota reserves for
+// deletions, at least 32 MiB (storehealth.Reserved). etcd counts overwritten and deleted records
+// until its history is compacted. If a collection wrote more, etcd would refuse the deletions too.
 const (
 	// maxRebased bounds the bytes of packs that one collection rebases, approximately.
 	maxRebased = 4 << 20
@@ -148,20 +145,20 @@ func (c *Collector) Collect(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-// round is one round of a collection. It tells whether there may be more to do.
+// round runs one round of a collection. It reports whether another round may do more.
 func (c *Collector) round(ctx context.Context, result *Result) (again bool, err error) {
-	// 1. All packs, and those that nothing refers to.
+	// 1. Find all packs, and those without references.
 	first, err := c.look(ctx)
 	if err != nil {
 		return false, err
 	}
-	// 2. Packs that need another one, which nothing refers to, are made to need it no more.
+	// 2. Make packs independent of bases that have no other references.
 	rebased, putOff, err := c.rebaseLast(ctx, first)
 	result.Rebased += rebased
 	if err != nil {
 		return false, err
 	}
-	// 3. Candidates are named, then everything is looked at once more.
+	// 3. Name the candidates, then read everything again.
 	unneeded, more := first.unneeded(), 0
 	if most := max(0, c.mayName); len(unneeded) > most {
 		unneeded, more = unneeded[:most], len(unneeded)-most
@@ -182,35 +179,35 @@ func (c *Collector) round(ctx context.Context, result *Result) (again bool, err 
 	if err != nil {
 		return false, err
 	}
-	// 4. Parts of packs that were never finished, and candidates that something refers to.
+	// 4. Delete parts of packs that were never finished, and candidate keys of referenced packs.
 	parts, err := c.tidy(ctx, last)
 	result.Chunks += parts
 	result.Present = last.present() - deleted
 	return rebased > 0 || slices.ContainsFunc(unneeded, func(root string) bool { return first.packs[root].Base != "" }), err
 }
 
-// seen has the keys of one pack.
+// seen holds the keys of one pack.
 type seen struct {
 	references.Pack
-	// pack and candidate are the etcd revisions of their last writes, 0 for none.
+	// pack and candidate are the etcd revisions of their last writes, or 0.
 	pack, candidate int64
-	// chunks are the keys of its parts, with the same.
+	// chunks holds the keys of its parts, with the etcd revisions of their last writes.
 	chunks map[string]int64
-	// named are the keys of the parts that its record names, and bytes what it takes, as far
-	// as that was read.
+	// named holds the keys of the parts in the pack's record, and bytes the size of the pack. Both
+	// are set after the record is read.
 	named map[string]bool
 	bytes int
 }
 
-// state has the records in the store.
+// state holds the records in the store.
 type state struct {
 	packs map[string]*seen
-	// referred has the roots that records refer to, kept those that stay.
+	// referred holds the roots to which records refer. kept holds the roots of packs that stay.
 	referred references.Set
 	kept     map[string]bool
 }
 
-// unneeded are the roots of the packs that are there and not kept, in order.
+// unneeded returns the roots of the existing packs that are not kept, sorted.
 func (s state) unneeded() []string {
 	var roots []string
 	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
@@ -232,14 +229,14 @@ func (s state) present() int {
 	return n
 }
 
-// look reads what there is. It reads page after page and needs no revision of etcd, so that
-// it ends however often etcd forgets meanwhile: a store as large as its quota forgets every
-// 15 s, has to get smaller, and may take longer than that to be read.
+// look reads the records of the store. It reads page after page, without a fixed etcd revision. So
+// it ends even if etcd compacts its history meanwhile. A store at its quota compacts every 15 s,
+// must become smaller, and may need longer to be read.
 //
-// Its answer about a pack with a candidate key is as good as if it was of one moment. The
-// keys are read first. While that candidate key stays, no record and no pack comes to need
-// the pack, and the deletion compares it: so whatever needs the pack then has been there all
-// the time, and was seen.
+// For a pack with a candidate key, the result is as consistent as a read at one moment. The keys
+// are read first. While the candidate key exists, no record and no pack can add a reference to the
+// pack, and the deletion compares the key. So every reference at the time of the deletion existed
+// all the time, and was seen.
 func (c *Collector) look(ctx context.Context) (state, error) {
 	s := state{packs: map[string]*seen{}}
 	parts := 0
@@ -263,7 +260,7 @@ func (c *Collector) look(ctx context.Context) (state, error) {
 	}
 	s.keep(referred)
 	if parts > 0 || len(s.unneeded()) > 0 {
-		// Their records matter only now: which packs need which, and what parts they have.
+		// The records matter only now: they name the bases and the parts of packs.
 		if err := c.readPacks(ctx, s, referred); err != nil {
 			return state{}, err
 		}
@@ -300,7 +297,7 @@ func (s *state) keep(referred references.Set) {
 	s.kept, s.referred = references.Kept(packs, referred), referred
 }
 
-// said has the content of a pack's record.
+// said holds the content of a pack's record.
 type said struct {
 	// at is etcd's revision of its last write.
 	at   int64
@@ -310,9 +307,8 @@ type said struct {
 	named map[string]bool
 }
 
-// readPacks fills in what the records of packs say. Those that this collection has read
-// already, and nobody has written since, are not read again: all packs together may be
-// large.
+// readPacks fills in the content of pack records. It does not read records again that this
+// collection has read and that are unchanged, because all packs together may be large.
 func (c *Collector) readPacks(ctx context.Context, s state, referred references.Set) error {
 	var unread []string
 	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
@@ -331,7 +327,7 @@ func (c *Collector) readPacks(ctx context.Context, s state, referred references.
 		record, err := pack.ParseRecord(string(kv.Key), kv.Value)
 		if err != nil {
 			if len(referred[root]) == 0 {
-				return nil // it goes, and needs nothing
+				return nil // it is deleted, so its base does not matter
 			}
 			return held(err)
 		}
@@ -345,8 +341,8 @@ func (c *Collector) readPacks(ctx context.Context, s state, referred references.
 	})
 }
 
-// learn notes what a record says. One that was written since its key was seen keeps its
-// base, and which parts it has is not known.
+// learn adds the content of a record. If the record was written after its key was seen, its base is
+// kept, and its parts are unknown.
 func (s *seen) learn(read said) {
 	s.Base, s.bytes = read.base, read.bytes
 	if read.at == s.pack {
@@ -354,7 +350,7 @@ func (s *seen) learn(read said) {
 	}
 }
 
-// held makes an error of a record that cannot be read.
+// held converts the error of an unreadable record.
 func held(err error) error {
 	var damaged *store.DamagedError
 	var format *store.FormatError

@@ -22,8 +22,8 @@ import (
 
 const prefix = "/p"
 
-// bench is a store with packs, and records that refer to them: a record is the root of its
-// pack, in plain text.
+// bench is a store with packs, and records that refer to them. A record is the root of its pack, in
+// plain text.
 type bench struct {
 	t     *testing.T
 	kv    clientv3.KV
@@ -48,8 +48,8 @@ func (s *bench) collector(kv clientv3.KV) *Collector {
 	return New(kv, references.NewSource(kv, prefix, decoders()), pack.New(kv, prefix, manifest.Digester{}))
 }
 
-// common returns the text that all contents share. It does not compress, so a pack of it is worth a
-// delta.
+// common returns the text that all contents share. It does not compress, so a pack with it is
+// stored as a delta.
 func common() string {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 2000)
@@ -72,8 +72,8 @@ func (s *bench) record(name string) string {
 	return s.keys.All() + "g.io/clusterextensionrevisions/" + name
 }
 
-// create stores a pack and the record that refers to it, as the API does: from the
-// beginning while the pack is collected in between.
+// create stores a pack and the record that refers to it, as the API does. It starts again if the
+// pack was collected meanwhile.
 func (s *bench) create(ctx context.Context, name, text string) error {
 	for range 5 {
 		chain, err := s.roots(ctx)
@@ -95,7 +95,7 @@ func (s *bench) create(ctx context.Context, name, text string) error {
 	return errors.New("collected five times")
 }
 
-// roots are those that records refer to.
+// roots returns the roots to which records refer.
 func (s *bench) roots(ctx context.Context) ([]string, error) {
 	found, err := s.kv.Get(ctx, s.keys.All()+"g.io/", clientv3.WithPrefix())
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *bench) deleteAll(ctx context.Context) error {
 	return err
 }
 
-// holds says what is wrong: every record's pack is there, and no other when clean.
+// holds checks that every record's pack exists. With clean, there must be no other pack.
 func (s *bench) holds(at string, clean bool) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -146,7 +146,7 @@ func (s *bench) holds(at string, clean bool) {
 	}
 }
 
-// parts are the keys of packs.
+// parts returns the keys of packs.
 func (s *bench) parts() []string {
 	s.t.Helper()
 	found, err := s.kv.Get(s.t.Context(), s.keys.Packs(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
@@ -167,7 +167,7 @@ func (s *bench) must(err error) {
 	}
 }
 
-// collect is a whole collection.
+// collect runs a whole collection.
 func (s *bench) collect() Result {
 	s.t.Helper()
 	c := s.collector(s.kv)
@@ -186,7 +186,7 @@ func TestCollect(t *testing.T) {
 		_, err := s.packs.Put(ctx, content(fmt.Sprint("gone", i)))
 		s.must(err)
 	}
-	// Leftovers of a crash in the middle of a large pack, and of a collector that died.
+	// These keys are left by a crash in the middle of a large pack, and by a collector that died.
 	for _, key := range []string{s.keys.Chunk("sha256:"+strings.Repeat("a", 64), "b"), s.keys.Candidate("sha256:" + strings.Repeat("b", 64))} {
 		_, err := etcd.Put(ctx, key, "x")
 		s.must(err)
@@ -205,7 +205,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestBases: a base stays as long as two packs need it, and the last one is made whole.
+// TestBases: a base stays as long as two packs need it. The last pack that needs it is made whole.
 func TestBases(t *testing.T) {
 	s := on(t, storetest.Client(t))
 	ctx := t.Context()
@@ -229,7 +229,7 @@ func TestBases(t *testing.T) {
 }
 
 // TestRebaseOnto: a base without a revision is deleted as soon as its chain has a newer whole pack.
-// Its deltas become deltas against the newer pack, except a pack that another chain has, too.
+// Its deltas become deltas against the newer pack, except a pack that another chain also has.
 func TestRebaseOnto(t *testing.T) {
 	s := on(t, storetest.Client(t))
 	ctx := t.Context()
@@ -237,7 +237,7 @@ func TestRebaseOnto(t *testing.T) {
 		s.must(s.create(ctx, name, name))
 	}
 	s.must(s.create(ctx, "other-1", "argocd-3"))
-	// A newer one that is whole.
+	// The newer pack is whole.
 	root, err := s.packs.Put(ctx, content("argocd-4"))
 	s.must(err)
 	_, _, err = store.Swap(ctx, s.kv, s.record("argocd-4"), []byte(root), 0)
@@ -252,8 +252,8 @@ func TestRebaseOnto(t *testing.T) {
 	}
 }
 
-// TestPutOff: one collection writes a bounded amount, and reports that there is more to do. Later
-// collections do the rest. Work that is impossible is not put off for ever.
+// TestPutOff: one collection writes a limited amount, and reports that work is left. Later
+// collections finish it. Work that is impossible is not put off for ever.
 func TestPutOff(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := on(t, memory)
@@ -262,7 +262,7 @@ func TestPutOff(t *testing.T) {
 		_, err := s.packs.Put(ctx, content(fmt.Sprint("gone", i)))
 		s.must(err)
 	}
-	// Four packs, each with a base of its own that nothing else needs.
+	// Four packs have separate bases without other references.
 	for i := range 4 {
 		base, err := s.packs.Put(ctx, content(fmt.Sprint("base", i)))
 		s.must(err)
@@ -294,7 +294,7 @@ func TestPutOff(t *testing.T) {
 	s.holds("at the end", true)
 }
 
-// TestReserved: packs of an import stay, until the import is over.
+// TestReserved: packs of an import stay until the import ends.
 func TestReserved(t *testing.T) {
 	etcd := storetest.Client(t)
 	s := on(t, etcd)
@@ -340,8 +340,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a new collector takes over the candidates of an earlier one. The earlier one
-// writes nothing any more, wherever it was.
+// TestSuperseded: a new collector takes over the candidates of an earlier collector. The earlier
+// collector writes nothing any more, at any point.
 func TestSuperseded(t *testing.T) {
 	for k := 0; ; k++ {
 		memory := storetest.NewMemory()
@@ -377,7 +377,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// collects is a collection of a process that may die.
+// collects runs a collection of a process that may die.
 func collects(s *bench) error {
 	c := s.collector(s.kv)
 	if err := c.Begin(s.t.Context()); err != nil {
@@ -387,8 +387,8 @@ func collects(s *bench) error {
 	return err
 }
 
-// others returns the writes of other processes beside a collector. The store has the record "kept"
-// with its pack, and an unreferenced pack "gone" that is compressed against that pack.
+// others returns the writes of other processes during a collection. The store has the record "kept"
+// with its pack. It also has an unreferenced pack "gone" that is compressed against that pack.
 func others(t *testing.T) map[string]func(*bench) error {
 	return map[string]func(*bench) error{
 		"create of what is collected": func(s *bench) error { return s.create(t.Context(), "new", "gone") },
@@ -411,7 +411,7 @@ func others(t *testing.T) map[string]func(*bench) error {
 	}
 }
 
-// started is a store as others has it.
+// started returns a store in the state that others describes.
 func started(t *testing.T, memory *storetest.Memory) *bench {
 	s := on(t, memory)
 	s.must(s.create(t.Context(), "kept", "kept"))
@@ -422,8 +422,7 @@ func started(t *testing.T, memory *storetest.Memory) *bench {
 	return s
 }
 
-// pagesKV has pages of one record, and does something in front of one of them, or of the
-// transactions.
+// pagesKV reads pages of one record, and calls a function before a page or a transaction.
 type pagesKV struct {
 	clientv3.KV
 	left    int
@@ -451,7 +450,7 @@ func (p *pagesKV) step() {
 
 // TestPages executes writes of other processes before each page that a collection reads. So the
 // collection sees some records before and some after the write. It must not delete a pack that a
-// record needs. It also executes pairs of writes before any two pages, and samples every 149th
+// record needs. The test also executes pairs of writes before any two pages. It samples every 149th
 // pair; FULL=1 runs all.
 func TestPages(t *testing.T) {
 	points := 0
@@ -467,7 +466,8 @@ func TestPages(t *testing.T) {
 		s.holds(at, false)
 		s.collect()
 		s.holds(at+", collected", false)
-		// A base that two need stays, so nothing else may be there only when nothing is needed.
+		// A base that two packs need stays. So the store must be empty only after all records are
+		// deleted.
 		s.must(s.deleteAll(t.Context()))
 		s.collect()
 		s.holds(at+", all deleted and collected", true)
@@ -477,7 +477,7 @@ func TestPages(t *testing.T) {
 		for k := 0; !run(first, func(*bench) error { return nil }, fmt.Sprintf("%s at page %d", name, k), k, 0); k++ {
 		}
 	}
-	// A collection has fewer pages than this.
+	// A collection reads fewer pages.
 	const most = 48
 	step, pair := 149, 0
 	if os.Getenv("FULL") == "1" {
@@ -499,7 +499,7 @@ func TestPages(t *testing.T) {
 
 // TestRaces executes writes of other processes before each write of a collector, and a collection
 // before each of their writes. Either process may die at that point. Afterwards every record has
-// its pack, and one more collection leaves no other pack.
+// its pack, and another collection leaves no other pack.
 func TestRaces(t *testing.T) {
 	points := 0
 	run := func(name string, how storetest.Crash, outer, inner func(*bench) error) {

@@ -8,13 +8,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// A base that is no revision any more is kept for its deltas, and takes as much as five of
-// them. As soon as the chain has a newer pack that is whole, they become deltas against
-// that one.
+// A base without a revision is kept for its deltas, and takes as much space as five of them. As
+// soon as the chain has a newer whole pack, the deltas become deltas against that pack.
 
-// rebaseOnto makes deltas against a base that nothing else refers to deltas against the
-// newest whole pack of their chain, where that pays. It returns how many it rebased. A base that
-// does not pay once is not tried again by this collector.
+// rebaseOnto makes the deltas of a base without other references deltas against the newest whole
+// pack of their chain, if that saves enough. It returns the deltas that still need the base. After
+// a base saved too little, this collector does not try it again.
 func (c *Collector) rebaseOnto(ctx context.Context, s state, deltas []string, newest map[string]string) ([]string, error) {
 	var left []string
 	for _, root := range deltas {
@@ -32,14 +31,13 @@ func (c *Collector) rebaseOnto(ctx context.Context, s state, deltas []string, ne
 			left = append(left, root)
 			continue
 		}
-		// It is about as large as the one before.
+		// The new delta is about as large as the old delta.
 		c.mayRebase -= s.packs[root].bytes
 	}
 	return left, nil
 }
 
-// newestWhole returns, by chain, the whole pack that its newest revision of those with one
-// refers to.
+// newestWhole returns, by chain, the whole pack of the newest revision that has a whole pack.
 func newestWhole(s state) map[string]string {
 	newest, numbers := map[string]string{}, map[string]int64{}
 	for root, keys := range s.referred {
@@ -56,7 +54,8 @@ func newestWhole(s state) map[string]string {
 	return newest
 }
 
-// chainOf returns the chain that alone refers to a pack, and "" when others do, or may.
+// chainOf returns the chain whose revisions alone refer to a pack. It returns "" if other records
+// do, or may.
 func chainOf(keys []string) string {
 	if len(keys) == 0 || len(keys) >= references.MaxNamed {
 		return ""
@@ -70,7 +69,7 @@ func chainOf(keys []string) string {
 	return chain
 }
 
-// revisionOf returns chain and number of a revision's record, and "" for any other key.
+// revisionOf returns chain and number of a revision from its key, and "" for any other key.
 func revisionOf(key string) (string, int64) {
 	parent, name, _ := cutLast(key, "/")
 	_, resource, _ := cutLast(parent, "/")

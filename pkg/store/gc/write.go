@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
-// change is one thing to write when what it rests on is unchanged.
+// change is a write with its conditions.
 type change struct {
 	conditions []clientv3.Cmp
 	ops        []clientv3.Op
@@ -22,9 +22,9 @@ func unchanged(key string, at int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(key), "=", at)
 }
 
-// write writes changes, as many as fit into a transaction at a time, and returns how many
-// of them were done: when not all conditions of a transaction hold, each of its changes
-// is tried by itself.
+// write writes changes, in transactions of at most batch changes, and returns the number of written
+// changes. If a condition of a transaction does not hold, it writes each change in a separate
+// transaction.
 func (c *Collector) write(ctx context.Context, doing string, changes []change) (int, error) {
 	written := 0
 	for some := range slices.Chunk(changes, batch) {
@@ -49,8 +49,8 @@ func (c *Collector) write(ctx context.Context, doing string, changes []change) (
 	return written, nil
 }
 
-// commit writes changes in one transaction, if this is still the collector. It returns
-// false when a condition of a change does not hold.
+// commit writes changes in one transaction, if this is still the current collector. It returns
+// false if a condition of a change does not hold.
 func (c *Collector) commit(ctx context.Context, doing string, changes ...change) (bool, error) {
 	conditions, ops := []clientv3.Cmp{unchanged(c.keys.Collector(), c.term)}, []clientv3.Op(nil)
 	for _, one := range changes {
@@ -75,7 +75,7 @@ func (c *Collector) name(ctx context.Context, s state, roots []string) error {
 	var changes []change
 	for _, root := range roots {
 		one := s.packs[root]
-		// Also one that another collector has left: it is this one's from now on.
+		// This takes over a candidate that another collector has left.
 		changes = append(changes, change{
 			conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(c.keys.Candidate(root), one.candidate)},
 			ops:        []clientv3.Op{clientv3.OpPut(c.keys.Candidate(root), "")},
@@ -85,8 +85,7 @@ func (c *Collector) name(ctx context.Context, s state, roots []string) error {
 	return err
 }
 
-// delete deletes those of the named packs that still nothing refers to, and gives the
-// others free. It returns how many it has deleted.
+// delete deletes the named packs that still have no references, and returns their number.
 func (c *Collector) delete(ctx context.Context, s state, named []string) (int, error) {
 	var changes []change
 	for _, root := range named {
@@ -94,7 +93,7 @@ func (c *Collector) delete(ctx context.Context, s state, named []string) (int, e
 		if one == nil || one.pack == 0 || one.candidate == 0 || s.kept[root] {
 			continue
 		}
-		// A reservation that came just now stays, for the pack that is stored next.
+		// A reservation that was made meanwhile stays, for the pack that is stored next.
 		chunks := clientv3.OpDelete(c.keys.PackRecords(root)+"chunks/", clientv3.WithPrefix())
 		changes = append(changes, change{
 			conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(c.keys.Candidate(root), one.candidate)},
@@ -104,8 +103,8 @@ func (c *Collector) delete(ctx context.Context, s state, named []string) (int, e
 	return c.write(ctx, "deleting packs that nothing refers to", changes)
 }
 
-// tidy deletes parts that belong to no pack, and candidate keys of packs that stay. It
-// returns how many parts it has deleted.
+// tidy deletes parts that belong to no pack, and candidate keys of packs that stay. It returns the
+// number of deleted parts.
 func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 	var parts, candidates []change
 	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
@@ -115,12 +114,12 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 			candidates = append(candidates, change{conditions: []clientv3.Cmp{unchanged(key, one.candidate)}, ops: []clientv3.Op{clientv3.OpDelete(key)}})
 		}
 		if one.Reserved || one.pack != 0 && (!s.kept[root] || one.named == nil) {
-			continue // it is being stored, went with its parts, or what it has is not known
+			continue // it is being stored, was deleted with its parts, or its parts are unknown
 		}
 		for _, key := range slices.Sorted(maps.Keys(one.chunks)) {
 			if !one.named[key] {
 				parts = append(parts, change{
-					// A writer of the pack compares its parts with the written ones.
+					// A writer of the pack compares its parts with the written parts.
 					conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(key, one.chunks[key])},
 					ops:        []clientv3.Op{clientv3.OpDelete(key)},
 				})
@@ -133,10 +132,10 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 	return c.write(ctx, "deleting parts of packs that were never finished", parts)
 }
 
-// rebaseLast rebases packs that need another pack, when nothing else refers to that: onto a
-// newer one, or, when one alone is left, so that it is whole. A base that two or more need
-// stays: to make one of them whole would take as much as the base does. It returns how many
-// it rebased, and how many are put off.
+// rebaseLast rebases packs whose base has no other references. It rebases them onto a newer base.
+// If only one pack still needs the base, it makes that pack whole. A base that two or more packs
+// need stays, because making one of them whole would take as much space as the base. rebaseLast
+// returns the numbers of rebased and of postponed packs.
 func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff int, err error) {
 	if c.rebase == nil {
 		return 0, 0, nil
@@ -170,7 +169,7 @@ func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff in
 			return rebased, putOff, fmt.Errorf("making pack %s whole, which alone needs %s: %w", left[0], base, err)
 		}
 		if done {
-			// As much as the base takes, about: it is one like it, and whole.
+			// The whole pack takes about as much space as the base.
 			c.mayRebase -= s.packs[base].bytes
 			rebased++
 		}
@@ -178,7 +177,8 @@ func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff in
 	return rebased, putOff, nil
 }
 
-// isDamage tells that a pack cannot be read: it stays as it is, and its base with it.
+// isDamage reports whether a pack is unreadable. Such a pack stays unchanged, and its base stays
+// too.
 func isDamage(err error) bool {
 	return errors.As(err, new(*pack.MissingError)) || errors.As(err, new(*pack.CorruptError))
 }

@@ -16,7 +16,7 @@ func digester() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("a key for tests")}
 }
 
-// object is a manifest of a kind with some data.
+// object returns a manifest of a kind with some data.
 func object(t testing.TB, kind, name, data string) manifest.Object {
 	t.Helper()
 	o, err := digester().New(map[string]any{
@@ -31,7 +31,7 @@ func object(t testing.TB, kind, name, data string) manifest.Object {
 	return o
 }
 
-// noise are n objects that do not compress below a half, of size bytes each.
+// noise returns n objects of size bytes that compress by less than half.
 func noise(t testing.TB, n, size int) []manifest.Object {
 	t.Helper()
 	random := rand.NewChaCha8([32]byte{byte(n), byte(size)})
@@ -54,8 +54,7 @@ func refs(objects []manifest.Object) []manifest.Ref {
 	return out
 }
 
-// chunked returns packs whose records hold n bytes, so that small objects have
-// many chunks.
+// chunked returns a store whose records hold n bytes, so that small objects have many chunks.
 func chunked(s *Store, n int) *Store {
 	s.chunkBytes = n
 	return s
@@ -81,7 +80,7 @@ func mustHave(t testing.TB, s *Store, objects []manifest.Object) {
 	}
 }
 
-// dump is all of a prefix.
+// dump returns all records below a prefix.
 func dump(t testing.TB, kv clientv3.KV, prefix string) map[string]string {
 	t.Helper()
 	response, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())

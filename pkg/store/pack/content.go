@@ -13,22 +13,22 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxIndexBytes bounds the identities in a pack, in bytes of JSON. 4000 of them
-// with the longest names take half of it.
+// maxIndexBytes bounds the index of a pack, in bytes of JSON. An index of 4000 objects with the
+// longest names takes half of it.
 const maxIndexBytes = 4 << 20
 
-// maxContentBytes is the most that encode makes, and so what is read: the length of
-// the index, the index, and the bodies.
+// maxContentBytes returns the largest content that encode returns, and that can be read: the length
+// of the index, the index, and the bodies.
 func (s *Store) maxContentBytes() int {
 	return binary.MaxVarintLen64 + maxIndexBytes + s.maxBytes
 }
 
-// Root names the pack of these objects: the digest over their digests, in order,
-// each counted once. It is "sha256:" and 64 hexadecimal digits.
+// Root returns the name of the pack of these objects: the digest over their digests, in order, each
+// counted once. It is "sha256:" and 64 hexadecimal digits.
 func Root(refs []manifest.Ref) string {
 	h := sha256.New()
-	// Writing to a hash never fails. The first line keeps a root from being
-	// the digest of anything else.
+	// Writing to a hash never fails. The first line prevents a root from equalling any other
+	// digest.
 	_, _ = io.WriteString(h, "penstock pack\n")
 	seen := make(map[manifest.Digest]bool, len(refs))
 	for _, ref := range refs {
@@ -48,9 +48,8 @@ func validateRoot(root string) error {
 	return nil
 }
 
-// indexEntry is one object in a pack's index. The content of a pack is the
-// length of the index as uvarint, the index as a JSON array, and the bodies in
-// its order without anything between them.
+// indexEntry is one object in a pack's index. The content of a pack is the length of the index as
+// uvarint, the index as a JSON array, and the bodies in the same order without separators.
 type indexEntry struct {
 	Group     string          `json:"group,omitempty"`
 	Version   string          `json:"version"`
@@ -69,9 +68,8 @@ func (e indexEntry) ref() manifest.Ref {
 	}
 }
 
-// encode returns root and content of the pack of these objects. It refuses
-// objects whose bytes are not what their digests say: they would be stored for
-// nobody to read.
+// encode returns root and content of the pack of these objects. It refuses objects whose bytes do
+// not match their digests, because they could not be read again.
 func (s *Store) encode(objects []manifest.Object) (string, []byte, error) {
 	index, bodies := []indexEntry{}, [][]byte{}
 	refs, size := make([]manifest.Ref, 0, len(objects)), 0
@@ -107,8 +105,8 @@ func (s *Store) encode(objects []manifest.Object) (string, []byte, error) {
 	return Root(refs), content, nil
 }
 
-// decode returns the objects in a pack's content, which must be those that the
-// root names, each with the bytes that its digest names.
+// decode returns the objects in a pack's content. The objects must be those of the root, and each
+// object must match its digest.
 func (s *Store) decode(root string, content []byte) ([]manifest.Object, error) {
 	objects, err := splitOf(root, content)
 	if err != nil {
@@ -125,8 +123,8 @@ func (s *Store) decode(root string, content []byte) ([]manifest.Object, error) {
 	return objects, nil
 }
 
-// splitOf takes content apart, which must have the objects that the root names. Their
-// bytes are not verified.
+// splitOf splits content into objects, which must be those of the root. It does not verify their
+// bytes.
 func splitOf(root string, content []byte) ([]manifest.Object, error) {
 	objects, err := split(content)
 	if err != nil {
@@ -142,7 +140,7 @@ func splitOf(root string, content []byte) ([]manifest.Object, error) {
 	return objects, nil
 }
 
-// split takes content apart without verifying it.
+// split splits content into objects without verifying them.
 func split(content []byte) ([]manifest.Object, error) {
 	length, n := binary.Uvarint(content)
 	if n <= 0 || length > uint64(len(content)-n) || length > maxIndexBytes {
@@ -157,7 +155,7 @@ func split(content []byte) ([]manifest.Object, error) {
 	}
 	var objects []manifest.Object
 	seen := map[manifest.Digest]bool{}
-	// One by one, so that an index of many empty entries ends at the first.
+	// Entries are decoded one by one, so that an index of many empty entries ends at the first.
 	for decoder.More() {
 		var e indexEntry
 		if err := decoder.Decode(&e); err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// damage is something that happens to a pack of three objects with several
-// chunks, and what Read and Put say then.
+// damage is a damage to a pack of three objects with several chunks, with the results of Read and
+// Put.
 type damage struct {
 	reason string
 	do     func(t *testing.T, kv clientv3.KV, s *Store, root string)
 	read   func(error) bool
-	// healed tells whether Put repairs it.
+	// healed is true if Put repairs the pack.
 	healed bool
 	put    func(error) bool
 }

@@ -14,27 +14,27 @@ import (
 
 const (
 	// maxDeltaContent bounds the content of a delta, and of its base, in bytes. Both fit into one
-	// window of the compressor, and reading them takes less memory than the largest whole pack.
+	// window of the compressor. Reading them takes less memory than the largest whole pack.
 	maxDeltaContent = 4 << 20
-	// maxDistance is the number of consecutive deltas against one base. Deltas grow with
-	// the distance from their base. The number equals that of the archived revisions that a
-	// chain keeps, so an old base is deleted soon after the next one is stored.
+	// maxDistance is the number of consecutive deltas against one base. Deltas grow with the
+	// distance from their base. A chain keeps the same number of archived revisions, so an old base
+	// is deleted soon after the next base is stored.
 	maxDistance = 5
 	// maxLooked bounds the packs of a chain that are examined to find a base.
 	maxLooked = 3
 )
 
-// found is a base that was read: whole, verified, and one record.
+// found is a base that was read: whole, verified, and in one record.
 type found struct {
 	base
 	content []byte
-	// modRevision of its record when it was read.
+	// modRevision is that of the record when it was read.
 	modRevision int64
 }
 
-// findBase returns what a new pack of a chain may be a delta against: the nearest pack of
-// the chain, or the base of that one, so that a base is always whole. It returns nil when
-// there is none: then the pack is stored whole. Unreadable other packs stop no write.
+// findBase returns the base for a new pack of a chain: the nearest pack of the chain, or the base
+// of that pack, so that a base is always whole. It returns nil if there is no base: then the pack
+// is stored whole. Unreadable other packs do not prevent the write.
 func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
 	looked := 0
 	for _, earlier := range chain {
@@ -59,7 +59,7 @@ func (s *Store) findBase(ctx context.Context, root string, chain []string) (*fou
 		}
 		b, err := s.readBase(ctx, candidate)
 		if err == nil {
-			// A dictionary of wrong bytes would be one that nobody can ever repair.
+			// A delta against damaged bytes could never be repaired.
 			_, err = s.decode(candidate, b.content)
 		}
 		if isDamage(err) || errors.Is(err, errNoBase) {
@@ -74,7 +74,7 @@ func (s *Store) findBase(ctx context.Context, root string, chain []string) (*fou
 	return nil, nil
 }
 
-// errNoBase says that a pack is too large to be a base, or is a delta itself.
+// errNoBase reports that a pack is too large to be a base, or is itself a delta.
 var errNoBase = errors.New("it is not whole in one record")
 
 // readBase reads a pack that may be a base.
@@ -131,7 +131,7 @@ func (s *Store) openDelta(ctx context.Context, root string, h header, frame []by
 	return content, nil
 }
 
-// sealDelta makes a delta of content, or returns nil when that saves too little.
+// sealDelta returns the record of a delta of content, or nil if a delta saves too little.
 func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	if b == nil || len(content) > maxDeltaContent {
 		return nil, nil
@@ -142,7 +142,7 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	}
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame), base: &b.base}
 	body := append(h.encode(), frame...)
-	// It is one record; what is whole may be several.
+	// A delta must be one record; a whole pack may have several.
 	if len(body) > packFormat().Limit {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	for _, c := range whole.chunks {
 		size += len(c.data)
 	}
-	// One that saves less than a third is not worth a second record to read.
+	// A delta that saves less than a third is not worth reading a second record.
 	if len(record)*3 > size*2 {
 		return nil, nil
 	}
@@ -162,10 +162,10 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 }
 
 // Rebase makes a delta whole, so that it no longer needs its base. It reports whether it wrote; a
-// whole pack stays unchanged. The content stays the same. It reads again if another process writes
-// the pack meanwhile.
+// whole pack stays unchanged. The content stays the same. Rebase reads again if another process
+// writes the pack meanwhile.
 //
-// The errors are the same as of Objects: without its base, a delta cannot be made whole.
+// The errors are the same as those of Objects: without its base, a delta cannot be made whole.
 func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
 		whole, err := seal(read.content, s.chunkBytes)
@@ -176,10 +176,10 @@ func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 	})
 }
 
-// RebaseOnto encodes a delta anew, against the pack onto. Every chain that has the delta must have
-// onto, too. It returns true if the delta no longer needs its old base. It returns false, and writes
-// nothing, if the new delta would save less than a third, or if onto cannot be a base. Otherwise it
-// does as Rebase does.
+// RebaseOnto encodes a delta again, against the pack onto. Every chain that has the delta must also
+// have onto. It returns true if the delta no longer needs its old base. It returns false, and
+// writes nothing, if the new delta would save less than a third, or if onto cannot be a base.
+// Otherwise it works like Rebase.
 func (s *Store) RebaseOnto(ctx context.Context, root, onto string) (bool, error) {
 	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
 		if onto == root || onto == read.base {
@@ -211,10 +211,10 @@ func (s *Store) RebaseOnto(ctx context.Context, root, onto string) (bool, error)
 	})
 }
 
-// errLeft says that a pack is better left as it is.
+// errLeft reports that a pack is better left unchanged.
 var errLeft = errors.New("the pack stays as it is")
 
-// rebase reads a delta, and has it written while it is what was read.
+// rebase reads a delta, and calls write with it. It reads again if the delta has changed meanwhile.
 func (s *Store) rebase(ctx context.Context, root string, write func(read opened, modRevision int64) (bool, error)) (bool, error) {
 	if err := validateRoot(root); err != nil {
 		return false, err
@@ -246,7 +246,7 @@ func (s *Store) rebase(ctx context.Context, root string, write func(read opened,
 	return false, fmt.Errorf("rebasing pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
 }
 
-// writeNew writes a pack that is not there, as a delta when that pays and whole otherwise.
+// writeNew writes a new pack: as a delta if that saves enough, and whole otherwise.
 func (s *Store) writeNew(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
 	b, err := s.findBase(ctx, root, chain)
 	if err != nil {
@@ -262,8 +262,8 @@ func (s *Store) writeNew(ctx context.Context, root string, content []byte, whole
 	return s.writeDelta(ctx, root, delta, 0, b)
 }
 
-// writeDelta writes a delta on condition that its base is still what was read, and takes
-// the base back from the collector.
+// writeDelta writes a delta if its base is unchanged since it was read. It also removes the base's
+// candidate key.
 func (s *Store) writeDelta(ctx context.Context, root string, delta []byte, modRevision int64, b *found) (bool, error) {
 	if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
 		return false, err
@@ -271,14 +271,14 @@ func (s *Store) writeDelta(ctx context.Context, root string, delta []byte, modRe
 	return s.write(ctx, root, sealed{record: delta}, modRevision, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
 }
 
-// unchanged is the condition that a base is still the record that was read.
+// unchanged returns the condition that a base is unchanged since it was read.
 func (s *Store) unchanged(b *found) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(s.keys.Pack(b.name())), "=", b.modRevision)
 }
 
 const rootPrefix = "sha256:"
 
-// rootSum is the checksum in the name of a pack.
+// rootSum returns the checksum in the name of a pack.
 func rootSum(root string) (checksum, error) {
 	var c checksum
 	if err := validateRoot(root); err != nil {
@@ -288,7 +288,7 @@ func rootSum(root string) (checksum, error) {
 	return c, err
 }
 
-// isDamage reports whether a pack cannot be read because of what is stored.
+// isDamage reports whether an error is about unreadable stored data.
 func isDamage(err error) bool {
 	return errors.As(err, new(*CorruptError)) || errors.As(err, new(*MissingError)) || errors.As(err, new(*store.FormatError))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// version is the manifests of a version of an operator: most of it is the same in all
+// version returns the manifests of a version of an operator. Most of the content is the same in all
 // versions, and does not compress.
 func version(t testing.TB, operator string, n int) []manifest.Object {
 	t.Helper()
@@ -60,8 +60,8 @@ func (c *countingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 	return c.KV.Get(ctx, key, opts...)
 }
 
-// TestDelta: the revisions of a chain are small deltas against a whole pack, with a new whole pack
-// at a bounded distance. A read needs at most two records.
+// TestDelta: the revisions of a chain are small deltas against a whole pack. At a bounded distance,
+// there is a new whole pack. A read needs at most two records.
 func TestDelta(t *testing.T) {
 	kv := &countingKV{KV: storetest.NewMemory()}
 	s := New(kv, "/p", digester())
@@ -91,7 +91,7 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A pack is whole when a delta would not pay, or would need more than is allowed.
+// TestNoDelta: a pack is whole if a delta would save too little, or would exceed a limit.
 func TestNoDelta(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	first := mustPut(t, s, version(t, "argocd", 1))
@@ -118,7 +118,8 @@ func TestNoDelta(t *testing.T) {
 	}
 }
 
-// A chunked pack is whole, and no base: a read of a delta has two records.
+// TestChunkedIsNoBase: a chunked pack is whole, and cannot be a base, because reading a delta takes
+// only two records.
 func TestChunkedIsNoBase(t *testing.T) {
 	s := chunked(New(storetest.Client(t), "/p", digester()), 3000)
 	first := mustPut(t, s, version(t, "argocd", 1))
@@ -140,36 +141,36 @@ func TestSharedPack(t *testing.T) {
 	if recordOf(t, s, second).Base != first {
 		t.Fatalf("the second pack is %+v", recordOf(t, s, second))
 	}
-	// The chain itself, once more, and another chain that has the base as well.
+	// The same chain stores it again, and another chain that also has the base.
 	mustPut(t, s, two, first)
 	mustPut(t, s, two, Root(nil), first)
 	if recordOf(t, s, second).Base != first {
 		t.Errorf("put by a chain that has the base made it %+v", recordOf(t, s, second))
 	}
-	// A chain that does not have the base, but had the pack before: a rollback.
+	// Another chain has the pack but not the base: a rollback.
 	mustPut(t, s, two, Root(nil), second)
 	if recordOf(t, s, second).Base != first {
 		t.Errorf("put by the chain that has it made it %+v", recordOf(t, s, second))
 	}
-	// A chain that has neither.
+	// A chain has neither.
 	mustPut(t, s, two, Root(nil))
 	if record := recordOf(t, s, second); record.Base != "" {
 		t.Errorf("another chain depends on the base of the first one: %+v", record)
 	}
 	remove(t, s.kv, s.keys.Pack(first))
 	mustHave(t, s, two)
-	// It is a base of either of them now.
+	// It can now be a base for both chains.
 	three := mustPut(t, s, version(t, "argocd", 3), second)
 	if record := recordOf(t, s, three); record.Base != second {
 		t.Errorf("the third pack is %+v", record)
 	}
 }
 
-// baseDamage is something that happens to the base of a delta, and what its reader and
-// another Put get.
+// baseDamages returns damages to the base of a delta, with the results of a read and of another
+// Put.
 func baseDamages() map[string]struct {
 	do func(t *testing.T, s *Store, base string)
-	// missing tells that the base is gone, so that Put may write the delta anew.
+	// missing is true if the base does not exist, so that Put may write the delta again.
 	missing bool
 	newer   bool
 } {
@@ -261,8 +262,7 @@ func TestDamagedBase(t *testing.T) {
 					t.Errorf("the error does not name the base: %v", err)
 				}
 			}
-			// The next revision of the chain is stored all the same, and depends on nothing
-			// that is damaged.
+			// The next revision of the chain is still stored, and depends on no damaged pack.
 			next := mustPut(t, s, version(t, "argocd", 3), root, base)
 			if record := recordOf(t, s, next); record.Base != "" {
 				t.Errorf("the next pack is %+v", record)
@@ -287,7 +287,8 @@ func TestDamagedBase(t *testing.T) {
 	}
 }
 
-// Rebase makes a delta whole: its base may go, and its bytes stay.
+// TestRebase: Rebase makes a delta whole. Its base can then be deleted, and its content is
+// unchanged.
 func TestRebase(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	base := mustPut(t, s, version(t, "argocd", 1))
@@ -309,8 +310,8 @@ func TestRebase(t *testing.T) {
 	}
 }
 
-// TestRebaseOnto: a base is freed when its deltas become deltas against a newer base, where that
-// pays.
+// TestRebaseOnto: a base is freed when its deltas become deltas against a newer base, if that saves
+// enough.
 func TestRebaseOnto(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	base := mustPut(t, s, version(t, "argocd", 0))
@@ -363,7 +364,7 @@ func TestRebaseCrash(t *testing.T) {
 	}
 }
 
-// disturbedKV does something before the first transactions.
+// disturbedKV calls a function before the first transactions.
 type disturbedKV struct {
 	clientv3.KV
 	times   int
@@ -378,8 +379,8 @@ func (d *disturbedKV) Txn(ctx context.Context) clientv3.Txn {
 	return d.KV.Txn(ctx)
 }
 
-// TestBaseChanges: a base that is deleted between its read and the write gets no delta. A base that
-// is written again is read again, and gets one.
+// TestBaseChanges: if a base is deleted between its read and the write, no delta against it is
+// written. A base that is written again is read again, and the delta is written.
 func TestBaseChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disturb func(t *testing.T, s *Store, base string)
@@ -409,7 +410,7 @@ func TestBaseChanges(t *testing.T) {
 }
 
 // TestSameContentTwice: two creates with the same content, by chains with different bases, leave a
-// pack that both can read. So does a pack that was made whole meanwhile.
+// pack that both can read. The same holds for a pack that was made whole meanwhile.
 func TestSameContentTwice(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := New(memory, "/p", digester())
@@ -430,8 +431,8 @@ func TestSameContentTwice(t *testing.T) {
 	mustHave(t, s, third)
 }
 
-// TestDeltasAreRead: for random writes of chains, every pack is read as it was put. No base is a
-// delta, or belongs only to another chain.
+// TestDeltasAreRead: for random writes of chains, every pack is read as it was written. No base is
+// a delta, or belongs only to another chain.
 func TestDeltasAreRead(t *testing.T) {
 	versions := make([][]manifest.Object, 8)
 	for n := range versions {
@@ -470,7 +471,7 @@ func TestDeltasAreRead(t *testing.T) {
 }
 
 // TestLargestDelta: the largest delta against the largest base can be read. The compressor finds
-// the common content 4 MiB back.
+// common content at a distance of 4 MiB.
 func TestLargestDelta(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	large := func(n int) []manifest.Object {
@@ -486,8 +487,8 @@ func TestLargestDelta(t *testing.T) {
 	}
 }
 
-// TestReadBesideCollector: a delta that is rebased between the two reads of a delta, and whose base
-// is collected, is read without an error.
+// TestReadBesideCollector: a delta is rebased between the two reads of a reader, and its old base
+// is collected. The reader gets no error.
 func TestReadBesideCollector(t *testing.T) {
 	memory := storetest.NewMemory()
 	s := New(memory, "/p", digester())

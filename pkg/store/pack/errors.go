@@ -14,7 +14,7 @@ type CorruptError struct {
 	Root string
 	// Digest is the digest of the damaged manifest; empty for the pack as a whole.
 	Digest manifest.Digest
-	// Base names the base of this delta, when the bytes of the base are wrong.
+	// Base is the base of this delta, if the bytes of the base are wrong.
 	Base string
 	// Err is the underlying error.
 	Err error
@@ -59,7 +59,7 @@ type TooLargeError struct {
 	// What names the part that is too large: "manifests", "identities" or "compressed
 	// manifests".
 	What string
-	// Bytes found and allowed.
+	// Bytes and Max are the found and the allowed number of bytes.
 	Bytes, Max int
 }
 
@@ -67,8 +67,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the %s of one revision have %d bytes, %d are allowed", e.What, e.Bytes, e.Max)
 }
 
-// corrupt is for bytes that cannot be what was written. A newer format is not
-// among them, and a limit of ours may be.
+// corrupt returns a *CorruptError, or err itself for a newer format.
 func corrupt(root string, err error) error {
 	var newer *store.FormatError
 	if errors.As(err, &newer) {

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestPackIsRead: any pack that is encoded is decoded and has the same objects, around the limit of
-// its bodies.
+// TestPackIsRead: any encoded pack decodes to the same objects. The test covers sizes around the
+// limit.
 func TestPackIsRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var objects []manifest.Object
@@ -50,12 +50,12 @@ func TestLargestIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		length := len(content) - total
-		return length - 4 // the length of the index, as uvarint
+		return length - 4 // minus the length of the index, as uvarint
 	}
 	for i := range 1000 {
 		add(i, 3900)
 	}
-	// The last one as long as it takes, in a second try: its size is in the index, too.
+	// The last body gets the remaining length in a second try, because the index contains its size.
 	add(1000, 100_000)
 	rest := 100_000 + maxIndexBytes - measure()
 	objects, total = objects[:1000], total-len(objects[1000].JSON)

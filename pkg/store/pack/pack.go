@@ -1,14 +1,16 @@
 // Package pack stores the manifests of a revision: immutable, compressed together, and named by
-// their digests. So a revision carries only identities, and equal content is stored once.
+// their digests. So a revision contains only identities, and equal content is stored once.
 //
 // A pack is stored whole, or as a delta: compressed with the content of its base, the pack of an
-// earlier revision of the same chain. A base is whole and one record, so a read needs two records
-// at most. Only the record of a delta names the base; ParseRecord returns the references of a
-// record. A base must not be deleted while a delta names it; Rebase first makes the delta whole.
-// Put writes a delta in a transaction that compares the base's key with the value that it read, so
-// a base that was deleted in between gets no delta. A process that deletes a base must compare, in
-// the same transaction, the deltas that it has read. A pack that several chains share is whole, or
-// its base is a pack of each of them at the time of the write: see PutInChain.
+// earlier revision of the same chain. A base is whole and one record, so a read needs at most two
+// records. Only the record of a delta names the base; ParseRecord returns the references of a
+// record.
+//
+// A base must not be deleted while a delta names it; Rebase first makes the delta whole. Put writes
+// a delta in a transaction that compares the base's key with the value that it read. So if the base
+// was deleted meanwhile, no delta is written. A process that deletes a base must compare, in the
+// same transaction, the deltas that it has read. A pack that several chains share is whole, or its
+// base is a pack of each of them at the time of the write: see PutInChain.
 //
 // Bytes that do not match their digest never leave this package. They are a *CorruptError; a
 // missing pack is a *MissingError. Both are faults of the store, and neither means that the
@@ -31,13 +33,13 @@ import (
 const (
 	// DefaultMaxBytes bounds the canonical JSON of all objects of one pack.
 	DefaultMaxBytes = 16 << 20
-	// ChunkBytes is the size of the parts of a pack that does not fit into one
-	// record. etcd takes requests of 1.5 MiB.
+	// ChunkBytes is the size of the parts of a pack that does not fit into one record. etcd accepts
+	// requests of 1.5 MiB.
 	ChunkBytes = 1 << 20
-	// maxChunks keeps the transaction that completes a pack, which names every
-	// chunk, below the 128 operations that etcd allows.
+	// maxChunks bounds the chunks of a pack. The transaction that completes a pack names every
+	// chunk, and etcd allows 128 operations.
 	maxChunks = 120
-	// putAttempts bounds the tries of Put when other writers change the same pack. Each of these
+	// putAttempts bounds the attempts of Put when other writers change the same pack. Each of these
 	// writes makes progress.
 	putAttempts = 5
 )
@@ -54,14 +56,14 @@ type Store struct {
 // Option changes a Store.
 type Option func(*Store)
 
-// MaxBytes sets how many bytes of canonical JSON one pack may hold, in place of
-// DefaultMaxBytes. It bounds writes, and the memory that a read needs.
+// MaxBytes sets the limit of canonical JSON in one pack, in place of DefaultMaxBytes. It bounds
+// writes, and the memory of a read.
 func MaxBytes(n int) Option {
 	return func(s *Store) { s.maxBytes = n }
 }
 
-// New returns the packs below an etcd prefix. The digester must have the key
-// that the Secrets in them were digested with.
+// New returns the packs below an etcd prefix. The digester must have the key with which the digests
+// of their Secrets were computed.
 func New(kv clientv3.KV, prefix string, digester manifest.Digester, options ...Option) *Store {
 	s := &Store{
 		kv:         kv,
@@ -89,9 +91,9 @@ func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, err
 	return s.PutInChain(ctx, objects, nil)
 }
 
-// PutInChain is Put for a revision of a chain. The pack may become a delta against one of the packs
-// in chain, which are the packs of the chain's other revisions, newest first. An existing pack of
-// another chain that is a delta against none of them is made whole.
+// PutInChain works like Put, for a revision of a chain. chain lists the packs of the chain's other
+// revisions, newest first. The pack may become a delta against one of them. An existing delta
+// against a pack that is not in chain is made whole.
 func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	root, content, err := s.encode(objects)
 	if err != nil {
@@ -116,9 +118,9 @@ func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain
 	return "", fmt.Errorf("storing pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
 }
 
-// put makes one attempt. It returns false when another writer came in between.
+// put makes one attempt. It returns false if another writer changed the pack meanwhile.
 func (s *Store) put(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
-	// 1. An existing pack is kept when this chain can read it without other chains.
+	// 1. Keep an existing pack if this chain can read it without other chains.
 	stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 	if err != nil {
 		return false, err
@@ -133,21 +135,21 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 		case err == nil && (present.base == "" || slices.Contains(chain, root) || slices.Contains(chain, present.base)):
 			return s.keep(ctx, root, stored.ModRevision)
 		case err == nil || errors.As(err, &missing):
-			// It is looked at once more, as it is then.
+			// The next attempt checks the written pack.
 			_, err := s.write(ctx, root, whole, stored.ModRevision)
 			return false, err
 		}
 		return false, err
 	}
 
-	// 2. A delta, when that pays.
+	// 2. Write a delta, if that saves enough.
 	return s.writeNew(ctx, root, content, whole, chain)
 }
 
-// write writes a pack, while its record was written last at modRevision and the
-// conditions hold. It returns whether it did.
+// write writes a pack if the last write of its record was at modRevision and the conditions hold.
+// It reports whether it did.
 func (s *Store) write(ctx context.Context, root string, sealed sealed, modRevision int64, conditions ...clientv3.Cmp) (bool, error) {
-	// 1. Chunks first: without the pack's own key they are nothing.
+	// 1. Write the chunks: without the pack's own key they have no effect.
 	for _, chunk := range sealed.chunks {
 		key := s.keys.Chunk(root, chunk.digest.String())
 		if err := s.putChunk(ctx, root, key, chunk.data); err != nil {
@@ -156,13 +158,13 @@ func (s *Store) write(ctx context.Context, root string, sealed sealed, modRevisi
 		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(key), ">", 0))
 	}
 
-	// 2. The key that makes the pack exist, on condition that the chunks do.
+	// 2. Write the key of the pack, if the chunks exist.
 	_, done, err := store.Swap(ctx, s.kv, s.keys.Pack(root), sealed.record, modRevision, conditions...)
 	return done, err
 }
 
-// putChunk creates a chunk. The key is named by the chunk's digest, so writers
-// whose compressors differ do not meet, and other bytes below it are damage.
+// putChunk creates a chunk. The key contains the chunk's digest. So writers with different
+// compressors use different keys, and other bytes under the key are damage.
 func (s *Store) putChunk(ctx context.Context, root, key string, data []byte) error {
 	_, created, err := store.Swap(ctx, s.kv, key, data, 0)
 	if err != nil || created {
@@ -172,14 +174,15 @@ func (s *Store) putChunk(ctx context.Context, root, key string, data []byte) err
 	if err != nil {
 		return err
 	}
-	// One that vanished again is found missing by the transaction behind this.
+	// If the chunk is deleted again, the following transaction finds it missing.
 	if stored.Exists() && !bytes.Equal(stored.Bytes, data) {
 		return &CorruptError{Root: root, Err: fmt.Errorf("%s has other bytes than its name says", key)}
 	}
 	return nil
 }
 
-// Size returns the stored bytes of a pack, without its base; 0 for a pack that does not exist.
+// Size returns the stored bytes of a pack, without its base. It returns 0 for a pack that does not
+// exist.
 func (s *Store) Size(ctx context.Context, root string) (int64, error) {
 	key := s.keys.Pack(root)
 	found, err := store.Get(ctx, s.kv, key)
@@ -196,8 +199,8 @@ func (s *Store) Size(ctx context.Context, root string) (int64, error) {
 	return int64(len(found.Bytes)), nil
 }
 
-// Read returns the bodies of a pack by digest, every one verified. They share
-// memory and must not be changed.
+// Read returns the bodies of a pack by digest, all verified. They share memory; callers must not
+// change them.
 func (s *Store) Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error) {
 	objects, err := s.Objects(ctx, root)
 	if err != nil {
@@ -210,8 +213,8 @@ func (s *Store) Read(ctx context.Context, root string) (map[manifest.Digest][]by
 	return bodies, nil
 }
 
-// Objects returns the objects of a pack in their order, each content once and
-// verified. They share memory and must not be changed.
+// Objects returns the objects of a pack in their order, each content once and verified. They share
+// memory; callers must not change them.
 func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, error) {
 	if err := validateRoot(root); err != nil {
 		return nil, err
@@ -228,8 +231,8 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 		if failed == nil || !isDamage(failed) {
 			return objects, failed
 		}
-		// The pack may have been written again since its record was read, and what that
-		// record needs been collected: that is no damage.
+		// The pack may have been written again since its record was read, and the old base or
+		// chunks may have been collected. This is no damage.
 		again, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 		if err != nil {
 			return nil, err
@@ -242,7 +245,7 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 	return nil, fmt.Errorf("reading pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
 }
 
-// open reads what else belongs to a pack's record and verifies all of it.
+// open reads the other records of a pack and verifies the whole pack.
 func (s *Store) open(ctx context.Context, root string, record []byte) ([]manifest.Object, error) {
 	read, err := s.content(ctx, root, record)
 	if err != nil {
@@ -251,13 +254,13 @@ func (s *Store) open(ctx context.Context, root string, record []byte) ([]manifes
 	return s.decode(root, read.content)
 }
 
-// opened is the content of a pack, and the root of the base that it was read with.
+// opened is the content of a pack, and the root of the base with which it was read.
 type opened struct {
 	content []byte
 	base    string
 }
 
-// content decompresses a pack. Its content has not been verified.
+// content decompresses a pack. The content is not verified yet.
 func (s *Store) content(ctx context.Context, root string, record []byte) (opened, error) {
 	header, frame, err := parseRecord(s.keys.Pack(root), record)
 	if err != nil {

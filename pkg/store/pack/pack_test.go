@@ -67,7 +67,7 @@ func distinct(objects []manifest.Object) []manifest.Object {
 	})
 }
 
-// More than etcd takes in one request, at the real size of chunks.
+// TestPutLarge: a pack is larger than one request to etcd, with the real size of chunks.
 func TestPutLarge(t *testing.T) {
 	client := storetest.Client(t)
 	s := New(client, "/p", digester())
@@ -97,8 +97,8 @@ func TestPutLarge(t *testing.T) {
 	}
 }
 
-// TestReadWithOtherKey: digests of Secrets depend on the key. With another key nothing of the pack
-// is returned. Without a key the pack is not reported as corrupt.
+// TestReadWithOtherKey: digests of Secrets depend on the key. With another key, Read returns
+// nothing of the pack. Without a key, the pack is not reported as corrupt.
 func TestReadWithOtherKey(t *testing.T) {
 	client := storetest.Client(t)
 	root, err := New(client, "/p", digester()).Put(t.Context(), []manifest.Object{object(t, "Secret", "s", "hunter2")})
@@ -116,7 +116,7 @@ func TestReadWithOtherKey(t *testing.T) {
 	}
 }
 
-// A pack that another compressor wrote is the same pack.
+// TestPutKeepsOtherEncoding: a pack that another compressor wrote is the same pack.
 func TestPutKeepsOtherEncoding(t *testing.T) {
 	client := storetest.Client(t)
 	s := New(client, "/p", digester())
@@ -147,8 +147,8 @@ func TestPutKeepsOtherEncoding(t *testing.T) {
 	mustHave(t, s, objects)
 }
 
-// Writers that cut the same pack differently, as two versions of Penstock might,
-// do not mix their parts.
+// TestPutConcurrently: two versions of Penstock may cut the same pack differently. Their parts are
+// not mixed.
 func TestPutConcurrently(t *testing.T) {
 	client := storetest.Client(t)
 	objects := noise(t, 3, 900)
@@ -168,7 +168,7 @@ func TestPutConcurrently(t *testing.T) {
 	}
 }
 
-// sweepingKV deletes a chunk as soon as it is written, a number of times.
+// sweepingKV deletes a chunk directly after its write, a number of times.
 type sweepingKV struct {
 	clientv3.KV
 	prefix string
@@ -180,14 +180,14 @@ func (s *sweepingKV) Txn(ctx context.Context) clientv3.Txn {
 		chunks, err := s.KV.Get(ctx, s.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1))
 		if err == nil && len(chunks.Kvs) > 0 {
 			s.times--
-			_, _ = s.KV.Delete(ctx, string(chunks.Kvs[0].Key)) // the test fails if it does nothing
+			_, _ = s.KV.Delete(ctx, string(chunks.Kvs[0].Key)) // if the delete fails, the test fails
 		}
 	}
 	return s.KV.Txn(ctx)
 }
 
-// TestPutAgainstSweeper: a sweeper of unreferenced chunks cannot make a pack that lacks chunks. Put
-// starts over, and finally returns an error.
+// TestPutAgainstSweeper: a sweeper of unreferenced chunks cannot cause a pack that lacks chunks.
+// Put starts again, and finally returns an error.
 func TestPutAgainstSweeper(t *testing.T) {
 	client := storetest.Client(t)
 	objects := noise(t, 3, 900)
@@ -211,8 +211,8 @@ func TestPutAgainstSweeper(t *testing.T) {
 	}
 }
 
-// Killed at any write, lost or done: a reader sees the whole pack or none, and
-// the same Put again completes it.
+// TestPutCrash: Put is killed at any write, before or after etcd executes it. A reader sees the
+// whole pack or none, and the same Put again completes it.
 func TestPutCrash(t *testing.T) {
 	client := storetest.Client(t)
 	objects := noise(t, 3, 900)

@@ -26,9 +26,9 @@ func (c checksum) String() string { return hex.EncodeToString(c[:]) }
 //	uvarint length of the frame
 //	uvarint number of chunks
 //	SHA-256 of each chunk
-//	the frame, when there are no chunks
+//	the frame, if there are no chunks
 //
-// and that of a delta
+// The record of a delta is
 //
 //	"PKP" 2
 //	SHA-256 of the frame
@@ -39,8 +39,8 @@ func (c checksum) String() string { return hex.EncodeToString(c[:]) }
 //	uvarint distance
 //	the frame, compressed with the base's content as dictionary
 //
-// Almost all packs are one record: writing it is atomic, and reading it is one
-// request. A delta is always one, and so is its base.
+// Almost all packs are one record: writing it is atomic, and reading it is one request. A delta is
+// always one record, and so is its base.
 type header struct {
 	frame               checksum
 	contentLen, compLen int
@@ -49,10 +49,10 @@ type header struct {
 	chunks []checksum
 }
 
-// base is a delta's description of the pack that it needs.
+// base describes the base of a delta.
 type base struct {
 	root, content checksum
-	// distance counts the deltas since the base was written, this one included.
+	// distance is the number of deltas since the base was written, including this delta.
 	distance int
 }
 
@@ -63,7 +63,7 @@ const (
 	formatDelta = 2
 )
 
-// packFormat returns the formats that are read: both.
+// packFormat returns the format of deltas. It reads both formats.
 func packFormat() store.Format {
 	return store.Format{Kind: "pack", Magic: "PKP", Version: formatDelta, Limit: ChunkBytes}
 }
@@ -84,8 +84,7 @@ type Record struct {
 	// Distance is the number of deltas since the base was written, including this one; 0 for a
 	// whole pack.
 	Distance int
-	// Chunks are the digests of the parts that a whole pack has besides its record,
-	// as in store.Keys.Chunk.
+	// Chunks are the digests of the chunks of a whole pack, as in store.Keys.Chunk.
 	Chunks []string
 	// ContentBytes is the size of the content. StoredBytes is its size in the record or the chunks.
 	ContentBytes, StoredBytes int
@@ -93,7 +92,7 @@ type Record struct {
 
 // ParseRecord returns the references of a pack's record. It reads no other record and verifies no
 // content. Errors name the key: a *store.FormatError for a newer format, a *store.DamagedError for
-// bytes that are no record of a pack.
+// other invalid bytes.
 func ParseRecord(key string, record []byte) (Record, error) {
 	h, _, err := parseRecord(key, record)
 	if err != nil {
@@ -109,7 +108,7 @@ func ParseRecord(key string, record []byte) (Record, error) {
 	return r, nil
 }
 
-// sealed is a pack as it goes to etcd.
+// sealed is a pack in its stored form.
 type sealed struct {
 	record []byte
 	chunks []chunk
@@ -120,8 +119,7 @@ type chunk struct {
 	data   []byte
 }
 
-// seal compresses content, and cuts it into chunks when one record cannot hold
-// it.
+// seal compresses content, and cuts it into chunks if it does not fit into one record.
 func seal(content []byte, chunkBytes int) (sealed, error) {
 	frame, err := store.CompressWith(nil, content)
 	if err != nil {
@@ -161,7 +159,7 @@ func (h header) encode() []byte {
 	return out
 }
 
-// parseRecord returns what a record says, and the frame when it is in it.
+// parseRecord returns the header in a record, and the frame if the record contains it.
 func parseRecord(key string, record []byte) (header, []byte, error) {
 	body, err := packFormat().Unwrap(key, record)
 	if err != nil {
@@ -183,9 +181,8 @@ func parseRecord(key string, record []byte) (header, []byte, error) {
 	return h, r.rest, nil
 }
 
-// open returns the content of a frame, which must be the one that the header
-// speaks of. A delta needs the content of its base. It takes memory for limit bytes
-// at most.
+// open returns the content of a frame, which must match the header. A delta needs the content of
+// its base. open takes at most limit bytes of memory.
 func (h header) open(frame, dictionary []byte, limit int) ([]byte, error) {
 	if len(frame) != h.compLen || sum(frame) != h.frame {
 		return nil, fmt.Errorf("its %d compressed bytes have checksum %s, want %d bytes with %s", len(frame), sum(frame), h.compLen, h.frame)
@@ -209,8 +206,7 @@ func (h header) open(frame, dictionary []byte, limit int) ([]byte, error) {
 	return content, nil
 }
 
-// reader takes a record apart. Once something is missing it returns zeros and
-// short is true.
+// reader parses a record. If the record ends too early, it returns zeros and sets short.
 type reader struct {
 	rest  []byte
 	short bool

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// reservationSeconds is for how long a reservation outlives a process that died. A
-	// living one renews it three times in that time.
+	// reservationSeconds is the time for which a reservation outlives a process that died. A
+	// running process renews it three times in that time.
 	reservationSeconds = 60
-	// releaseTimeout bounds the end of a reservation: what is not ended ends by itself.
+	// releaseTimeout bounds the release of a reservation. A reservation that is not released
+	// expires.
 	releaseTimeout = 2 * time.Second
 )
 
@@ -26,9 +27,9 @@ type Leases interface {
 type reservationKey struct{}
 
 // Reserve returns a context in which every stored pack is kept until release, even without a
-// reference. It is for operations that are too long to start over, such as an import. Other writers
-// get an error if a pack was collected meanwhile (see store.Referable). So does a process whose
-// reservation expired while it was suspended.
+// reference. It is for operations that are too long to start again, such as an import. Other
+// writers get an error if a pack was collected meanwhile (see store.Referable). A process whose
+// reservation expired while it was suspended gets this error too.
 func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Context, release func(), err error) {
 	lease, err := leases.Grant(ctx, reservationSeconds)
 	if err != nil {
@@ -54,9 +55,8 @@ func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Co
 	return context.WithValue(ctx, reservationKey{}, lease.ID), end, nil
 }
 
-// reserve notes that the pack is wanted, when the context has a reservation. It comes
-// before the pack is looked at: the caller that sees it there has it for as long as the
-// reservation lasts.
+// reserve reserves the pack if the context has a reservation. It is called before the pack is read:
+// a pack that the caller then reads stays as long as the reservation.
 func (s *Store) reserve(ctx context.Context, root string) error {
 	lease, ok := ctx.Value(reservationKey{}).(clientv3.LeaseID)
 	if !ok {
@@ -68,8 +68,8 @@ func (s *Store) reserve(ctx context.Context, root string) error {
 	return nil
 }
 
-// keep takes a pack back from the collector that has found nothing that refers to it. It
-// returns false when another writer came in between.
+// keep removes the candidate key of a pack, so that the collector keeps the pack. It returns false
+// if another writer changed the pack meanwhile.
 func (s *Store) keep(ctx context.Context, root string, modRevision int64) (bool, error) {
 	key := s.keys.Candidate(root)
 	found, err := s.kv.Get(ctx, key, clientv3.WithKeysOnly())
