@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// operator returns the objects of an operator of 60 objects: half of them roles, a Deployment with
-// many variables, a definition and an instance.
+// operator returns an operator with 60 objects: half of them roles, a Deployment with many
+// variables, a definition and an instance.
 func operator(t testing.TB) []manifest.Object {
 	var objects []manifest.Object
 	add := func(text string) { objects = append(objects, *object(t, text)) }
@@ -55,7 +55,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// shared are manifests of real operators beside the repository, none where they are not.
+// shared returns manifests of real operators outside the repository; none if they are missing.
 func shared(t testing.TB, pattern string) []manifest.Object {
 	files, err := filepath.Glob(filepath.Join("../../../shared/data", pattern))
 	if err != nil {
@@ -80,7 +80,7 @@ func shared(t testing.TB, pattern string) []manifest.Object {
 	return objects
 }
 
-// TestMemory: the types of Kubernetes are shared, and a further holder of them costs little.
+// TestMemory: holders share the types of Kubernetes, so another holder costs little memory.
 func TestMemory(t *testing.T) {
 	first := builtin(t)
 	heap := func() uint64 {

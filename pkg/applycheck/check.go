@@ -8,31 +8,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// maxAsked bounds the group versions that a cluster is asked about for one call of Check.
+// maxAsked is the largest number of group versions that one call of Check requests from a cluster.
 const maxAsked = 16
 
 // Cluster returns the types of one cluster.
 type Cluster interface {
-	// TypeOf returns the type of a kind, or nil when the cluster does not have the kind.
-	// A type that is not fresh may be some minutes old.
+	// TypeOf returns the type of a kind, or nil if the cluster does not have the kind. A type that
+	// is not fresh may be some minutes old.
 	TypeOf(ctx context.Context, kind runtimeschema.GroupVersionKind, fresh bool) (*Type, error)
 }
 
 // Refusal is an error that server-side apply would return for one object.
 type Refusal struct {
-	// Object is its index among the objects that were checked.
+	// Object is the index of the object in the checked list.
 	Object int
 	Findings
-	// Unsure is true if the findings come from the types of this program alone, because those of the
-	// cluster could not be read. A newer cluster may have fields that are unknown here.
+	// Unsure is true if the findings come only from this program's types, because the cluster's
+	// types could not be read. A newer cluster may have more fields.
 	Unsure bool
 }
 
-// Check returns the objects that server-side apply would refuse when they are rolled out together.
-// Types come from definitions among the objects, then from Kubernetes, then from the cluster; a nil
-// cluster has none. A finding by the types of Kubernetes counts only when the cluster agrees, because
-// its version may differ. Kinds of unknown type are not checked. After the first request without an
-// answer, the cluster is not asked again.
+// Check returns the objects that server-side apply would refuse if they are rolled out together. It
+// takes types from definitions among the objects, then from Kubernetes, then from the cluster; a
+// nil cluster has none. A finding by the types of Kubernetes counts only if the cluster agrees,
+// because its version may differ. Kinds of unknown type are not checked. After the first request
+// without an answer, the cluster is not asked again.
 func Check(ctx context.Context, builtin *BuiltinTypes, cluster Cluster, objects []manifest.Object) ([]Refusal, error) {
 	c := &check{builtin: builtin, definitions: NewDefinitions(builtin, objects), cluster: cluster, asked: map[runtimeschema.GroupVersion]bool{}}
 	var refusals []Refusal
@@ -106,7 +106,7 @@ func (c *check) ask(ctx context.Context, kind runtimeschema.GroupVersionKind, fr
 	return found
 }
 
-// dependOnVersion reports whether another version of Kubernetes may take the object.
+// dependOnVersion reports whether another version of Kubernetes may accept the object.
 func (f *Findings) dependOnVersion() bool {
 	for _, one := range f.List {
 		if one.Reason == Unknown || one.Reason == WrongType {
@@ -116,8 +116,8 @@ func (f *Findings) dependOnVersion() bool {
 	return false
 }
 
-// undecodable reports whether the Go type of the kind does not take the object: documents of a
-// cluster do not say that much.
+// undecodable reports whether the object cannot be decoded into the Go type of its kind. OpenAPI
+// documents of a cluster cannot show that.
 func (f *Findings) undecodable() bool {
 	for _, one := range f.List {
 		if one.Reason == Undecodable {

@@ -24,7 +24,7 @@ func builtin(t testing.TB) *BuiltinTypes {
 	return types
 }
 
-// object is a manifest of YAML.
+// object parses a manifest in YAML.
 func object(t testing.TB, text string) *manifest.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -38,7 +38,7 @@ func object(t testing.TB, text string) *manifest.Object {
 	return &parsed
 }
 
-// pod is a Pod with one container that has more fields.
+// pod returns a Pod with one container, with further fields.
 func pod(container string, more ...string) string {
 	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  containers:\n  - name: main\n    image: x\n"
 	for line := range strings.SplitSeq(strings.TrimSpace(container), "\n") {
@@ -195,8 +195,8 @@ func TestCheckDefinitions(t *testing.T) {
 	}
 }
 
-// TestAgreesWithTheLibrary: a walk finds something exactly where the library that
-// kube-apiserver merges with refuses the object.
+// TestAgreesWithTheLibrary: a walk has a finding exactly if kube-apiserver's merge library refuses
+// the object.
 func TestAgreesWithTheLibrary(t *testing.T) {
 	types := builtin(t)
 	random := rand.New(rand.NewSource(1))
@@ -232,7 +232,7 @@ func TestAgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
-// mutate changes one place of a tree at random.
+// mutate changes one random place of a tree.
 func mutate(random *rand.Rand, value any) {
 	values := []any{nil, "text", int64(7), 1.5, true, []any{}, []any{nil}, map[string]any{}, map[string]any{"name": "A"}, []any{"a", "a"}}
 	switch v := value.(type) {
@@ -266,7 +266,7 @@ func mutate(random *rand.Rand, value any) {
 	}
 }
 
-// TestHostile: an object made to be expensive costs little, and what is said of it is short.
+// TestHostile: checking an expensive object costs little, and its findings are short.
 func TestHostile(t *testing.T) {
 	types := builtin(t)
 	var many []string

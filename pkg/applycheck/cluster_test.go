@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// fakeCluster has the types of a document, and counts questions.
+// fakeCluster has the types of a document, and counts requests.
 type fakeCluster struct {
 	document    string
 	err         error
@@ -32,20 +32,20 @@ func (c *fakeCluster) TypeOf(_ context.Context, kind runtimeschema.GroupVersionK
 	return types.TypeOf(kind), nil
 }
 
-// newerConfigMaps are ConfigMaps with one field more.
+// newerConfigMaps is a document in which ConfigMap has one more field.
 const newerConfigMaps = `{"components":{"schemas":{"ConfigMap":{"type":"object","x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}],"properties":{
 "apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 "data":{"type":"object","additionalProperties":{"type":"string"}},"novelty":{"type":"string"}}}}}}`
 
-// lamps are custom resources of a schema without status, as an API server serves it with the
-// subresource or without.
+// lamps is a document with a custom resource without status in its schema, as an API server serves
+// it with or without the subresource.
 func lamps(path string) string {
 	return `{"components":{"schemas":{"Lamp":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Lamp","version":"v1"}],"properties":{
 "apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}},
 "paths":{"/apis/example.com/v1/namespaces/{namespace}/lamps/{name}` + path + `":{"parameters":[],"get":{"x-kubernetes-group-version-kind":{"group":"example.com","kind":"Lamp","version":"v1"}}}}}`
 }
 
-// Findings of this program's types count when those of the cluster agree.
+// TestCheckWithCluster: findings by this program's types count if the cluster's types agree.
 func TestCheckWithCluster(t *testing.T) {
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	lamp := "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {on: true}\n"
@@ -89,7 +89,7 @@ func TestCheckWithCluster(t *testing.T) {
 	}
 }
 
-// A cluster that is away is asked once, however many kinds there are.
+// TestCheckAsksOnce: an unavailable cluster is asked once, for any number of kinds.
 func TestCheckAsksOnce(t *testing.T) {
 	var objects []manifest.Object
 	for _, group := range []string{"a.io", "b.io", "c.io"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Definitions are the types that the CustomResourceDefinitions among some objects declare. The first
-// request for the type of a kind reads its definition. It is not safe for concurrent use.
+// Definitions are the types that the CustomResourceDefinitions among some objects declare. The
+// first request for the type of a kind parses its definition. It is not safe for concurrent use.
 type Definitions struct {
 	builtin *BuiltinTypes
 	unread  map[string][]*manifest.Object // by group
@@ -38,7 +38,7 @@ func NewDefinitions(builtin *BuiltinTypes, objects []manifest.Object) *Definitio
 		if !objects[i].IsDefinition() || objects[i].Version != "v1" {
 			continue
 		}
-		// The name is <plural>.<group>: an API server insists.
+		// An API server requires the name <plural>.<group>.
 		if _, group, ok := strings.Cut(objects[i].Name, "."); ok {
 			d.unread[group] = append(d.unread[group], &objects[i])
 		}
@@ -68,8 +68,8 @@ func (d *Definitions) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 	return t
 }
 
-// Defines reports whether one of the objects defines a kind, in any version. Definitions are read by
-// TypeOf: call it for the kind first.
+// Defines reports whether one of the objects defines a kind, in any version. It knows only
+// definitions that TypeOf has parsed, so call TypeOf for the kind first.
 func (d *Definitions) Defines(kind runtimeschema.GroupKind) bool { return d.defined[kind] }
 
 func (d *Definitions) readDefinition(object *manifest.Object) {
@@ -80,14 +80,14 @@ func (d *Definitions) readDefinition(object *manifest.Object) {
 	spec := &definition.Spec
 	d.defined[runtimeschema.GroupKind{Group: spec.Group, Kind: spec.Names.Kind}] = true
 	if spec.PreserveUnknownFields {
-		return // it takes anything
+		return // it accepts any object
 	}
 	for _, version := range spec.Versions {
 		d.read[runtimeschema.GroupVersionKind{Group: spec.Group, Version: version.Name, Kind: spec.Names.Kind}] = version
 	}
 }
 
-// declared makes the type of one version of a definition, the way kube-apiserver does
+// declared returns the type of one version of a definition, built as kube-apiserver does
 // (buildOpenAPIModelsForApply of apiextensions-apiserver).
 func (b *BuiltinTypes) declared(version apiextensionsv1.CustomResourceDefinitionVersion) (*Type, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
@@ -119,7 +119,7 @@ func (b *BuiltinTypes) declared(version apiextensionsv1.CustomResourceDefinition
 	return t, nil
 }
 
-// addObjectFields declares what every object has. Metadata is judged by itself.
+// addObjectFields declares the fields of every object. Metadata is checked separately.
 func addObjectFields(s *spec.Schema) {
 	text := *spec.StringProperty()
 	s.SetProperty("apiVersion", text)
@@ -129,7 +129,7 @@ func addObjectFields(s *spec.Schema) {
 	s.SetProperty("metadata", open)
 }
 
-// addEmbedded declares what every object has in the objects within.
+// addEmbedded declares the fields of every object in embedded objects.
 func addEmbedded(s *spec.Schema) {
 	if s == nil {
 		return

@@ -1,9 +1,9 @@
-// Package applycheck says whether server-side apply can take a manifest, without a cluster. It
-// walks through an object with the types by which kube-apiserver merges fields: those of Kubernetes
-// (Builtin), those of CustomResourceDefinitions (Definitions), and those of a cluster's OpenAPI
-// document (OpenAPI). It finds duplicate keys of lists, undeclared fields, values of a wrong type,
-// and, for kinds of client-go, values that cannot be decoded.
+// Package applycheck checks without a cluster whether server-side apply can take a manifest. It
+// walks through an object with the types by which kube-apiserver merges fields: the types of
+// Kubernetes (Builtin), of CustomResourceDefinitions (Definitions), and of a cluster's OpenAPI
+// document (OpenAPI). It finds duplicate keys of lists, undeclared fields and values of a wrong
+// type. For kinds of client-go, it also finds values that cannot be decoded.
 //
-// It knows no client and no API of ours. docs/reference/manifests.md lists the shapes and their
-// results.
+// It has no client and does not depend on Penstock's API. docs/reference/manifests.md lists the
+// findings and their results.
 package applycheck

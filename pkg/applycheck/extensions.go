@@ -12,9 +12,9 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// extensionTypes returns the types of CustomResourceDefinitions and APIServices, of which
-// client-go has no apply configurations: from the definitions that their API servers make
-// their OpenAPI documents, and their types for server-side apply, of.
+// extensionTypes returns the types of CustomResourceDefinitions and APIServices, for which
+// client-go has no apply configurations. Their API servers build their own types from the same
+// definitions.
 func extensionTypes() (*smdschema.Schema, error) {
 	ref := func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }
 	definitions := apiextensionsopenapi.GetOpenAPIDefinitions(ref)
@@ -33,7 +33,7 @@ func extensionTypes() (*smdschema.Schema, error) {
 	return &smdschema.Schema{Types: converted.Types}, nil
 }
 
-// addModel adds a type and all that it leads to.
+// addModel adds a type and all types that it refers to.
 func addModel(models map[string]*spec.Schema, definitions map[string]common.OpenAPIDefinition, name string) {
 	definition, found := definitions[name]
 	if _, known := models[name]; known || !found {

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// maxFindings limits the findings of one object; further ones are counted.
+	// maxFindings is the largest number of listed findings of one object; further findings are
+	// counted.
 	maxFindings = 20
-	// maxNameBytes bounds names of fields and keys of items in messages: both come
-	// from the manifest.
+	// maxNameBytes limits names of fields and keys of items in messages, because both come from the
+	// manifest.
 	maxNameBytes = 80
-	// maxPathBytes bounds a path in a message.
+	// maxPathBytes limits a path in a message.
 	maxPathBytes = 512
 	// maxProblemBytes limits the message of a decoder.
 	maxProblemBytes = 256
@@ -25,28 +26,28 @@ type Reason string
 
 // Kinds of findings.
 const (
-	// Duplicate is an item of a list with the key of an earlier one.
+	// Duplicate is a list item with the key of an earlier item.
 	Duplicate Reason = "Duplicate"
 	// Unknown is a field that the type does not declare.
 	Unknown Reason = "Unknown"
-	// WrongType is a value of another type than the declared one.
+	// WrongType is a value of another type than the declared type.
 	WrongType Reason = "WrongType"
-	// NoKey is an item of a list that has none of the fields that identify it.
+	// NoKey is a list item without any of the fields that identify it.
 	NoKey Reason = "NoKey"
-	// Undecodable is a value that has the right type and that the kind does not take,
-	// such as a quantity that is none.
+	// Undecodable is a value of the right type that the kind does not accept, such as a malformed
+	// quantity.
 	Undecodable Reason = "Undecodable"
 )
 
-// Finding is one thing that server-side apply refuses.
+// Finding is a fault that server-side apply refuses.
 type Finding struct {
 	Reason Reason
-	// Path is the path of the field, and of the later item for a duplicate.
+	// Path is the path of the field; for a duplicate, the path of the later item.
 	Path Path
 	// First is the index of the earlier item that a duplicate repeats.
 	First int
-	// Problem is for a person: what was found and what is allowed. It has no values,
-	// but for the key of a duplicate item.
+	// Problem describes for a user the found and the allowed value. It contains no value except the
+	// key of a duplicate item.
 	Problem string
 }
 
@@ -55,7 +56,7 @@ func (f Finding) String() string { return f.Path.String() + ": " + f.Problem }
 // Findings are the findings in one object, sorted by field name along the walk.
 type Findings struct {
 	List []Finding
-	// Omitted is the number of findings that are left out.
+	// Omitted is the number of findings that are not listed.
 	Omitted int
 }
 
@@ -75,11 +76,11 @@ type Path []Step
 type Step struct {
 	// Field of a map; empty for a step into a list.
 	Field string
-	// Index of an item, from 0, where Field is empty.
+	// Index of an item, from 0, if Field is empty.
 	Index int
 }
 
-// String spells the path for people, clipped: spec.containers[0].env[3].
+// String returns the path as text of limited length: spec.containers[0].env[3].
 func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {

@@ -11,31 +11,32 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Surroundings has the facts of a cluster on which objects depend.
+// Surroundings are the facts of a cluster that objects depend on.
 type Surroundings interface {
-	// Versions are the versions in which the cluster serves a kind.
+	// Versions returns the versions in which the cluster serves a kind.
 	Versions(ctx context.Context, kind schema.GroupKind) ([]string, error)
 	// HasNamespace reports whether a namespace exists.
 	HasNamespace(ctx context.Context, name string) (bool, error)
 }
 
-// Note describes an effect on an object that is certain, and that its author might not expect.
+// Note describes a certain effect on an object that its author may not expect.
 type Note struct {
-	// Object is its index among the objects.
+	// Object is the index of the object.
 	Object  int
 	Message string
 }
 
-// Foresee says what of some objects certainly fails, or becomes another object, although the API server would
-// take each of them:
+// Foresee describes objects that certainly fail, or become another object, although the API server
+// would accept each of them:
 //
 //   - Its namespace does not exist, and is not among the objects.
 //   - Its kind is not served, and no definition among the objects defines it.
 //   - A Job deletes itself.
 //   - An aggregated ClusterRole has rules.
 //
-// Surroundings that do not answer are not asked again, and nothing is said of them: a missing answer is no
-// finding. Kinds of Kubernetes in a stable version are served by every cluster, so no request is sent for them.
+// After the first failed request, the surroundings are not asked again. A missing answer is no
+// finding. Every cluster serves kinds of Kubernetes in a stable version, so no request is sent for
+// them.
 func Foresee(ctx context.Context, builtin *BuiltinTypes, in Surroundings, objects []manifest.Object) []Note {
 	f := foresight{builtin: builtin, definitions: NewDefinitions(builtin, objects), in: in, namespaces: map[string]bool{}, versions: map[schema.GroupKind][]string{}}
 	for _, object := range objects {
@@ -80,11 +81,11 @@ func (f *foresight) notes(ctx context.Context, object *manifest.Object) (notes [
 	return notes
 }
 
-// served reports whether the cluster has the kind, as far as it is known, and notes when it has
-// not.
+// served reports whether the cluster serves the kind, or this is unknown. It adds a note if the
+// kind is not served.
 func (f *foresight) served(ctx context.Context, object *manifest.Object, notes *[]string) bool {
 	kind := object.GroupVersionKind()
-	f.definitions.TypeOf(kind) // reads the definitions of the group
+	f.definitions.TypeOf(kind) // parses the definitions of the group
 	if f.definitions.Defines(kind.GroupKind()) || isStable(kind.Version) && f.builtin.TypeOf(kind) != nil {
 		return true
 	}
@@ -134,7 +135,7 @@ func hasField(object *manifest.Object, field string) bool {
 	return has
 }
 
-// valueAt is the value of a field; nil when the object has none.
+// valueAt returns the value of a field, or nil.
 func valueAt(object *manifest.Object, path ...string) any {
 	content, err := Decode(object.JSON)
 	if err != nil {

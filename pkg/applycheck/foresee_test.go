@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// surroundings are a cluster that counts what it was asked.
+// surroundings is a cluster that counts requests.
 type surroundings struct {
 	versions   map[string][]string
 	namespaces map[string]bool

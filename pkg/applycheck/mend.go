@@ -16,8 +16,8 @@ const (
 	containerPort = coreType + "ContainerPort"
 )
 
-// repeatable are the items that kube-apiserver creates objects with although they are
-// there twice. Equal ones mean what one of them means.
+// repeatable reports list items that kube-apiserver accepts twice when it creates an object. Equal
+// items then have the meaning of one item.
 func repeatable(element string) bool {
 	switch element {
 	case envVar, containerPort, coreType + "LocalObjectReference", coreType + "ObjectReference", coreType + "HostAlias":
@@ -26,8 +26,8 @@ func repeatable(element string) bool {
 	return false
 }
 
-// Mend is a change that leaves the meaning of an object as it is, and makes it one that
-// server-side apply takes.
+// Mend is a repair that keeps the meaning of an object and makes it acceptable for server-side
+// apply.
 type Mend struct {
 	// Path is the path of the removed item, by its index before the removal.
 	Path Path
@@ -44,13 +44,14 @@ type repeats struct {
 	indexes []int
 }
 
-// Mend removes duplicate items whose meaning is the same for every server, and returns the removals:
+// Mend removes duplicate items whose meaning is the same for every server, and returns the
+// removals:
 //
 //   - Equal items: the first one stays.
-//   - Environment variables with one name: the last one stays, as in the kubelet. Both stay when a
-//     variable between them reads the earlier value, or when the last one is optional.
-//   - Container ports with one number and different names: the first one stays, and only if asHelm
-//     says that Helm has accepted the object already.
+//   - Environment variables with the same name: the last one stays, as in the kubelet. Both stay
+//     when a variable between them reads the earlier value, or when the last one is optional.
+//   - Container ports with the same number and different names: the first one stays, and only if
+//     asHelm is true, because Helm has accepted the object already.
 func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 	groups := map[string]*repeats{}
 	var order []string
@@ -95,7 +96,7 @@ func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 }
 
 // keep returns the index of the kept item and a description of the repair. The description is empty
-// when removing an item could change the meaning.
+// if removing an item could change the meaning.
 func (g *repeats) keep(items []any, asHelm bool) (kept int, problem string) {
 	first, last := g.indexes[0], g.indexes[len(g.indexes)-1]
 	equal := true
@@ -120,7 +121,7 @@ func (g *repeats) keep(items []any, asHelm bool) (kept int, problem string) {
 		text.Clip(name, maxNameBytes), last)
 }
 
-// normal is an item with the default that is part of its key.
+// normal returns an item with the default value of its key.
 func normal(element string, item any) any {
 	port, ok := item.(map[string]any)
 	if element != containerPort || !ok || port["protocol"] != nil {
@@ -131,8 +132,8 @@ func normal(element string, item any) any {
 	return port
 }
 
-// mayBeAbsent reports whether the kubelet skips a variable when its source is absent. Then an earlier
-// variable of the name counts.
+// mayBeAbsent reports whether the kubelet skips a variable if its source is absent. Then an earlier
+// variable of the same name counts.
 func mayBeAbsent(variable map[string]any) bool {
 	from, _ := variable["valueFrom"].(map[string]any)
 	for _, source := range from {
@@ -143,8 +144,8 @@ func mayBeAbsent(variable map[string]any) bool {
 	return false
 }
 
-// readBetween reports whether one of the variables reads another one by $(name). The kubelet puts
-// in the value that the name has at that place.
+// readBetween reports whether one of the variables refers to another by $(name). The kubelet
+// inserts the value that the name has at that position.
 func readBetween(variables []any, name string) bool {
 	for _, one := range variables {
 		variable, _ := one.(map[string]any)
@@ -174,7 +175,7 @@ func at(value any, path Path) any {
 	return value
 }
 
-// set puts a value at a path that exists.
+// set replaces the value at an existing path.
 func set(root any, path Path, value any) {
 	switch parent := at(root, path[:len(path)-1]).(type) {
 	case map[string]any:

@@ -11,17 +11,15 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// OpenAPI is the types of one OpenAPI v3 document of a cluster. It may be used by several
-// goroutines.
+// OpenAPI is the types of one OpenAPI v3 document of a cluster. Several goroutines may use it.
 type OpenAPI struct {
 	types *smdschema.Schema
 	names map[runtimeschema.GroupVersionKind]string
-	// withStatus are the kinds that have the subresource status.
+	// withStatus are the kinds that have the status subresource.
 	withStatus map[runtimeschema.GroupVersionKind]bool
 }
 
-// NewOpenAPI reads a document as kube-apiserver serves it at
-// /openapi/v3/apis/<group>/<version>.
+// NewOpenAPI parses a document as kube-apiserver serves it at /openapi/v3/apis/<group>/<version>.
 func NewOpenAPI(document []byte) (*OpenAPI, error) {
 	var read struct {
 		Components struct {

@@ -20,11 +20,12 @@ type Types interface {
 type Type struct {
 	schema *smdschema.Schema
 	ref    smdschema.TypeRef
-	// metadata is judged by the types of Kubernetes when the type leaves it open.
+	// metadata is the type of metadata in Kubernetes, if the type itself accepts any metadata.
 	metadata *Type
-	// hasStatus is true for a kind with the subresource status, of which the API server ignores the field.
+	// hasStatus is true for a kind with the status subresource: the API server ignores its field
+	// status.
 	hasStatus bool
-	// values decodes objects of the kind; nil decodes none.
+	// values decodes objects of the kind; nil if they are not decoded.
 	values *decoder
 }
 
@@ -45,7 +46,7 @@ func (t *Type) Check(object *manifest.Object) (Findings, error) {
 	return findings, nil
 }
 
-// walk judges a decoded object.
+// walk checks a decoded object.
 func (t *Type) walk(object map[string]any, duplicates func(list Path, element string, first, index int)) Findings {
 	var findings Findings
 	if t.schema != nil {
@@ -67,8 +68,8 @@ type BuiltinTypes struct {
 	decoders               *decoders
 }
 
-// Builtin returns the types of Kubernetes. The first call takes some tens of
-// milliseconds; the types are shared with those of package schema.
+// Builtin returns the types of Kubernetes. The first call takes some tens of milliseconds. Package
+// schema shares the types.
 func Builtin() (*BuiltinTypes, error) {
 	kubernetes, err := schema.Kubernetes()
 	if err != nil {
@@ -92,8 +93,8 @@ func (b *BuiltinTypes) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 		t.values = b.decoders.of(kind)
 		return t
 	}
-	// The schemas in definitions are large, and decoding them takes longer than all else:
-	// their types must do.
+	// Such objects are not decoded, because that takes longer than all other checks: the schemas in
+	// definitions are large. Their types must suffice.
 	return named(b.extensions, name)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// decoders make Go types of objects, as kube-apiserver does: quantities, times and base64
-// are text, and say only then whether they are any good.
+// decoders decode objects into Go types, as kube-apiserver does. Quantities, times and base64 are
+// strings, and only decoding shows whether they are valid.
 type decoders struct{ scheme *runtime.Scheme }
 
 func newDecoders() (*decoders, error) {
@@ -31,7 +31,7 @@ func (d *decoders) of(kind runtimeschema.GroupVersionKind) *decoder {
 	return &decoder{scheme: d.scheme, kind: kind}
 }
 
-// decoder is of one kind.
+// decoder decodes objects of one kind.
 type decoder struct {
 	scheme *runtime.Scheme
 	kind   runtimeschema.GroupVersionKind
@@ -47,8 +47,8 @@ func (d *decoder) check(object *manifest.Object, findings *Findings) {
 	}
 }
 
-// undecodable returns the reason why an object does not match its kind. For a Secret the reason has no
-// detail, because decoders quote what they cannot read.
+// undecodable returns the reason why an object does not match its kind. For a Secret, the reason
+// has no detail, because decoders quote the values that they cannot read.
 func undecodable(id manifest.ID, err error) string {
 	if id.IsSecret() {
 		return "it cannot be read as a Secret: the values of data are base64, those of stringData text"
@@ -56,7 +56,7 @@ func undecodable(id manifest.ID, err error) string {
 	return fmt.Sprintf("it cannot be read as a %s: %s", id.Kind, text.Clip(err.Error(), maxProblemBytes))
 }
 
-// Decode reads the JSON of an object as the checks want it: whole numbers are int64.
+// Decode decodes the JSON of an object for the checks: integers become int64.
 func Decode(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// walk visits an object with its type, like the validation of the library with which kube-apiserver
-// merges (structured-merge-diff, typed/validate.go). Unlike the library, it reports the positions of
+// walk visits an object with its type, like the validation in kube-apiserver's merge library
+// (structured-merge-diff, typed/validate.go). Unlike the library, it reports the positions of
 // duplicates and keeps values out of messages.
 type walk struct {
 	schema   *smdschema.Schema
 	path     Path
 	findings *Findings
-	// duplicates is called for every item that repeats an earlier one; it may be nil.
+	// duplicates is called for every item that repeats an earlier item; it may be nil.
 	duplicates func(list Path, element string, first, index int)
 }
 
@@ -28,7 +28,7 @@ func (w *walk) found(reason Reason, problem string) {
 	w.findings.add(Finding{Reason: reason, Path: w.path, Problem: problem})
 }
 
-// value judges a value as decoded from JSON.
+// value checks a value as decoded from JSON.
 func (w *walk) value(ref smdschema.TypeRef, value any) {
 	if isUntyped(ref) || value == nil {
 		return // null is allowed for every type
@@ -77,7 +77,7 @@ func (w *walk) scalar(kind smdschema.Scalar, value any) {
 	}
 }
 
-// hint returns advice about values that YAML reads in another type than their author meant.
+// hint returns advice about values that YAML parses as another type than their author meant.
 func hint(kind smdschema.Scalar, value any) string {
 	_, isText := value.(string)
 	switch {
@@ -118,7 +118,7 @@ func (w *walk) items(t *smdschema.List, list []any) {
 	}
 }
 
-// identified judges what identifies an item, and tells whether its content can be judged.
+// identified checks the key of an item, and reports whether its content can be checked.
 func (w *walk) identified(t *smdschema.List, item any, i int, seen map[string]int) bool {
 	key, shown, problem := w.key(t, item)
 	if problem != "" {
@@ -142,8 +142,8 @@ func (w *walk) identified(t *smdschema.List, item any, i int, seen map[string]in
 	return true
 }
 
-// key returns the identity of an item of a list: equal for items that are the same one to
-// server-side apply. Shown is for people; the items of a set are content, and not shown.
+// key returns the identity of a list item: equal for items that server-side apply treats as the
+// same item. shown describes the key for users; it omits the items of a set, which are content.
 func (w *walk) key(t *smdschema.List, item any) (key, shown, problem string) {
 	if len(t.Keys) == 0 {
 		switch item.(type) {
@@ -185,7 +185,7 @@ func (w *walk) keyDefault(t *smdschema.List, name string) any {
 	return field.Default
 }
 
-// exactly spells a value so that equal ones are spelt alike, and others are not.
+// exactly returns text that is equal for equal values and different for different values.
 func exactly(value any) string {
 	switch v := value.(type) {
 	case string:

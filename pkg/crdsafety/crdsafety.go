@@ -1,10 +1,10 @@
-// Package crdsafety says whether a CustomResourceDefinition can replace the one in the cluster
-// without breaking stored objects and clients that write them. The checks are those of
+// Package crdsafety checks whether a CustomResourceDefinition can replace the definition in the
+// cluster without breaking stored objects and the clients that write them. The checks are those of
 // sigs.k8s.io/crdify with OLM v1's settings, and one for oneOf. The package is pure: callers pass
 // in the cluster's definition with its status.
 //
-// crdify's own walk keeps one schema for a property and for its alternatives (anyOf, oneOf), which
-// hides changes of such a property. The walk here is our own.
+// It has its own walk over the schema, because crdify's walk keeps one schema for a property and
+// for its alternatives (anyOf, oneOf), which hides changes of such a property.
 package crdsafety
 
 import (
@@ -25,29 +25,30 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/words"
 )
 
-// unhandled is the check that fails for every change that no other check knows.
+// unhandled is the check that fails for every change that no other check handles.
 const unhandled = "unhandled"
 
-// maxFindings is the number of findings in the text of an error.
+// maxFindings is the largest number of findings in the text of an error.
 const maxFindings = 20
 
-// Finding is a change that is not safe.
+// Finding is an unsafe change.
 type Finding struct {
 	// Check is the name of the check, one of Checks.
 	Check string `json:"check"`
-	// Version is empty for the definition as a whole, and "v1alpha1 -> v1" when two versions
-	// that are served at the same time differ.
+	// Version is the version in which the change is. It is empty for the definition as a whole, and
+	// "v1alpha1 -> v1" for a difference between two versions that are served at the same time.
 	Version string `json:"version,omitempty"`
-	// Property is the path of the field, ^.spec.size, and [*] for every element.
+	// Property is the path of the field, such as ^.spec.size; [*] means every element.
 	Property string `json:"property,omitempty"`
-	// Message is OLM v1's, which people search for. Words are those of the notes of a diff.
+	// Message is the message of OLM v1, which users may search for. Words is the text that the
+	// notes of a diff use.
 	Message string `json:"message"`
 	Words   string `json:"words"`
-	// Warning is set when the check was downgraded: the change is told and not refused.
+	// Warning is true if the check was downgraded: the change is reported and not refused.
 	Warning bool `json:"warning,omitempty"`
 }
 
-// String is as OLM v1 writes it: "v1: ^.spec.size: type: type changed …".
+// String returns the format of OLM v1: "v1: ^.spec.size: type: type changed …".
 func (f Finding) String() string {
 	var parts []string
 	for _, part := range []string{f.Version, f.Property, f.Check, f.Message} {
@@ -58,16 +59,16 @@ func (f Finding) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Error is a definition that must not take the place of the one in the cluster.
+// Error is the refusal of a definition that must not replace the definition in the cluster.
 type Error struct {
-	// Name is the name of the definition.
+	// Name of the definition.
 	Name     string
 	Findings []Finding
-	// Advice is the first action to take; empty when only another version of the definition helps.
+	// Advice is the first action to take; empty if only another version of the definition helps.
 	Advice string
 }
 
-// Error has the first findings, and how many more there are.
+// Error returns the first findings, and the number of omitted findings.
 func (e *Error) Error() string {
 	var lines []string
 	for _, finding := range e.Findings[:min(len(e.Findings), maxFindings)] {
@@ -82,7 +83,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("validating upgrade for CRD %q: %s", e.Name, strings.Join(lines, "\n"))
 }
 
-// Checker has the checks, with their settings. It is safe for concurrent use.
+// Checker holds the checks with their settings. It is safe for concurrent use.
 type Checker struct {
 	definition []validations.Comparator[apiextensionsv1.CustomResourceDefinition]
 	properties []validations.Comparator[apiextensionsv1.JSONSchemaProps]
@@ -96,8 +97,8 @@ func Checks() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "description" })
 }
 
-// New makes a checker with OLM v1's settings: every check refuses, but descriptions may
-// change and enums may grow. The checks in warn find and do not refuse.
+// New returns a checker with OLM v1's settings: every check refuses, but descriptions may change
+// and enums may grow. The checks in warn only report.
 func New(warn []string) (*Checker, error) {
 	for _, name := range warn {
 		if allowed := Checks(); !slices.Contains(allowed, name) {
@@ -120,8 +121,8 @@ func New(warn []string) (*Checker, error) {
 	for _, name := range warn {
 		checker.warn[name] = true
 	}
-	// One after the other by name: some blank what they have compared, and the map has no
-	// order.
+	// The checks run in the order of their names, because some checks blank the fields that they
+	// have compared, and a map has no order.
 	names := registry.Registered()
 	slices.Sort(names)
 	for _, name := range names {
@@ -132,7 +133,7 @@ func New(warn []string) (*Checker, error) {
 	return checker, nil
 }
 
-// newRegistry has the checks that OLM v1 uses.
+// newRegistry returns the checks that OLM v1 uses, and oneOf.
 func newRegistry() validations.Registry {
 	registry := validations.NewRegistry()
 	for _, register := range []func(validations.Registry){
@@ -147,8 +148,8 @@ func newRegistry() validations.Registry {
 	return registry
 }
 
-// Compare returns what is not safe, sorted: warnings too. Live is the definition as it is in
-// the cluster: status.storedVersions counts.
+// Compare returns the unsafe changes, including warnings, sorted. live is the definition in the
+// cluster; its status.storedVersions matters.
 func (c *Checker) Compare(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
 	live, next = withSchemas(live), withSchemas(next)
 	var found []Finding
@@ -170,7 +171,7 @@ func (c *Checker) Compare(live, next *apiextensionsv1.CustomResourceDefinition) 
 	return slices.Compact(found)
 }
 
-// Check returns the warnings, and an error of type *Error when a change must be refused.
+// Check returns the warnings, and an error of type *Error if a change must be refused.
 func (c *Checker) Check(live, next *apiextensionsv1.CustomResourceDefinition) ([]Finding, error) {
 	var warnings, refused []Finding
 	for _, finding := range c.Compare(live, next) {
@@ -186,7 +187,7 @@ func (c *Checker) Check(live, next *apiextensionsv1.CustomResourceDefinition) ([
 	return warnings, &Error{Name: next.Name, Findings: refused, Advice: storedAdvice(refused, live, next)}
 }
 
-// storedAdvice returns the steps to remove a stored version, when that is the only refusal.
+// storedAdvice returns the steps to remove a stored version, if that is the only refusal.
 func storedAdvice(refused []Finding, live, next *apiextensionsv1.CustomResourceDefinition) string {
 	if slices.ContainsFunc(refused, func(one Finding) bool { return one.Check != "storedVersionRemoval" }) {
 		return ""
@@ -194,7 +195,7 @@ func storedAdvice(refused []Finding, live, next *apiextensionsv1.CustomResourceD
 	defined := func(version string) bool { return validations.GetCRDVersionByName(next, version) != nil }
 	left := slices.DeleteFunc(slices.Clone(live.Status.StoredVersions), func(version string) bool { return !defined(version) })
 	if len(left) == 0 {
-		// The version in which the API server is to store the objects before.
+		// The API server must first store the objects in one of these versions.
 		for _, one := range live.Spec.Versions {
 			if defined(one.Name) {
 				left = append(left, one.Name)

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition makes one of the versions, each as YAML of its schema, or with more before it.
+// definition returns a definition with the given versions, each as YAML of its schema, or with
+// further fields before it.
 func definition(t *testing.T, spec string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	out := &apiextensionsv1.CustomResourceDefinition{}
@@ -23,7 +24,7 @@ func definition(t *testing.T, spec string) *apiextensionsv1.CustomResourceDefini
 	return out
 }
 
-// served is a version that is served, with a schema of spec.
+// served returns a served version, with a schema of spec.
 func served(name, properties string) string {
 	return fmt.Sprintf("  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}}}}}\n", name, name == "v1", properties)
 }
@@ -91,7 +92,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWarnings: a check that was downgraded tells and does not refuse; the others refuse.
+// TestWarnings: a downgraded check reports and does not refuse; all other checks refuse.
 func TestWarnings(t *testing.T) {
 	checker, err := New([]string{"type", "unhandled"})
 	if err != nil {
@@ -117,7 +118,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestLong: an error has a bounded number of findings.
+// TestLong: an error has a limited number of findings.
 func TestLong(t *testing.T) {
 	findings := slices.Repeat([]Finding{{Check: "type", Message: "m"}}, 50)
 	if got := (&Error{Name: "x", Findings: findings}).Error(); strings.Count(got, "\n") != maxFindings || !strings.HasSuffix(got, "and 30 more") {
@@ -125,8 +126,8 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestRealDefinitions: no definition of a real operator is unsafe beside itself, and what its
-// next version changes is found in bounded time.
+// TestRealDefinitions: a real operator's definition is safe when compared with itself, and the
+// comparison with its next version takes limited time.
 func TestRealDefinitions(t *testing.T) {
 	files, err := filepath.Glob("../../../shared/data/bundles/argocd-operator/*/manifests/argoproj.io_argocds.yaml")
 	if err != nil || len(files) < 2 {
@@ -180,7 +181,7 @@ func TestFieldCases(t *testing.T) {
 	for name, c := range map[string]struct {
 		live, next, file string
 		stored           []string
-		// refused and advice are parts of the refusal; empty is none.
+		// refused and advice are parts of the refusal; empty for none.
 		refused, advice string
 	}{
 		"05 upgrade":        {"05-stored-version/v1", "05-stored-version/v2", "agents.dd.example.com.yaml", []string{"v1alpha1"}, "", ""},

@@ -17,9 +17,10 @@ import (
 
 const oneOfCheck = "oneOf"
 
-// oneOf compares the alternatives of a property of which exactly one must match. Each that
-// goes refuses values that were accepted; each that comes may match together with another
-// one, which refuses them, too. crdify has this check in versions that cannot be had yet.
+// oneOf compares the alternatives of a property of which exactly one must match. A removed
+// alternative refuses values that were accepted. A new alternative may match together with another
+// alternative, which also refuses values. crdify has this check only in versions that are not
+// released yet.
 type oneOf struct{ enforcement config.EnforcementPolicy }
 
 var (
@@ -31,7 +32,6 @@ func registerOneOf(registry validations.Registry) {
 	registry.Register(oneOfCheck, func(map[string]any) (validations.Validation, error) { return &oneOf{}, nil })
 }
 
-// Name returns the name of the check.
 func (*oneOf) Name() string { return oneOfCheck }
 
 // SetEnforcement sets whether the check refuses. The library calls it.
@@ -67,7 +67,7 @@ func alternatives(schemas []apiextensionsv1.JSONSchemaProps) map[string]bool {
 	return out
 }
 
-// difference lists what only the first has.
+// difference lists the elements that only a has.
 func difference(a, b map[string]bool) string {
 	var out []string
 	for _, one := range slices.Sorted(maps.Keys(a)) {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestValue is in bytes, of a value in a message.
+// longestValue is the largest size of a value in a message, in bytes.
 const longestValue = 80
 
 // compareVersions compares every property of one schema with another. Within one version, the check
@@ -40,8 +40,8 @@ func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomRe
 	return found
 }
 
-// compareProperty runs all checks. Each check blanks the fields it compared; no check knows the fields
-// that still differ then.
+// compareProperty runs all checks. Each check blanks the fields that it compared. No check handles
+// the fields that still differ then.
 func (c *Checker) compareProperty(name, path string, before, after *apiextensionsv1.JSONSchemaProps) []Finding {
 	old, now := before, after
 	before, after = before.DeepCopy(), after.DeepCopy()
@@ -61,7 +61,7 @@ func (c *Checker) compareProperty(name, path string, before, after *apiextension
 	return found
 }
 
-// unhandledMessage names the fields that differ.
+// unhandledMessage describes the fields that differ.
 func unhandledMessage(before, after *apiextensionsv1.JSONSchemaProps) string {
 	old, now := fieldsOf(before), fieldsOf(after)
 	names := map[string]bool{}
@@ -97,8 +97,8 @@ func shown(fields map[string]json.RawMessage, name string) string {
 }
 
 // compareServed compares versions that are served at the same time without a conversion webhook. An
-// object written in one version must be readable in the other. Findings that already hold in the
-// cluster are left out.
+// object written in one version must be readable in the other. Findings that also apply to the live
+// definition are omitted.
 func (c *Checker) compareServed(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
 	if next.Spec.Conversion != nil && next.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
 		return nil
@@ -124,7 +124,7 @@ func (c *Checker) servedPairs(definition *apiextensionsv1.CustomResourceDefiniti
 	return found
 }
 
-// flatten returns every property by its path, without the properties below it.
+// flatten returns every property by its path, without nested properties.
 func flatten(schema *apiextensionsv1.JSONSchemaProps) map[string]*apiextensionsv1.JSONSchemaProps {
 	all := map[string]*apiextensionsv1.JSONSchemaProps{}
 	addProperties(all, field.NewPath("^"), schema)
@@ -144,7 +144,8 @@ func addProperties(to map[string]*apiextensionsv1.JSONSchemaProps, path *field.P
 	for name := range schema.Properties {
 		below := schema.Properties[name]
 		if strings.ContainsAny(name, ".[") {
-			// Or it would have the path of a property below another one, and hide its changes.
+			// The name is quoted. Otherwise its path could equal that of a nested property, and
+			// hide its changes.
 			addProperties(to, path.Key(strconv.Quote(name)), &below)
 			continue
 		}
@@ -161,8 +162,8 @@ func addProperties(to map[string]*apiextensionsv1.JSONSchemaProps, path *field.P
 	}
 }
 
-// normalised leaves out what is no difference: descriptions and examples within
-// alternatives, and how JSON values are written. It changes what it is given.
+// normalised removes differences without effect: descriptions and examples in alternatives, and the
+// spelling of JSON values. It changes its argument.
 func normalised(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	for _, list := range [][]apiextensionsv1.JSONSchemaProps{schema.AllOf, schema.AnyOf, schema.OneOf} {
 		for i := range list {
@@ -196,7 +197,7 @@ func withoutWords(schema *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// canonical is the same JSON with keys in order and without space.
+// canonical returns the same JSON with sorted keys and without white space.
 func canonical(raw []byte) []byte {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -209,8 +210,8 @@ func canonical(raw []byte) []byte {
 	return encoded
 }
 
-// withSchemas is a copy in which every version has a schema: the checks of the library rely
-// on it, and a definition may have been written without.
+// withSchemas returns a copy in which every version has a schema. The checks of the library require
+// that, and a definition may have no schema.
 func withSchemas(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	definition = definition.DeepCopy()
 	for i := range definition.Spec.Versions {

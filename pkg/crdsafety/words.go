@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxSaid limits the number of changes that are listed for one property.
+// maxSaid is the largest number of changes that are listed for one property.
 const maxSaid = 20
 
 func bounded(said []string, separator string) string {
@@ -44,7 +44,7 @@ func ofDefinition(finding Finding, live, next *apiextensionsv1.CustomResourceDef
 		}
 		return bounded(said, "; ")
 	case "existingFieldRemoval":
-		// The message ends in the version and the path: "… : v1.^.spec.size".
+		// The message ends with the version and the path: "… : v1.^.spec.size".
 		_, where, _ := strings.Cut(finding.Message, " : ")
 		if version, property, found := strings.Cut(where, ".^"); found {
 			return place(version, property) + words.FieldRemoved
@@ -97,7 +97,7 @@ func keywordWords(name string, was, is bool) string {
 	return fmt.Sprintf(words.Changes, name)
 }
 
-// ofOthers names what differs and no check knows.
+// ofOthers describes the differences that no check handles.
 func ofOthers(version, path string, before, after *apiextensionsv1.JSONSchemaProps) string {
 	old, now := fieldsOf(before), fieldsOf(after)
 	names := map[string]bool{}
@@ -121,7 +121,7 @@ func keysOf[V any](of map[string]V) map[string]bool {
 	return out
 }
 
-// newlyRequired are sorted.
+// newlyRequired returns the fields that become required, sorted.
 func newlyRequired(before, after *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	for _, name := range after.Required {
@@ -133,7 +133,7 @@ func newlyRequired(before, after *apiextensionsv1.JSONSchemaProps) []string {
 	return slices.Compact(out)
 }
 
-// without lists the values that only the first has, as JSON.
+// without returns the values that only values has, as JSON.
 func without(values, other []apiextensionsv1.JSON) []string {
 	var out []string
 	for _, one := range values {
@@ -144,8 +144,8 @@ func without(values, other []apiextensionsv1.JSON) []string {
 	return out
 }
 
-// inOrder is the message of the library, which lists the fields that become required in any
-// order.
+// inOrder returns the message of the library with the newly required fields sorted, because the
+// library lists them in any order.
 func inOrder(finding Finding, before, after *apiextensionsv1.JSONSchemaProps) string {
 	if finding.Check != "required" {
 		return finding.Message

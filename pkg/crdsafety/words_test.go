@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestWords: a check says what the notes of a diff say of the same change, in the same words.
-// A change that a diff does not warn of, or only as a whole, is a case without notes.
+// TestWords: a check uses the same words as the notes of a diff for the same change. A case without
+// notes is a change that a diff does not warn about, or only as a whole.
 func TestWords(t *testing.T) {
 	one := func(properties string) string {
 		return "spec:\n  group: example.com\n  names: {kind: Lamp, plural: lamps}\n  scope: Namespaced\n  versions:\n" + served("v1", properties)
@@ -76,7 +76,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// notesOf are those of the diff of two definitions.
+// notesOf returns the notes of the diff of two definitions.
 func notesOf(t *testing.T, live, next *apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	before, after := asObject(t, live), asObject(t, next)

@@ -13,25 +13,25 @@ import (
 )
 
 // Applied returns the JSON that Penstock applies and compares with the cluster. It has the form
-// that the API server stores, and lacks fields that controllers of Kubernetes fill. Digests, packs
-// and diffs keep the manifest as written. JSON that already has this form is returned unchanged.
+// that the API server stores, without fields that controllers of Kubernetes set. Digests, packs and
+// diffs keep the manifest as written. JSON that already has this form is returned unchanged.
 //
-//   - Secret: stringData is merged into data. Server-side apply records the fields of stringData but
-//     stores data, so a removed key would otherwise stay.
+//   - Secret: stringData is merged into data. Server-side apply records the fields of stringData
+//     but stores data, so a removed key would otherwise stay.
 //   - ClusterRole with an aggregationRule: the aggregation controller sets rules.
 //   - Webhook configurations, CustomResourceDefinition, APIService: a controller replaces a
 //     placeholder caBundle.
 //   - PersistentVolumeClaim: the binding controller sets an empty volumeName.
-//   - Deployment, DaemonSet: the annotation by which the controller counts templates is removed. So
-//     is the annotation by which a Deployment returns to an earlier template, because its controller
-//     would run another template than the manifest's.
+//   - Deployment, DaemonSet: the annotation with the controller's number of the template is
+//     removed. So is the annotation that reverts a Deployment to an earlier template, because the
+//     controller would then run another template than the manifest's.
 func Applied(id ID, raw []byte) ([]byte, error) {
 	form, markers := formOf(id)
 	if form == nil || !slices.ContainsFunc(markers, func(marker string) bool { return bytes.Contains(raw, []byte(`"`+marker+`"`)) }) {
 		return raw, nil
 	}
 	var object map[string]any
-	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
+	if err := utiljson.Unmarshal(raw, &object); err != nil { // keeps integers as integers
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if !form(object) {
@@ -40,9 +40,9 @@ func Applied(id ID, raw []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// formOf returns how objects of a kind are brought into the form in which they are applied,
-// and fields or keys without which there is nothing to do. The function changes the object,
-// and is true when it did.
+// formOf returns the function that brings objects of a kind into the applied form. An object
+// without any of the markers need not be changed. The function changes the object and returns
+// whether it did.
 func formOf(id ID) (form func(map[string]any) bool, markers []string) {
 	annotations := func(keys ...string) (func(map[string]any) bool, []string) { return dropAnnotations(keys), keys }
 	switch id.GroupKind().String() {
@@ -63,8 +63,8 @@ func formOf(id ID) (form func(map[string]any) bool, markers []string) {
 	return nil, nil
 }
 
-// foldStringData does what the API server does with stringData: it wins over data. A Secret
-// that the API server refuses stays as it is, so that the answer is about what was written.
+// foldStringData merges stringData into data like the API server: stringData overrides data. An
+// invalid Secret stays unchanged, so that the API server's error is about the manifest as written.
 func foldStringData(secret map[string]any) bool {
 	data, readable := fieldsOf(secret["data"])
 	plain, plainReadable := fieldsOf(secret["stringData"])
@@ -89,7 +89,7 @@ func foldStringData(secret map[string]any) bool {
 	return true
 }
 
-// fieldsOf returns an object, an empty one where there is none.
+// fieldsOf returns value as an object; an empty object for null.
 func fieldsOf(value any) (map[string]any, bool) {
 	if value == nil {
 		return nil, true
@@ -98,8 +98,8 @@ func fieldsOf(value any) (map[string]any, bool) {
 	return object, ok
 }
 
-// dropAggregatedRules leaves rules to the aggregation controller, also an empty list of them:
-// to apply that would take all rights away until the controller writes them again.
+// dropAggregatedRules leaves rules to the aggregation controller. That includes an empty list:
+// applying it would remove all rights until the controller writes them again.
 func dropAggregatedRules(role map[string]any) bool {
 	if _, has := role["rules"]; !has || role["aggregationRule"] == nil {
 		return false
@@ -108,7 +108,7 @@ func dropAggregatedRules(role map[string]any) bool {
 	return true
 }
 
-// dropPlaceholders leaves a caBundle to the manager that injects it.
+// dropPlaceholders leaves a placeholder caBundle to the manager that injects it.
 func dropPlaceholders(object map[string]any) bool {
 	annotated, changed := IsInjected(object), false
 	for _, config := range clientConfigs(object) {
@@ -120,7 +120,7 @@ func dropPlaceholders(object map[string]any) bool {
 	return changed
 }
 
-// clientConfigs are the parts of an object that may have a caBundle.
+// clientConfigs returns the parts of an object that may have a caBundle.
 func clientConfigs(object map[string]any) []map[string]any {
 	var found []map[string]any
 	at := func(here any, names ...string) {
@@ -141,8 +141,8 @@ func clientConfigs(object map[string]any) []map[string]any {
 	return found
 }
 
-// isPlaceholder is true for a caBundle without content: empty, or white space such as Cg==. Of
-// an object that asks for injection it is true for everything that has no certificate.
+// isPlaceholder reports whether a caBundle is empty or white space, such as Cg==. If the object has
+// an injection annotation, any value without a certificate is a placeholder.
 func isPlaceholder(value any, annotated bool) bool {
 	encoded, isText := value.(string)
 	if !isText {
@@ -159,8 +159,8 @@ func isPlaceholder(value any, annotated bool) bool {
 	return annotated && block == nil
 }
 
-// IsInjected reports whether an object has an annotation by which cert-manager or OpenShift injects
-// its caBundle.
+// IsInjected reports whether an object has an annotation with which cert-manager or OpenShift
+// injects its caBundle.
 func IsInjected(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -175,8 +175,8 @@ func IsInjected(object map[string]any) bool {
 	return false
 }
 
-// dropEmptyVolumeName leaves the name of the volume to the controller that binds the claim:
-// nobody can make it empty again.
+// dropEmptyVolumeName leaves volumeName to the controller that binds the claim, because a bound
+// claim cannot change it back.
 func dropEmptyVolumeName(claim map[string]any) bool {
 	spec, _ := claim["spec"].(map[string]any)
 	if name, has := spec["volumeName"]; !has || name != "" && name != nil {
@@ -186,8 +186,8 @@ func dropEmptyVolumeName(claim map[string]any) bool {
 	return true
 }
 
-// dropAnnotation leaves an annotation to the controller that counts by it. A manifest has one
-// when it was exported from a cluster.
+// dropAnnotations removes annotations that a controller counts with. A manifest that was exported
+// from a cluster has them.
 func dropAnnotations(keys []string) func(map[string]any) bool {
 	return func(object map[string]any) bool {
 		metadata, _ := object["metadata"].(map[string]any)

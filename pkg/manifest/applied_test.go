@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestApplied: fields that a controller fills are never applied, in any spelling. All other fields
+// TestApplied: fields that a controller sets are never applied, in any spelling. All other fields
 // are unchanged.
 func TestApplied(t *testing.T) {
 	const role = `"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"x"}`
@@ -16,7 +16,7 @@ func TestApplied(t *testing.T) {
 	definition := ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 	apiService := ID{Group: "apiregistration.k8s.io", Kind: "APIService"}
 	const inject = `"metadata":{"annotations":{"cert-manager.io/inject-ca-from":"a/b"},"name":"x"}`
-	// A certificate as far as it matters here: a block of PEM.
+	// bundle only needs to be a PEM block here.
 	const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 	cases := map[string]struct {
 		reason string

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ForApply returns equal JSON for the body of a server-side apply, which API servers parse as YAML.
-// It escapes characters that YAML strings do not allow or change: control characters,
+// ForApply returns equivalent JSON for the body of a server-side apply, which API servers parse as
+// YAML. It escapes characters that YAML strings do not allow or change: control characters,
 // noncharacters, and U+0085, which YAML turns into a space. JSON without such characters is
 // returned unchanged.
 func ForApply(body []byte) []byte {

@@ -14,18 +14,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// The canonical form is written here and not by encoding/json, because digests
-// outlive the Go release that made them: encoding/json changed how it escapes
-// \b and \f in Go 1.22. It is RFC 8785 with two differences: keys are sorted by
-// their bytes, and integers of 64 bits are kept exactly. (Larger ones are floats,
-// as they are for the API server.)
+// This package writes the canonical form itself, because digests outlive the Go release that made
+// them: encoding/json changed its escapes of \b and \f in Go 1.22. The form is RFC 8785 with two
+// differences: keys are sorted by their bytes, and 64-bit integers are kept exactly. (Larger
+// integers are floats, as they are for the API server.)
 //
-// The format is frozen. A change gives every stored manifest another digest.
+// The format is frozen. A change would give every stored manifest another digest.
 
-// decodeJSON reads one JSON object as the API server does: integers stay
-// integers, keys are case-sensitive. Unlike the API server it refuses duplicate
-// keys and invalid UTF-8, which would be dropped or replaced silently: what was
-// reviewed has to be what is applied.
+// decodeJSON decodes a JSON object like the API server: integers stay integers, and keys are
+// case-sensitive. Unlike the API server, it refuses duplicate keys and invalid UTF-8. The API
+// server would drop or replace them silently, and apply another content than was reviewed.
 func decodeJSON(data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("parsing JSON: not valid UTF-8")
@@ -44,8 +42,8 @@ func decodeJSON(data []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// appendCanonical appends the canonical JSON of a value as encoding/json or a
-// YAML decoder make them.
+// appendCanonical appends the canonical JSON of a value as decoded by encoding/json or a YAML
+// decoder.
 func appendCanonical(out []byte, value any) ([]byte, error) {
 	switch v := value.(type) {
 	case nil:
@@ -99,9 +97,8 @@ func appendSlice(out []byte, list []any) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// appendOther brings types that no JSON decoder makes (int, uint64, json.Number,
-// map[string]string, structs) into the form in which a decoder would have read
-// them, so that one content has one digest however it came here.
+// appendOther converts types that no JSON decoder returns (int, uint64, json.Number,
+// map[string]string, structs) to the decoder's form, so that equal contents have equal digests.
 func appendOther(out []byte, value any) ([]byte, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -115,16 +112,15 @@ func appendOther(out []byte, value any) ([]byte, error) {
 	return appendCanonical(out, decoded)
 }
 
-// appendFloat writes the shortest decimal that reads back as f. A float that is
-// integral is spelled like the integer, so 1.0, 1e0 and 1 are one content, as
-// they are for the API server.
+// appendFloat appends the shortest decimal that parses as f. A float without a fraction is written
+// like an integer, so 1.0, 1e0 and 1 are equal, as they are for the API server.
 func appendFloat(out []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("number %v: JSON has no such number", f)
 	}
 	magnitude := math.Abs(f)
 	if magnitude == 0 {
-		// Negative zero reads back as the integer 0.
+		// Negative zero parses as the integer 0.
 		return append(out, '0'), nil
 	}
 	if magnitude >= 1e-6 && magnitude < 1e21 {
@@ -136,7 +132,7 @@ func appendFloat(out []byte, f float64) ([]byte, error) {
 	return append(out, text...), nil
 }
 
-// appendString writes a JSON string in which only what must be escaped is.
+// appendString appends a JSON string with only the required escapes.
 func appendString(out []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("string %q is not valid UTF-8", s)

@@ -16,11 +16,11 @@ const (
 )
 
 // ErrNoSecretKey reports that the digest of a Secret needs a key. There is no fallback: with a
-// plain hash, users who may read digests could guess passwords.
+// plain hash, users who can read digests could guess passwords.
 var ErrNoSecretKey = errors.New("the digest of a Secret needs the store's key, and there is none")
 
 // MismatchError reports that bytes do not match a digest. Stored bytes with this error are corrupt,
-// and are never served or applied.
+// and Penstock never serves or applies them.
 type MismatchError struct {
 	ID        ID
 	Want, Got Digest
@@ -49,36 +49,33 @@ func (d Digest) Validate() error {
 	return nil
 }
 
-// Digester creates manifests with digests. The zero value supports everything except Secrets.
+// Digester creates manifests with digests. The zero value supports all kinds except Secrets.
 type Digester struct {
-	// SecretKey keys the digests of Secrets. Digests of two stores with
-	// different keys cannot be compared.
+	// SecretKey is the key for digests of Secrets. Digests with different keys cannot be compared.
 	SecretKey []byte
 }
 
 // New returns the manifest, with its digest, of an object decoded from JSON or YAML. It neither
-// changes nor keeps the object. An error in the object is an *InvalidError.
+// changes nor keeps the object. A fault in the object causes an *InvalidError.
 func (d Digester) New(object map[string]any) (Object, error) {
 	return d.seal(Canonical(object))
 }
 
-// FromJSON returns the manifest of a JSON object, with its digest. An error
-// in its content is an *InvalidError; JSON that cannot be parsed, or has
-// duplicate keys, is another error.
+// FromJSON returns the manifest of a JSON object, with its digest. A fault in its content causes an
+// *InvalidError. JSON that cannot be parsed, or has duplicate keys, causes another error.
 func (d Digester) FromJSON(data []byte) (Object, error) {
 	return d.seal(Parse(data))
 }
 
-// Ref returns identity and digest of an object, for callers that do not need
-// its bytes.
+// Ref returns the identity and digest of an object, for callers that do not need its bytes.
 func (d Digester) Ref(object map[string]any) (Ref, error) {
 	sealed, err := d.New(object)
 	return sealed.Ref, err
 }
 
 // Check compares canonical JSON with the digest of a reference. It returns a *MismatchError if they
-// differ, and another error if the digest cannot be computed. It does not compare identities: parse
-// the JSON for that.
+// differ, and another error if the digest cannot be computed. It does not compare identities; for
+// that, parse the JSON.
 func (d Digester) Check(ref Ref, canonical []byte) error {
 	got, err := d.digest(ref.ID, canonical)
 	if err != nil {

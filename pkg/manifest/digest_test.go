@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The digests below were computed by sha256sum and openssl dgst -hmac.
+// TestDigests: the expected digests were computed with sha256sum and openssl dgst -hmac.
 func TestDigests(t *testing.T) {
 	key := []byte("0123456789abcdef")
 	cases := map[string]struct {
@@ -118,8 +118,8 @@ func TestDigestValidate(t *testing.T) {
 	}
 }
 
-// TestSecretDigestIsOfItsName: digests show only whether two Secrets of the same namespace and name
-// are equal.
+// TestSecretDigestIsOfItsName: digests only reveal whether two Secrets of the same namespace and
+// name are equal.
 func TestSecretDigestIsOfItsName(t *testing.T) {
 	digester := Digester{SecretKey: []byte("one")}
 	seen := map[Digest]string{}

@@ -18,8 +18,8 @@ type FieldPath []FieldStep
 type FieldStep struct {
 	// Field of a map; empty for a step into a list.
 	Field string
-	// Keys identify a list item, in the order in which they were written. Without Keys and Field,
-	// the step selects every item.
+	// Keys identify a list item, in the order of the text. Without Keys and Field, the step selects
+	// every item.
 	Keys []FieldKey
 }
 
@@ -61,7 +61,7 @@ func ParseFieldPath(text string) (FieldPath, error) {
 	return path, nil
 }
 
-// bracketed reads a step behind "[", and what comes behind its "]".
+// bracketed parses a step after "[", and returns the text after its "]".
 func bracketed(text string) (FieldStep, string, error) {
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
 		name, rest, closed := strings.Cut(quoted, `"]`)
@@ -88,7 +88,7 @@ func bracketed(text string) (FieldStep, string, error) {
 	return step, rest, nil
 }
 
-// String is the path as ParseFieldPath reads it.
+// String returns the path in the form that ParseFieldPath parses.
 func (p FieldPath) String() string {
 	var out strings.Builder
 	for i, step := range p {

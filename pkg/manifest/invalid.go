@@ -7,22 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxFieldErrors bounds what is reported of one object, so that an object with
-// ten thousand bad annotations does not make an error of a megabyte.
+// maxFieldErrors is the largest number of reported errors of one object. Otherwise an object with
+// ten thousand bad annotations would cause an error of a megabyte.
 const maxFieldErrors = 20
 
-// FieldError is one thing that is wrong with a manifest.
+// FieldError is a fault of a manifest.
 type FieldError struct {
 	// Path is the path of the field from the root of the object: "metadata", "labels",
 	// "app.kubernetes.io/name".
 	Path []string
-	// Type classifies the error as the API machinery does.
+	// Type classifies the error in terms of the API machinery.
 	Type field.ErrorType
-	// Problem says what was found and what is allowed. It never contains values of a Secret's data.
+	// Problem describes the found and the allowed value. It never contains values of a Secret's
+	// data.
 	Problem string
 }
 
-// Field spells the path for people: metadata.labels[app.kubernetes.io/name].
+// Field returns the path as text: metadata.labels[app.kubernetes.io/name].
 func (e FieldError) Field() string {
 	var b strings.Builder
 	for i, step := range e.Path {
@@ -42,8 +43,8 @@ func (e FieldError) Error() string {
 	return e.Field() + ": " + e.Problem
 }
 
-// Under returns the error as the API machinery reports it, for an object that
-// stands at parent in a larger one. A nil parent is the root.
+// Under converts the error to an error of the API machinery, for an object at parent in a larger
+// object. A nil parent is the root.
 func (e FieldError) Under(parent *field.Path) *field.Error {
 	name := e.Field()
 	if parent != nil {
@@ -52,10 +53,10 @@ func (e FieldError) Under(parent *field.Path) *field.Error {
 	return &field.Error{Type: e.Type, Field: name, BadValue: field.OmitValueType{}, Detail: e.Problem}
 }
 
-// InvalidError is everything that is wrong with a manifest, in a fixed order.
+// InvalidError lists the faults of a manifest, in a fixed order.
 type InvalidError struct {
 	Fields []FieldError
-	// Omitted is the number of further errors that are not listed.
+	// Omitted is the number of errors that are not listed.
 	Omitted int
 }
 
@@ -70,8 +71,8 @@ func (e *InvalidError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Under returns all errors as the API machinery reports them, for an object
-// that stands at parent in a larger one.
+// Under converts all errors to errors of the API machinery, for an object at parent in a larger
+// object.
 func (e *InvalidError) Under(parent *field.Path) field.ErrorList {
 	var list field.ErrorList
 	for _, f := range e.Fields {
@@ -80,7 +81,6 @@ func (e *InvalidError) Under(parent *field.Path) field.ErrorList {
 	return list
 }
 
-// findings collects field errors.
 type findings struct{ InvalidError }
 
 func (f *findings) add(kind field.ErrorType, problem string, path ...string) {
@@ -91,7 +91,7 @@ func (f *findings) add(kind field.ErrorType, problem string, path ...string) {
 	f.Fields = append(f.Fields, FieldError{Path: path, Type: kind, Problem: problem})
 }
 
-// err returns a nil interface when nothing was found.
+// err returns nil, as an interface, without findings.
 func (f *findings) err() error {
 	if len(f.Fields) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package manifest has one Kubernetes object as its author wrote it: its identity, its canonical
-// JSON and its digest. It knows no client and no scheme.
+// Package manifest represents one Kubernetes object as its author wrote it: its identity, its
+// canonical JSON and its digest. It needs no client and no scheme.
 package manifest
 
 import (
@@ -17,7 +17,7 @@ type ID struct {
 	Name      string
 }
 
-// Compare orders by group, kind, namespace and name.
+// Compare orders IDs by group, kind, namespace and name.
 func (id ID) Compare(other ID) int {
 	for _, pair := range [...][2]string{{id.Group, other.Group}, {id.Kind, other.Kind}, {id.Namespace, other.Namespace}, {id.Name, other.Name}} {
 		if order := strings.Compare(pair[0], pair[1]); order != 0 {
@@ -49,12 +49,12 @@ func (id ID) DefinesKindsOf(group string) bool {
 	return id.IsDefinition() && of == group
 }
 
-// IsNamespace reports whether the object is the namespace of this name.
+// IsNamespace reports whether the object is the namespace with this name.
 func (id ID) IsNamespace(name string) bool {
 	return id.Group == "" && id.Kind == "Namespace" && id.Name == name
 }
 
-// String is for people: "Deployment.apps argocd/server".
+// String returns text for users: "Deployment.apps argocd/server".
 func (id ID) String() string {
 	var b strings.Builder
 	b.WriteString(id.GroupKind().String())
@@ -67,25 +67,25 @@ func (id ID) String() string {
 	return b.String()
 }
 
-// Digest names the content of a manifest: "sha256:<hex>" over its canonical
-// JSON, or "hmac-sha256:<hex>" for a Secret, keyed so that nobody can guess
-// content by hashing candidates.
+// Digest identifies the content of a manifest: "sha256:<hex>" over its canonical JSON, or
+// "hmac-sha256:<hex>" for a Secret. The key prevents attackers from guessing content by hashing
+// candidates.
 type Digest string
 
-// Ref names an object and the content it should have.
+// Ref identifies an object and its desired content.
 type Ref struct {
 	ID
-	// Version of the API that the manifest is written in, such as "v1".
+	// Version of the API in which the manifest is written, such as "v1".
 	Version string
 	Digest  Digest
 }
 
-// APIVersion returns group and version as manifests spell them.
+// APIVersion returns group and version as manifests write them.
 func (r Ref) APIVersion() string {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
 }
 
-// GroupVersionKind returns the kind and version the manifest is written in.
+// GroupVersionKind returns the kind and version in which the manifest is written.
 func (r Ref) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupKind().WithVersion(r.Version)
 }
@@ -93,7 +93,7 @@ func (r Ref) GroupVersionKind() schema.GroupVersionKind {
 // Object is an immutable manifest: JSON must not be changed.
 type Object struct {
 	Ref
-	// JSON is canonical: keys sorted, no insignificant space, none of the
-	// fields that a server fills in.
+	// JSON is canonical: it has sorted keys, no insignificant white space, and none of the fields
+	// that a server sets.
 	JSON []byte
 }

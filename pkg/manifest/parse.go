@@ -12,18 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// reservedPrefix is of the labels and annotations that Penstock itself writes on
-// objects. A manifest that could set them could claim to belong to another
-// chain, or to be applied already.
+// reservedPrefix is the prefix of the labels and annotations that Penstock writes on objects. With
+// them, a manifest could pretend to belong to another chain, or to be applied already.
 const reservedPrefix = "penstock.dev/"
 
-// teardownAnnotation is the only annotation of Penstock that a manifest may have: its author
-// decides whether the object is deleted with the rest.
+// teardownAnnotation is the only annotation of Penstock that a manifest may have. It decides
+// whether the object is deleted with its revision.
 const teardownAnnotation = "penstock.dev/teardown-policy"
 
-// refusedMetadata are the fields of metadata that a manifest cannot have, with
-// the reason, in the order in which they are reported. Empty ones are dropped:
-// an empty value says the same as none.
+// refusedMetadata are the metadata fields that a manifest must not have, with the reason, in the
+// order of reporting. Empty fields are dropped, because an empty value means the same as none.
 var refusedMetadata = []struct{ field, reason string }{
 	{"generateName", "an object of a revision has a fixed name: give metadata.name"},
 	{"uid", "the server sets it: remove it (objects exported from a cluster have it)"},
@@ -39,7 +37,7 @@ var refusedMetadata = []struct{ field, reason string }{
 }
 
 // Parse returns the identity and the canonical form of a JSON object, without a digest. It is for
-// callers without the key of digests. The errors are the same as of Digester.FromJSON.
+// callers without the key of digests. It has the errors of Digester.FromJSON.
 func Parse(data []byte) (Object, error) {
 	object, err := decodeJSON(data)
 	if err != nil {
@@ -50,11 +48,11 @@ func Parse(data []byte) (Object, error) {
 
 // Canonical is Parse for a decoded object. It neither changes nor keeps the object.
 //
-// The canonical form lacks empty fields that encoders of Go types write in metadata
-// (creationTimestamp: null) and in status. It lacks status for kinds of Kubernetes. A null label or
-// annotation becomes an empty string, as in API servers. Everything else stays as written,
-// including stringData of a Secret. So does the status of other kinds, which is content if the kind
-// has no status subresource (see WithoutStatus).
+// The canonical form omits empty fields that encoders of Go types write in metadata
+// (creationTimestamp: null) and in status. It omits status for kinds of Kubernetes. A null label or
+// annotation becomes an empty string, as in API servers. All other fields stay as written,
+// including stringData of a Secret. The status of other kinds also stays, because it is content if
+// the kind has no status subresource (see WithoutStatus).
 func Canonical(object map[string]any) (Object, error) {
 	var found findings
 	ref := identify(object, &found)
@@ -68,8 +66,7 @@ func Canonical(object map[string]any) (Object, error) {
 	return Object{Ref: ref, JSON: canonical}, nil
 }
 
-// identify returns what the object is, and adds everything that is wrong to
-// found.
+// identify returns the identity of the object, and adds all faults to found.
 func identify(object map[string]any, found *findings) Ref {
 	group, version := identifyGroupVersion(object, found)
 	ref := Ref{ID: ID{Group: group, Kind: identifyKind(object, found)}, Version: version}
@@ -116,7 +113,7 @@ func identifyKind(object map[string]any, found *findings) string {
 	if !ok {
 		return ""
 	}
-	// The rule that CustomResourceDefinitions have for spec.names.kind.
+	// CustomResourceDefinitions have the same rule for spec.names.kind.
 	if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
 		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q, want letters and digits, such as ConfigMap", kind), "kind")
 	}
@@ -145,16 +142,16 @@ func identifyNamespace(metadata map[string]any, found *findings) string {
 	return namespace
 }
 
-// checkPathSegment keeps names out that would lead a request elsewhere. Which
-// names a kind allows beyond that, its API server knows.
+// checkPathSegment refuses names that would change the path of a request. The API server checks
+// each kind's further rules.
 func checkPathSegment(name string, found *findings, path ...string) {
 	for _, problem := range content.IsPathSegmentName(name) {
 		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q: %s", name, problem), path...)
 	}
 }
 
-// checkStrings reads the raw map: unstructured.GetLabels and GetAnnotations
-// return nothing at all when one value is not a string.
+// checkStrings reads the raw map, because unstructured.GetLabels and GetAnnotations return no
+// entries if one value is not a string.
 func checkStrings(metadata map[string]any, name string, found *findings) {
 	value := metadata[name]
 	if value == nil {
@@ -181,11 +178,11 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	}
 }
 
-// IsReserved reports whether Penstock itself writes a label or annotation on objects. Manifests
-// must not have such keys.
+// IsReserved reports whether only Penstock may write a label or annotation. Manifests must not have
+// such keys.
 func IsReserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
-// requiredString returns object[key] when it is a string that is not empty.
+// requiredString returns object[key] if it is a non-empty string.
 func requiredString(object map[string]any, found *findings, key string, path ...string) (string, bool) {
 	switch value := object[key].(type) {
 	case string:
@@ -201,8 +198,8 @@ func requiredString(object map[string]any, found *findings, key string, path ...
 	return "", false
 }
 
-// normalised returns an object of a group without what a server fills in. It shares all
-// that it does not drop with the original.
+// normalised returns an object of a group without fields that a server sets. It shares all other
+// fields with the original.
 func normalised(object map[string]any, group string) map[string]any {
 	out := maps.Clone(object)
 	if isEmpty(object[statusField]) || IsOfKubernetes(group) {
@@ -227,7 +224,7 @@ func normalised(object map[string]any, group string) map[string]any {
 	return out
 }
 
-// withoutNulls returns labels or annotations with empty text in place of null.
+// withoutNulls replaces null labels or annotations by empty strings.
 func withoutNulls(value any) any {
 	entries, ok := value.(map[string]any)
 	if !ok {
@@ -246,8 +243,8 @@ func withoutNulls(value any) any {
 	return entries
 }
 
-// isEmpty reports whether a value says the same as no value, for fields that encoders of Go types
-// write although nobody set them.
+// isEmpty reports whether a value means the same as no value, for fields that encoders of Go types
+// always write.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -265,8 +262,8 @@ func isEmpty(value any) bool {
 	}
 }
 
-// notAString says what to do about a value that is no string. Quotes help with
-// what YAML reads as something else: 1, true, no.
+// notAString returns advice about a value that is no string. Quotes help for values that YAML
+// parses as another type: 1, true, no.
 func notAString(value any) string {
 	problem := "is " + TypeName(value) + ", want a string"
 	switch value.(type) {

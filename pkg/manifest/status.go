@@ -9,11 +9,11 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// statusField is the field that a kind with the subresource status keeps for its controller.
+// statusField is the field that a kind with the status subresource reserves for its controller.
 const statusField = "status"
 
-// IsOfKubernetes is true for the API groups of Kubernetes itself: each of their kinds that has a
-// field status has the subresource, too, so that the API server ignores the field in an apply.
+// IsOfKubernetes reports whether an API group belongs to Kubernetes itself. Each of its kinds with
+// a field status also has the subresource, so the API server ignores the field in an apply.
 func IsOfKubernetes(group string) bool {
 	return slices.Contains([]string{
 		"", "apps", "autoscaling", "batch", "extensions", "policy",
@@ -31,7 +31,7 @@ func WithoutStatus(raw []byte) ([]byte, bool, error) {
 		return raw, false, nil
 	}
 	var object map[string]any
-	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
+	if err := utiljson.Unmarshal(raw, &object); err != nil { // keeps integers as integers
 		return nil, false, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if _, has := object[statusField]; !has {
@@ -42,8 +42,8 @@ func WithoutStatus(raw []byte) ([]byte, bool, error) {
 	return without, err == nil, err
 }
 
-// WithoutStatus returns the manifest without status, as revisions have it that were made before status
-// was kept, and false for a manifest without one.
+// WithoutStatus returns the manifest without status, as older revisions have it, and false for a
+// manifest without status. Earlier releases did not keep status.
 func (d Digester) WithoutStatus(object Object) (Object, bool, error) {
 	without, has, err := WithoutStatus(object.JSON)
 	if err != nil || !has {

@@ -25,8 +25,8 @@ type Error struct {
 // Unwrap returns the redacted API error.
 func (e *Error) Unwrap() error { return e.StatusError }
 
-// Error returns an error about an object that may be shown in status, events and logs. For a kind
-// without hidden fields it returns err unchanged.
+// Error returns an error about an object in a form that may be shown in status, events and logs.
+// For a kind without hidden fields it returns err unchanged.
 //
 // For a Secret it keeps only the reason and the names of the fields, because the message may
 // contain a value in any form. It does the same for a kind with hidden fields if no object is
@@ -59,18 +59,18 @@ func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) err
 	return &Error{&apierrors.StatusError{ErrStatus: status}}
 }
 
-// SchemaError is in API servers' messages about fields that a kind does not have. These messages
-// have no reason, so this text is kept.
+// SchemaError is part of API servers' messages about fields that a kind does not have. These
+// messages have no reason, so Error keeps this text.
 const SchemaError = "failed to create typed patch object"
 
-// quotesNothing recognises errors of the way to the server. They name addresses
-// and kinds.
+// quotesNothing recognises errors of the connection to the server, which name only addresses and
+// kinds.
 func quotesNothing(err error) bool {
 	var unanswered *url.Error
 	return errors.As(err, &unanswered) || meta.IsNoMatchError(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Error returns an API error without the values, and other errors unchanged.
+// Error returns an API error without the hidden values, and other errors unchanged.
 func (v *Values) Error(err error) error {
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(err, &answer) {
@@ -112,8 +112,8 @@ func reasonAndFields(status metav1.Status) string {
 	return message
 }
 
-// details keeps what is not up to the user who wrote the answer. A webhook writes all
-// of it, and may put what it likes into each field.
+// details keeps the parts that an answer's author cannot choose freely. A webhook writes the whole
+// answer, and may put any text into each field.
 func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bool) *metav1.StatusDetails {
 	if details == nil {
 		return nil
@@ -124,8 +124,7 @@ func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bo
 		if id.IsSecret() && !isSecretField(cause.Field) {
 			one.Field = ""
 		}
-		// Whom a field belongs to is in the message alone, and a name of a
-		// manager is no value.
+		// Only the message names the other field manager, and that name is no value.
 		if !terse || cause.Type == metav1.CauseTypeFieldManagerConflict {
 			one.Message = v.Mask(cause.Message)
 		}
@@ -134,7 +133,7 @@ func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bo
 	return &kept
 }
 
-// isSecretField reports whether a path begins as those of a Secret do.
+// isSecretField reports whether a path begins with a field of a Secret.
 func isSecretField(path string) bool {
 	name := strings.TrimPrefix(path, ".")
 	if end := strings.IndexAny(name, ".["); end >= 0 {
@@ -143,8 +142,8 @@ func isSecretField(path string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"}, name)
 }
 
-// complainsOfHidden reports whether an answer is about a hidden field or one that has hidden
-// fields. It then has the value in a form of the server's own.
+// complainsOfHidden reports whether an answer is about a hidden field, or a field with hidden
+// fields. The message then has the value in a form that the server chose.
 func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool {
 	if status.Details == nil {
 		return false
@@ -154,9 +153,9 @@ func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool 
 	})
 }
 
-// at follows a path as API servers write it: spec.users[0].name, data[key].
-// Brackets hold an index, a key of a list's item, or a key of an object. A
-// path that leads into something hidden stays there.
+// at returns the mask at a path as API servers write it: spec.users[0].name, data[key]. Brackets
+// hold an index, a key of a list's item, or a key of an object. At a hidden value, it ignores the
+// rest of the path.
 func (m Mask) at(path string) Mask {
 	for path != "" && len(m) > 0 && !m.ends() {
 		var name string

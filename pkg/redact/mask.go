@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Mask is the remaining paths that may hide a value below the present one.
+// Mask holds the remaining paths that may hide a value below the present value.
 type Mask [][]step
 
 type step struct {
@@ -109,7 +109,7 @@ func parseStep(path string) (next step, rest string, err error) {
 	return step{key: name}, rest, nil
 }
 
-// parseKey reads `"key"]`.
+// parseKey parses `"key"]`.
 func parseKey(quoted string) (next step, rest string, err error) {
 	decoder := json.NewDecoder(strings.NewReader(quoted))
 	var key string

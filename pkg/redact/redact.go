@@ -1,11 +1,11 @@
 // Package redact removes the content of Secrets, and fields that the administrator lists as secret,
-// from diffs, conditions, events and logs. More people may read those than the objects that they
+// from diffs, conditions, events and logs. More users can read those than the objects that they
 // describe.
 //
-// Mask hides fields by their path, in objects whose fields are known. Messages of others, such as
-// the cluster's API server and its admission webhooks, can contain any text. Of an error about a
-// Secret, only the reason and the names of fields are kept. In other texts, Values replaces the
-// values wherever they occur. The package is pure: no client, no clock.
+// Mask hides fields by their path, in objects whose fields are known. Messages from other programs,
+// such as the cluster's API server and its admission webhooks, can contain any text. Of an error
+// about a Secret, only the reason and the names of fields are kept. In other texts, Values replaces
+// the values wherever they occur. The package is pure: no client, no clock.
 package redact
 
 import (
@@ -21,15 +21,14 @@ import (
 // Hidden replaces a hidden value.
 const Hidden = "***"
 
-// Rule names fields to hide: whether they changed is shown, their values never
-// are.
+// Rule names fields to hide. A diff shows whether they changed, but never their values.
 type Rule struct {
 	// Group and Kind of the objects, as in "apps" and "Deployment".
 	Group, Kind string
 	// Path is the path of the field, such as `.spec.auth.password`. `*` matches any key of an
 	// object, and `[*]` any item of a list. A key that is no identifier is quoted:
 	// `.spec.users[*].settings["a.b"].*`. The whole value at the path is hidden. A value of another
-	// type than the path expects, such as a string instead of a list, is hidden, too.
+	// type than the path expects, such as a string instead of a list, is also hidden.
 	Path string
 }
 
@@ -64,19 +63,19 @@ func (r Rule) check() error {
 	return nil
 }
 
-// String is the rule as ParseRule reads it.
+// String returns the rule in the form that ParseRule parses.
 func (r Rule) String() string {
 	return schema.GroupKind{Group: r.Group, Kind: r.Kind}.String() + ":" + r.Path
 }
 
-// Redactor has the rules for hidden fields. A nil Redactor hides the content of Secrets, like every
-// Redactor.
+// Redactor holds the rules for hidden fields. A nil Redactor hides the content of Secrets, like
+// every Redactor.
 type Redactor struct {
 	masks map[schema.GroupKind]Mask
 }
 
-// New returns a Redactor of fields beyond the content of Secrets. An error
-// in a rule names the rule.
+// New returns a Redactor that hides fields in addition to the content of Secrets. An error about a
+// rule names the rule.
 func New(rules ...Rule) (*Redactor, error) {
 	masks := make(map[schema.GroupKind]Mask)
 	for _, rule := range rules {
@@ -101,14 +100,14 @@ func (r *Redactor) Mask(kind schema.GroupKind) Mask {
 	return r.masks[kind]
 }
 
-// Hides reports whether objects of a kind may have something hidden.
+// Hides reports whether objects of a kind may have hidden values.
 func (r *Redactor) Hides(kind schema.GroupKind) bool {
 	return kind == secretKind() || len(r.Mask(kind)) > 0
 }
 
-// Fields returns the paths of a kind's hidden fields up to the first part that is no name:
-// {"spec", "users"} for `.spec.users[*].password`. Code that keeps only parts of an object
-// asks it which parts have hidden fields.
+// Fields returns the paths of a kind's hidden fields up to the first part that is no name: {"spec",
+// "users"} for `.spec.users[*].password`. Code that keeps only parts of an object uses it to find
+// the parts with hidden fields.
 func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
 	var fields [][]string
 	for _, path := range r.Mask(kind) {

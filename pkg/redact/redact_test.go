@@ -134,7 +134,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestMaskCuts: of a text that is cut no half of a value is left.
+// TestMaskCuts: a text that is cut contains no part of a value.
 func TestMaskCuts(t *testing.T) {
 	r, kind := example(t, ".spec.secret")
 	values := r.Values(kind, map[string]any{"spec": map[string]any{"secret": "hunter2"}})
@@ -234,7 +234,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// Quotes of a live object are taken out of a message; fields, the object's name and the
+// TestQuotes: quotes of a live object are removed from a message; fields, the object's name and the
 // writer's own values stay.
 func TestQuotes(t *testing.T) {
 	live := map[string]any{

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// wordBytes is the length from which a word of a hidden value is taken out
-	// of a text by itself. Shorter ones are in every text.
+	// wordBytes is the smallest length of a word of a hidden value that is removed from a text.
+	// Shorter words occur in every text.
 	wordBytes = 5
-	// fragmentBytes is the length from which any fragment of a hidden value is taken
-	// out: a caller that quotes a value may have cut it short.
+	// fragmentBytes is the smallest length of any fragment of a hidden value that is removed: the
+	// author of a text may have shortened the value.
 	fragmentBytes = 8
-	// textBytes is the longest text that is kept, in bytes.
+	// textBytes is the largest text that is kept, in bytes.
 	textBytes = 16 << 10
 )
 
-// Values are hidden values, to be taken out of texts.
+// Values are hidden values to remove from texts.
 type Values struct {
 	redactor *Redactor
 	whole    map[string]bool
@@ -50,8 +50,8 @@ func (v *Values) Add(kind schema.GroupKind, object map[string]any) {
 	v.collect(object, mask)
 }
 
-// collect finds what is hidden below a value. A Secret within another object,
-// as in a template, is one.
+// collect finds the hidden values below a value. They include Secrets inside other objects, such as
+// templates.
 func (v *Values) collect(value any, mask Mask) {
 	if mask.Hides(value) {
 		v.all(value)
@@ -72,7 +72,7 @@ func (v *Values) collect(value any, mask Mask) {
 	}
 }
 
-// all adds everything in a hidden value, the keys of objects included.
+// all adds all parts of a hidden value, including the keys of objects.
 func (v *Values) all(value any) {
 	switch value := value.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func (v *Values) all(value any) {
 		}
 	case string:
 		v.add(value)
-		// Values of a Secret's data; other objects can have them as well.
+		// A Secret's data is in base64, and other objects may have such values too.
 		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && utf8.Valid(decoded) {
 			v.add(string(decoded))
 		}
@@ -97,7 +97,7 @@ func (v *Values) all(value any) {
 }
 
 // Quotes returns a text without quoted strings and numbers of a live object of any kind. It keeps
-// the object's identity, values that ours has, too, names of fields, and booleans.
+// the object's identity, values that ours also has, names of fields, and booleans.
 func Quotes(text string, live, ours map[string]any) string {
 	known := map[string]bool{}
 	leaves(ours, func(value string) { known[value] = true })
@@ -142,7 +142,7 @@ func leaves(value any, f func(string)) {
 	}
 }
 
-// add notes a value in the spellings in which messages quote it.
+// add adds a value in all spellings in which messages may quote it.
 func (v *Values) add(value string) {
 	if value == "" || v.whole[value] {
 		return
@@ -172,8 +172,8 @@ func Spellings(value string) []string {
 	}
 }
 
-// Readings returns the forms in which a text is searched: itself, without indentation, and decoded
-// from base64.
+// Readings returns the forms in which a text is searched: unchanged, without indentation, and
+// decoded from base64.
 func Readings(text string) []string {
 	all := []string{text, strings.Join(strings.Fields(text), " ")}
 	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -182,7 +182,7 @@ func Readings(text string) []string {
 	return all
 }
 
-// Texts returns some texts as hidden values.
+// Texts returns texts as hidden values.
 func Texts(texts []string) *Values {
 	hidden := (*Redactor)(nil).Values(schema.GroupKind{})
 	for _, one := range texts {
@@ -218,8 +218,8 @@ func (v *Values) Mask(text string) string {
 	return blank(text, marked)
 }
 
-// markWhole marks a value wherever it occurs; one of a few characters only where
-// it stands by itself, as it is part of many words.
+// markWhole marks each occurrence of a value. It marks a value of a few characters only as a
+// separate word, because many words contain it.
 func markWhole(text, value string, mark func(from, to int)) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], value)
@@ -235,7 +235,7 @@ func markWhole(text, value string, mark func(from, to int)) {
 	}
 }
 
-// inWord reports whether a word goes on across a place in a text.
+// inWord reports whether a position is inside a word.
 func inWord(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])
@@ -263,7 +263,7 @@ func markWords(text string, split func(rune) bool, words map[string]bool, mark f
 	end(len(text))
 }
 
-// markFragments marks what a text and a value have in common.
+// markFragments marks the fragments that a text and a value have in common.
 func (v *Values) markFragments(text string, mark func(from, to int)) {
 	places := map[string][]int{}
 	for i := 0; i+fragmentBytes <= len(text); i++ {
@@ -283,7 +283,7 @@ func (v *Values) markFragments(text string, mark func(from, to int)) {
 	}
 }
 
-// blank replaces what is marked.
+// blank replaces the marked parts by Hidden.
 func blank(text string, marked []bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -297,7 +297,7 @@ func blank(text string, marked []bool) string {
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// clip shortens a text between words: half a value would not be found.
+// clip shortens a text between words, because a part of a value could not be found.
 func clip(text string) string {
 	if len(text) <= textBytes {
 		return text

@@ -12,21 +12,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Inversion is an object that cannot become ready before another object with a later install level
-// exists.
+// Inversion is an object that cannot become ready before an object of a later install level exists.
 type Inversion struct {
 	// Object has level 0, and Needs has level 1.
 	Object, Needs manifest.ID
 }
 
-// String names both.
+// String describes the inversion.
 func (i Inversion) String() string {
 	return fmt.Sprintf("%s, of install level 0, needs %s, which is of install level 1", i.Object, i.Needs)
 }
 
 // Inversions returns objects that need an object of a later level, sorted. They need not stop an
 // installation: another owner may create the needed object in time, which is the purpose of install
-// levels. Manifests with offences count as level 0.
+// levels. Manifests with invalid annotations count as level 0.
 func Inversions(objects []manifest.Object) []Inversion {
 	late := map[manifest.ID]manifest.Object{}
 	for _, object := range objects {
@@ -70,8 +69,8 @@ func (e Early) String() string {
 }
 
 // TooEarly returns objects whose kind a later phase of the same revision defines, in order. phase
-// returns a number that grows in rollout order. Objects of different install levels are left to
-// Inversions.
+// returns a number that grows in rollout order. Inversions handles objects of different install
+// levels.
 func TooEarly(objects []manifest.Object, phase func(i int) int) []Early {
 	type defined struct {
 		id           manifest.ID
@@ -100,7 +99,7 @@ func TooEarly(objects []manifest.Object, phase func(i int) int) []Early {
 	return found
 }
 
-// definitions are the kinds that some CustomResourceDefinitions define.
+// definitions returns the kinds that some CustomResourceDefinitions define.
 func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]manifest.ID {
 	kinds := map[schema.GroupKind]manifest.ID{}
 	for id, object := range objects {
@@ -114,10 +113,10 @@ func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]m
 	return kinds
 }
 
-// Needs returns the objects that must exist before the pods of a workload can start: its
-// ConfigMaps, Secrets and claims that are not optional, its ServiceAccount, and its classes. For
-// every object it includes the Namespace. It excludes defaults of omitted names, such as the
-// ServiceAccount "default".
+// Needs returns the objects that must exist before the pods of a workload can start: its required
+// ConfigMaps, Secrets and claims, its ServiceAccount, and its classes. For every object, it
+// includes the Namespace. It excludes defaults of omitted names, such as the ServiceAccount
+// "default".
 func Needs(object manifest.Object) []manifest.ID {
 	n := needs{namespace: object.Namespace}
 	if object.Namespace != "" {
@@ -137,8 +136,8 @@ func Needs(object manifest.Object) []manifest.ID {
 	return n.found
 }
 
-// podSpec finds the pod in a workload, of whatever kind: where the kinds of
-// Kubernetes have it.
+// podSpec returns the pod spec of a workload of any kind, at the paths that kinds of Kubernetes
+// use.
 func podSpec(content map[string]any) map[string]any {
 	for _, path := range [][]string{
 		{"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}, {"template", "spec"}, {"spec"},
@@ -160,8 +159,7 @@ type needs struct {
 	found     []manifest.ID
 }
 
-// add notes an object by the name that a field holds, unless the reference is
-// optional.
+// add adds the object that a field names, unless the reference is optional.
 func (n *needs) add(group, kind string, reference map[string]any, field string) {
 	name, _ := reference[field].(string)
 	if optional, _ := reference["optional"].(bool); name == "" || optional {
@@ -214,13 +212,13 @@ func (n *needs) container(container map[string]any) {
 	}
 }
 
-// child is an object in a field, or nil.
+// child returns the object in a field, or nil.
 func child(object map[string]any, field string) map[string]any {
 	found, _ := object[field].(map[string]any)
 	return found
 }
 
-// children are the objects in a list in a field.
+// children returns the objects in a list in a field.
 func children(object map[string]any, field string) []map[string]any {
 	list, _ := object[field].([]any)
 	var found []map[string]any

@@ -1,6 +1,5 @@
-// Package release reads the annotations by which a manifest of an OpenShift release controls its
-// own rollout: that it is create-only, and its install level. It is pure. Other packages act on
-// these.
+// Package release reads the annotations with which a manifest of an OpenShift release controls its
+// own rollout: create-only, and the install level. It is pure. Other packages apply the result.
 package release
 
 import (
@@ -17,11 +16,11 @@ import (
 
 const (
 	prefix = "release.openshift.io/"
-	// CreateOnlyAnnotation is "true" on an object that is created when it is
-	// absent and never touched after that.
+	// CreateOnlyAnnotation is "true" on an object that is created if it is absent and never changed
+	// after that.
 	CreateOnlyAnnotation = prefix + "create-only"
-	// InstallLevelAnnotation is the level of an installation at which a
-	// create-only object is created: "0", as without it, or "1".
+	// InstallLevelAnnotation is the install level at which a create-only object is created: "0"
+	// (the default) or "1".
 	InstallLevelAnnotation = prefix + "install-level"
 	// DeleteAnnotation is "true" on an object that is to be deleted.
 	DeleteAnnotation = prefix + "delete"
@@ -31,7 +30,7 @@ const (
 
 // Mark holds the rollout instructions of a manifest. The zero value means the default rollout.
 type Mark struct {
-	// CreateOnly objects are created when they are absent, and never changed.
+	// CreateOnly is true for objects that are created if they are absent, and never changed.
 	CreateOnly bool
 	// Level is the install level, 0 or 1.
 	Level int
@@ -40,9 +39,9 @@ type Mark struct {
 // Offence is an invalid annotation of a manifest.
 type Offence struct {
 	ID manifest.ID
-	// Annotation is its key, empty when the annotations are no map.
+	// Annotation is its key; empty if the annotations are no map.
 	Annotation string
-	// Value as a person would write it in JSON, shortened.
+	// Value is the value in JSON, shortened.
 	Value string
 	// Allowed describes the allowed values.
 	Allowed string
@@ -56,11 +55,11 @@ func (o Offence) String() string {
 	return fmt.Sprintf("%s: annotation %s is %s, %s", o.ID, o.Annotation, o.Value, o.Allowed)
 }
 
-// MarkOf returns the rollout instructions of a manifest, and all invalid ones. With an offence the
-// mark is meaningless.
+// MarkOf returns the rollout instructions of a manifest, and all invalid annotations. With an
+// offence, the mark has no meaning.
 func MarkOf(object manifest.Object) (Mark, []Offence) {
-	// Canonical JSON does not escape a slash, so a caller that has one of the
-	// annotations has these bytes. Most manifests do not.
+	// Canonical JSON does not escape slashes, so JSON with one of the annotations contains these
+	// bytes. Most manifests do not.
 	if !bytes.Contains(object.JSON, []byte(prefix)) {
 		return Mark{}, nil
 	}
@@ -76,8 +75,8 @@ func MarkOf(object manifest.Object) (Mark, []Offence) {
 	if len(raw) == 0 {
 		return Mark{}, nil
 	}
-	// The values are looked at as they are. A map of strings would be empty as
-	// soon as one of them is none, and every check would pass.
+	// The values are read as raw JSON. A map of strings would be empty if one value is no string,
+	// and every check would pass.
 	var annotations map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &annotations); err != nil {
 		return Mark{}, []Offence{{ID: object.ID, Value: Shown(raw), Allowed: "want a map of strings"}}
@@ -87,7 +86,7 @@ func MarkOf(object manifest.Object) (Mark, []Offence) {
 
 func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Offence) {
 	var offences []Offence
-	// text returns an annotation, when it is there and one of the values allowed.
+	// text returns an annotation if it exists and has an allowed value.
 	text := func(key, allowed string, values ...string) (value string, found bool) {
 		raw, found := annotations[key]
 		if !found {
@@ -107,7 +106,7 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 	if level == "1" {
 		mark.Level = 1
 	}
-	// A create-only value that is wrong was told already.
+	// An invalid create-only value has been reported already.
 	if levelFound && only != "true" && (!onlyFound || only == "false") {
 		offences = append(offences, Offence{
 			ID: id, Annotation: InstallLevelAnnotation, Value: Shown(annotations[InstallLevelAnnotation]),
@@ -126,8 +125,8 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 	return mark, nil
 }
 
-// Check returns every reason why some manifests cannot be rolled out, sorted: the
-// same manifests in any order have the same offences in one.
+// Check returns all offences of some manifests, sorted, so that their order does not depend on the
+// order of manifests.
 func Check(objects []manifest.Object) []Offence {
 	var offences []Offence
 	for _, object := range objects {
@@ -144,7 +143,7 @@ func (o Offence) compare(other Offence) int {
 
 // Text returns the string in a JSON value, and false for null and other types.
 func Text(raw json.RawMessage) (string, bool) {
-	// Into a pointer: null would pass for the empty string.
+	// A pointer distinguishes null from the empty string.
 	var value *string
 	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
 		return "", false
@@ -152,10 +151,10 @@ func Text(raw json.RawMessage) (string, bool) {
 	return *value, true
 }
 
-// maxValue bounds a shown value, in bytes.
+// maxValue is the largest size of a shown value, in bytes.
 const maxValue = 64
 
-// Shown is a value as JSON, bounded.
+// Shown returns a value as JSON, shortened.
 func Shown(raw json.RawMessage) string {
 	return text.Clip(string(raw), maxValue)
 }
@@ -178,7 +177,7 @@ func LookAlikes(object manifest.Object) []string {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(object.JSON, &content); err != nil {
-		return nil // of another shape than objects with a template
+		return nil // the object has no template
 	}
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(content.Metadata.Annotations)) {

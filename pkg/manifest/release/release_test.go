@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// raw is a ConfigMap with annotations as they are written in JSON. It does not
-// pass through the parser: what is stored was not always checked by this release.
+// raw returns a ConfigMap with annotations in JSON. It skips the parser, because this release may
+// not have checked stored manifests.
 func raw(annotations string) manifest.Object {
 	return manifest.Object{
 		Ref:  manifest.Ref{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, Version: "v1"},
@@ -20,7 +20,7 @@ func raw(annotations string) manifest.Object {
 	}
 }
 
-// level has the annotation with a value in JSON, beside create-only.
+// level returns annotations with an install level in JSON, and create-only.
 func level(value string) string {
 	return fmt.Sprintf(`{"release.openshift.io/create-only":"true","release.openshift.io/install-level":%s}`, value)
 }
@@ -92,8 +92,8 @@ func TestMarkOf(t *testing.T) {
 	}
 }
 
-// TestParserAgrees: an annotation with a value that is no string, or a duplicate key, is refused as
-// a manifest.
+// TestParserAgrees: the parser refuses a manifest whose annotation is no string, or has a duplicate
+// key.
 func TestParserAgrees(t *testing.T) {
 	for name, annotations := range map[string]string{
 		"Unquoted": level(`1`), "NoMap": `["x"]`,
@@ -237,8 +237,8 @@ func TestCustomResourceBeforeItsDefinition(t *testing.T) {
 	}
 }
 
-// TestTooEarly: objects in an earlier phase than the definition of their kind are named. Objects of
-// another install level are left to Inversions.
+// TestTooEarly: objects in an earlier phase than the definition of their kind are returned.
+// Inversions handles objects of another install level.
 func TestTooEarly(t *testing.T) {
 	definition := manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "lamps.example.com"}, Version: "v1"},
 		JSON: []byte(`{"spec":{"group":"example.com","names":{"kind":"Lamp"}}}`)}
