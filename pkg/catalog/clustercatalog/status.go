@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Types of conditions, and their reasons, as OLM v1 has them.
+// Condition types and reasons of OLM v1.
 const (
 	Serving     = "Serving"
 	Progressing = "Progressing"
@@ -23,38 +23,37 @@ const (
 	ReasonBlocked     = "Blocked"
 )
 
-// longestMessage is the longest message of a condition that the definition allows, in bytes.
+// longestMessage is the definition's limit for the message of a condition, in bytes.
 const longestMessage = 32768
 
 // Content is the served content of a catalog.
 type Content struct {
-	// Ref is the image with its digest.
+	// Ref is the image reference with its digest.
 	Ref string
-	// Unpacked is the time when the content was unpacked from the image.
+	// Unpacked is the time when the image was unpacked.
 	Unpacked time.Time
-	// Base is the URL where it is served, "" when nobody listens.
+	// Base is the URL of the content; "" if no content server runs.
 	Base string
 }
 
-// Outcome is the content of a catalog and the result of the last attempt to fetch it.
+// Outcome is the content of a catalog, with the result of the last attempt to fetch it.
 type Outcome struct {
-	// Content is nil when nothing is served.
+	// Content is nil if no content is served.
 	Content *Content
-	// Err is the error of the last attempt to get the content, nil after a success.
+	// Err is the error of the last attempt to fetch the content; nil after a success.
 	Err error
-	// Blocked is true when another attempt cannot succeed.
+	// Blocked is true if another attempt cannot succeed.
 	Blocked bool
-	// Tried is true if there was an attempt since the spec changed. Without it the condition
-	// Progressing stays as it is.
+	// Tried is true if there was an attempt since the spec changed. Otherwise the condition
+	// Progressing does not change.
 	Tried bool
 }
 
-// Next returns the status that follows from an outcome. It is equal to the one before when
-// nothing has changed.
+// Next returns the status for an outcome. It equals the previous status if nothing has changed.
 func Next(catalog *Catalog, outcome Outcome, now time.Time) Status {
 	next := Status{Conditions: append([]metav1.Condition(nil), catalog.Status.Conditions...)}
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
-		// The transition is when status changed. Fractions of a second are not stored.
+		// The transition time is in full seconds, as it is stored.
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: text.Clip(message, longestMessage),
 			ObservedGeneration: catalog.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
@@ -96,17 +95,17 @@ func (s *Status) resolved(content *Content) {
 	s.LastUnpacked = &unpacked
 }
 
-// Same reports whether two statuses are equal, whatever their time zones.
+// Same reports whether two statuses are equal. Time zones do not matter.
 func Same(a, b Status) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// Done reports whether the status says that the current spec was completed. Then the image named in
-// the status need not be resolved again.
+// Done reports whether the current spec was completed. Then the image in the status need not be
+// resolved again.
 func (c *Catalog) Done() bool {
 	condition := meta.FindStatusCondition(c.Status.Conditions, Progressing)
 	return condition != nil && condition.ObservedGeneration == c.Generation && condition.Reason == ReasonSucceeded && c.Resolved() != ""
 }
 
-// Served reports whether the status says that the content is served.
+// Served reports whether the status has the condition that the content is served.
 func (c *Catalog) Served() bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, Serving) && c.Status.URLs != nil && c.Resolved() != ""
 }

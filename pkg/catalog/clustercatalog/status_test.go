@@ -62,7 +62,7 @@ func TestNext(t *testing.T) {
 					t.Errorf("%s: the URL is %q, want %q", c.reason, url, c.url)
 				}
 			}
-			// Later, with nothing new, nothing is to be written.
+			// Without a change, a later status needs no write.
 			if again := Next(of, c.outcome, now.Add(time.Hour)); !Same(next, again) {
 				t.Errorf("%s: said again it is another status (-first +again):\n%s", c.reason, cmp.Diff(next, again))
 			}
@@ -70,7 +70,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A message is no longer than the definition allows.
+// TestLongMessage: a message is truncated to the definition's limit.
 func TestLongMessage(t *testing.T) {
 	next := Next(catalog(""), Outcome{Err: errors.New(strings.Repeat("x", 1<<20)), Tried: true}, time.Now())
 	if got := len(meta.FindStatusCondition(next.Conditions, Progressing).Message); got > longestMessage {

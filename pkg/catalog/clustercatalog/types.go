@@ -14,23 +14,22 @@ import (
 // Resource is the resource of ClusterCatalogs. Its group and version are OLM's.
 var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clustercatalogs"}
 
-// NameLabel has the name of the catalog: selectors of extensions name catalogs by it.
+// NameLabel has the name of the catalog. Selectors of extensions use it.
 const NameLabel = "olm.operatorframework.io/metadata.name"
 
-// CatalogdLease is the name of the lease that OLM's catalogd takes, in the namespace where it
-// is installed.
+// CatalogdLease is the name of catalogd's lease, in the namespace where it is installed.
 const CatalogdLease = "catalogd-operator-lock"
 
-// CatalogdNamespaces returns the usual namespaces of catalogd: those of OLM v1 and of OpenShift.
+// CatalogdNamespaces returns the usual namespaces of catalogd in OLM v1 and in OpenShift.
 func CatalogdNamespaces() []string { return []string{"olmv1-system", "openshift-catalogd"} }
 
-// CatalogdFinalizer is set by OLM's catalogd. A program that takes catalogs over has to remove it.
+// CatalogdFinalizer is set by OLM's catalogd. A program that replaces catalogd has to remove it.
 const CatalogdFinalizer = "olm.operatorframework.io/delete-server-cache"
 
-// Unavailable is the availability mode of a catalog that is not used.
+// Unavailable is the availability mode of a disabled catalog.
 const Unavailable = "Unavailable"
 
-// SourceImage is the only type of source.
+// SourceImage is the only source type.
 const SourceImage = "Image"
 
 // Catalog is a ClusterCatalog.
@@ -85,7 +84,7 @@ type URLs struct {
 	Base string `json:"base"`
 }
 
-// From reads a ClusterCatalog.
+// From decodes a ClusterCatalog.
 func From(object *unstructured.Unstructured) (*Catalog, error) {
 	catalog := &Catalog{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, catalog); err != nil {
@@ -94,7 +93,8 @@ func From(object *unstructured.Unstructured) (*Catalog, error) {
 	return catalog, nil
 }
 
-// WithStatus returns a copy of an object with another status, for a write to its subresource.
+// WithStatus returns a copy of an object with another status, for a write to the status
+// subresource.
 func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
@@ -105,10 +105,10 @@ func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured
 	return changed, nil
 }
 
-// Off reports whether the catalog is not to be used.
+// Off reports whether the catalog is disabled.
 func (c *Catalog) Off() bool { return c.Spec.AvailabilityMode == Unavailable }
 
-// Ref is the image of the catalog, "" when there is none.
+// Ref returns the image of the catalog; "" if there is none.
 func (c *Catalog) Ref() string {
 	if c.Spec.Source.Image == nil {
 		return ""
@@ -116,7 +116,7 @@ func (c *Catalog) Ref() string {
 	return c.Spec.Source.Image.Ref
 }
 
-// Poll returns the interval of checks for a newer image, 0 for none.
+// Poll returns the interval of checks for a newer image; 0 for none.
 func (c *Catalog) Poll() time.Duration {
 	if c.Spec.Source.Image == nil || c.Spec.Source.Image.PollIntervalMinutes == nil {
 		return 0
@@ -124,7 +124,7 @@ func (c *Catalog) Poll() time.Duration {
 	return time.Duration(*c.Spec.Source.Image.PollIntervalMinutes) * time.Minute
 }
 
-// Resolved returns the served image with its digest, as the status has it; "" when none is served.
+// Resolved returns the served image with its digest from the status; "" if none is served.
 func (c *Catalog) Resolved() string {
 	if c.Status.ResolvedSource == nil || c.Status.ResolvedSource.Image == nil {
 		return ""
@@ -132,8 +132,8 @@ func (c *Catalog) Resolved() string {
 	return c.Status.ResolvedSource.Image.Ref
 }
 
-// SelectorLabels are the labels by which selectors find the catalog: with its name, also when
-// nobody has written that yet.
+// SelectorLabels returns the labels for selectors. They include the name label even if it is not
+// set yet.
 func (c *Catalog) SelectorLabels() map[string]string {
 	labels := maps.Clone(c.Labels)
 	if labels == nil {

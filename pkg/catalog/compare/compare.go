@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// Changes are the differences of the new catalog.
+// Changes are the differences between two images of a catalog.
 type Changes struct {
 	// AddedPackages and RemovedPackages are sorted.
 	AddedPackages   []string  `json:"addedPackages,omitempty"`
@@ -21,22 +21,22 @@ type Changes struct {
 	Packages        []Package `json:"packages,omitempty"`
 }
 
-// Package has the differences in a package that both catalogs have.
+// Package has the differences in a package that is in both images.
 type Package struct {
 	Name string `json:"name"`
-	// DefaultChannel is nil when it is the same.
+	// DefaultChannel is nil if it is unchanged.
 	DefaultChannel  *Change  `json:"defaultChannel,omitempty"`
 	AddedChannels   []string `json:"addedChannels,omitempty"`
 	RemovedChannels []string `json:"removedChannels,omitempty"`
-	// AddedVersions and RemovedVersions are the highest first.
+	// AddedVersions and RemovedVersions are sorted, highest first.
 	AddedVersions   []string `json:"addedVersions,omitempty"`
 	RemovedVersions []string `json:"removedVersions,omitempty"`
-	// ChangedVersions are those with the same name and another image or other properties.
+	// ChangedVersions have the same name, and another image or other properties.
 	ChangedVersions []string `json:"changedVersions,omitempty"`
-	// Deprecated and Undeprecated name the package, channels and bundles.
+	// Deprecated and Undeprecated name the package, channels or bundles.
 	Deprecated   []string `json:"deprecated,omitempty"`
 	Undeprecated []string `json:"undeprecated,omitempty"`
-	// Effects are the installed versions for which the upgrade changes.
+	// Effects are the installed versions whose upgrade changes.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// Compare returns the differences. Order and notation of documents make no difference.
+// Compare returns the differences. The order and the notation of documents do not matter.
 func Compare(before, after *fbc.Config) Changes {
 	old, now := before.ByPackage(), after.ByPackage()
 	changes := Changes{AddedPackages: missing(now, old), RemovedPackages: missing(old, now)}
@@ -61,7 +61,7 @@ func Compare(before, after *fbc.Config) Changes {
 	return changes
 }
 
-// Empty is true when nothing is different.
+// Empty reports whether there are no differences.
 func (c Changes) Empty() bool {
 	return len(c.AddedPackages)+len(c.RemovedPackages)+len(c.Packages) == 0
 }
@@ -71,7 +71,7 @@ func (p *Package) empty() bool {
 		len(p.ChangedVersions)+len(p.Deprecated)+len(p.Undeprecated)+len(p.Effects) == 0
 }
 
-// missing are the keys of one map that another does not have.
+// missing returns the keys of from that the other map lacks.
 func missing[T any](from, in map[string]T) []string {
 	var out []string
 	for name := range from {
@@ -93,8 +93,7 @@ func comparePackage(name string, before, after *fbc.Config) Package {
 	one.compareBundles(before, after)
 	gone, withdrawn := deprecated(before), deprecated(after)
 	one.Deprecated, one.Undeprecated = missing(withdrawn, gone), missing(gone, withdrawn)
-	// Where extensions go depends on the graph alone, which most packages of a new image
-	// have unchanged.
+	// Upgrades depend only on the graph, which is unchanged for most packages of a new image.
 	if !sameGraph(before, after) {
 		one.Effects = effects(name, before, after)
 	}
@@ -129,14 +128,14 @@ func versionsMissing(from, in *graph.Graph) []string {
 	return out
 }
 
-// byVersion has the highest version first.
+// byVersion returns the nodes, highest version first.
 func byVersion(g *graph.Graph) []*graph.Node {
 	return slices.SortedFunc(slices.Values(g.Nodes()), func(a, b *graph.Node) int {
 		return cmp.Or(b.Version.Compare(a.Version), cmp.Compare(a.Bundle.Name, b.Bundle.Name))
 	})
 }
 
-// sameBundle compares properties as sets of JSON.
+// sameBundle compares two bundles. The order of properties does not matter.
 func sameBundle(a, b *fbc.Bundle) bool {
 	return a.Image == b.Image && slices.Equal(propertySet(a), propertySet(b))
 }
@@ -148,7 +147,7 @@ func propertySet(bundle *fbc.Bundle) []string {
 		value := []byte(property.Value)
 		if err := json.Unmarshal(value, &plain); err == nil {
 			if encoded, err := json.Marshal(plain); err == nil {
-				value = encoded // keys in order
+				value = encoded // with sorted keys
 			}
 		}
 		out = append(out, property.Type+" "+string(bytes.TrimSpace(value)))
@@ -157,7 +156,7 @@ func propertySet(bundle *fbc.Bundle) []string {
 	return out
 }
 
-// deprecated names what is deprecated: "the package", "channel x", "bundle y".
+// deprecated returns the deprecated parts: "the package", "channel x", "bundle y".
 func deprecated(config *fbc.Config) map[string]bool {
 	out := map[string]bool{}
 	for _, all := range config.Deprecations {

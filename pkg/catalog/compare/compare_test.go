@@ -62,7 +62,7 @@ p:
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// Refused before and after, for other reasons, is not stuck by the change.
+	// An extension that was refused for another reason before is not stuck because of the change.
 	const refused = `{"schema":"olm.package","name":"p","defaultChannel":"a"}
 {"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"v1"}]}
 {"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"1"}}]}`

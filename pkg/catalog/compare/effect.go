@@ -13,21 +13,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// Effect is the change for extensions without a range of versions.
+// Effect is the effect of a change on extensions without a version range.
 type Effect struct {
-	// Channel is empty for extensions that name no channels.
+	// Channel is empty for extensions that select no channels.
 	Channel string `json:"channel,omitempty"`
-	// Installed are the versions for which it is the same, the highest first. It is empty for
-	// new installations.
+	// Installed are the installed versions with this effect, highest first; empty for new
+	// installations.
 	Installed []string `json:"installed,omitempty"`
-	// Before and After are where they go: a version, or why they go nowhere.
+	// Before and After are the version after the upgrade, or the reason why there is no upgrade.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Stuck is true if the change ends their upgrades.
+	// Stuck is true if extensions cannot be resolved any more.
 	Stuck bool `json:"stuck,omitempty"`
 }
 
-// effects compares the resolutions of the same requests in both catalogs.
+// effects compares the resolution of the same requests in both images.
 func effects(name string, before, after *fbc.Config) []Effect {
 	out := effectsOf(name, "", before, after)
 	for _, channel := range append(missing(channels(before), channels(after)), shared(before, after)...) {
@@ -48,7 +48,7 @@ func shared(before, after *fbc.Config) []string {
 	return out
 }
 
-// effectsOf puts together the versions for which the same changes.
+// effectsOf groups the versions that have the same effect.
 func effectsOf(name, channel string, before, after *fbc.Config) []Effect {
 	request := resolve.Request{Package: name}
 	if channel != "" {
@@ -107,12 +107,12 @@ func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
 	return resolution.Version.String(), nil
 }
 
-// sameGraph reports whether resolution sees no difference.
+// sameGraph reports whether resolution gives the same results.
 func sameGraph(a, b *fbc.Config) bool {
 	return slices.Equal(seen(a), seen(b))
 }
 
-// seen lists the facts that the resolver considers: entries of channels, bundles and deprecations.
+// seen lists the facts that affect resolution: entries of channels, bundles and deprecations.
 func seen(config *fbc.Config) []string {
 	var out []string
 	for i := range config.Channels {
@@ -132,7 +132,7 @@ func seen(config *fbc.Config) []string {
 	return out
 }
 
-// Text prints the changes for a person.
+// Text writes the changes for users.
 func (c Changes) Text(to io.Writer) error {
 	var b strings.Builder
 	for _, list := range []struct {

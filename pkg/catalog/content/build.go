@@ -17,17 +17,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// The files of a content.
+// The files of a content folder.
 const (
 	plainFile      = "catalog.jsonl"
 	compressedFile = "catalog.jsonl.gz"
 	sectionsFile   = "sections"
 )
 
-// maxWord is the longest schema, package or name that a row of the table can have.
+// maxWord limits a schema, package or name in a row of the table, in bytes.
 const maxWord = 64 << 10
 
-// builder writes the files of a content.
+// builder writes the files of a content folder.
 type builder struct {
 	plain, compressed, sections *os.File
 	plainOut, sectionsOut       *bufio.Writer
@@ -63,12 +63,12 @@ func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	return digestfolder.Sync(folder)
 }
 
-// keep writes one document as a line, as it is but for the space between its tokens.
+// keep writes one document as a line. It removes only the white space between tokens.
 func (b *builder) keep(d *fbc.Document) error {
 	b.line.Reset()
 	if err := json.Compact(&b.line, d.JSON); err != nil {
 		if err := d.Check(); err != nil {
-			return err // it says where
+			return err // with file and line
 		}
 		return err
 	}
@@ -82,7 +82,7 @@ func (b *builder) keep(d *fbc.Document) error {
 	}
 	row := section{schema: d.Schema, pkg: d.Package, name: d.Name, at: b.offset, size: size}
 	if d.Schema == fbc.SchemaPackage {
-		row.pkg = "" // it has no such field, and catalogd does not find it by one
+		row.pkg = "" // an olm.package has no field package, so catalogd does not find it by one
 	}
 	b.offset += size
 	return row.write(b.sectionsOut)

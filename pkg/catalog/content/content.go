@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Content is the whole content of one catalog. It is safe for concurrent use. It stays readable after
-// Collect removes it; the runtime closes its files with the last reference.
+// Content is the whole content of one catalog. It is safe for concurrent use. It stays readable
+// after Collect removes it; the runtime closes its files after the last reference.
 type Content struct {
 	digest                          string
 	plain, compressed, sections     *os.File
@@ -36,7 +36,7 @@ func open(folder, digest string) (*Content, error) {
 			c.made = info.ModTime()
 		}
 	}
-	// A crash of the machine may leave files short.
+	// A crash of the machine may have truncated files.
 	var all int64
 	if err := readSections(c.table(), func(row section) { all += row.size }); err != nil {
 		return nil, err
@@ -61,21 +61,20 @@ func (c *Content) Made() time.Time { return c.made }
 // All reads all documents as JSON lines.
 func (c *Content) All() *io.SectionReader { return io.NewSectionReader(c.plain, 0, c.plainSize) }
 
-// Compressed is All, compressed by gzip.
+// Compressed reads all documents, compressed with gzip.
 func (c *Content) Compressed() *io.SectionReader {
 	return io.NewSectionReader(c.compressed, 0, c.compressedSize)
 }
 
-// Select reads the documents with a schema, a package and a name; what is empty is not asked
-// for. As in catalogd, the package of an olm.package is none, and documents without a schema
-// are found by nothing.
+// Select reads the documents with a schema, a package and a name; an empty value matches all. As in
+// catalogd, an olm.package has no package, and documents without a schema match nothing.
 func (c *Content) Select(schema, pkg, name string) (io.Reader, error) {
 	var found []section
 	err := readSections(c.table(), func(row section) {
 		if row.schema == "" || schema != "" && row.schema != schema || pkg != "" && row.pkg != pkg || name != "" && row.name != name {
 			return
 		}
-		// Neighbours are read at once.
+		// Adjacent documents are read together.
 		if last := len(found) - 1; last >= 0 && found[last].at+found[last].size == row.at {
 			found[last].size += row.size
 			return
@@ -88,7 +87,7 @@ func (c *Content) Select(schema, pkg, name string) (io.Reader, error) {
 	return &selected{of: c.plain, rest: found}, nil
 }
 
-// selected reads one section after the other.
+// selected reads sections one after the other.
 type selected struct {
 	of   *os.File
 	rest []section

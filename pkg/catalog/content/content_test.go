@@ -107,7 +107,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// JSON stays as it is: the order of keys, numbers and characters.
+// TestAsItIs: JSON stays unchanged: the order of keys, numbers and characters.
 func TestAsItIs(t *testing.T) {
 	store, err := Open(t.TempDir())
 	if err != nil {
@@ -132,11 +132,11 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Existing content is not made again.
+	// Existing content is not built again.
 	if _, err := store.Ensure(t.Context(), one, func(context.Context, func(*fbc.Document) error) error { return errors.New("read again") }); err != nil {
 		t.Error(err)
 	}
-	// Unreadable content leaves nothing.
+	// Unreadable content leaves no files.
 	var where *fbc.Error
 	if _, err := store.Ensure(t.Context(), two, documents("{\"schema\": \"x\"}\n{\"schema\": \"y\", \"z\": nul}\n")); !errors.As(err, &where) || where.Line != 2 {
 		t.Errorf("the error is %v, want one that names line 2", err)
@@ -144,7 +144,7 @@ func TestStore(t *testing.T) {
 	if store.Find(two) != nil {
 		t.Error("a content that cannot be read is there")
 	}
-	// A restart finds it, and removes what was half made.
+	// A restart finds the content, and removes incomplete folders.
 	if err := os.Mkdir(filepath.Join(root, digestfolder.Unfinished+"x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestStore(t *testing.T) {
 	if entries, _ := os.ReadDir(root); len(entries) != 1 {
 		t.Errorf("the folder has %v", entries)
 	}
-	// One that was cut short is none.
+	// A truncated content does not count.
 	short := filepath.Join(store.root.Folder(one), plainFile)
 	content, err := os.ReadFile(short)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestStore(t *testing.T) {
 	if store.Find(two) != nil {
 		t.Error("a content that is cut short is taken for whole")
 	}
-	// A holder reads content also after it was collected.
+	// A reader can read content even after Collect removed it.
 	if err := store.Collect([]string{two}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// format is in the name of each folder of a content.
+// format is the prefix of the content folders' names.
 const format = "v1-"
 
-// Store is a folder with contents, by the digest of their catalogs. One process has it at a
+// Store is a folder of contents, by the digest of their catalogs. Only one process uses it at a
 // time.
 type Store struct{ root *digestfolder.Root }
 
@@ -24,7 +24,7 @@ func Open(root string) (*Store, error) {
 	return &Store{root: opened}, nil
 }
 
-// Find returns the content of a digest that is here, whole, or nil.
+// Find returns the complete content of a digest, or nil.
 func (s *Store) Find(digest string) *Content {
 	if !digestfolder.IsDigest(digest) {
 		return nil
@@ -36,7 +36,7 @@ func (s *Store) Find(digest string) *Content {
 	return found
 }
 
-// Ensure returns the content of a digest, and makes it when it is not here.
+// Ensure returns the content of a digest, and builds it if it does not exist.
 func (s *Store) Ensure(ctx context.Context, digest string, documents fbc.Documents) (*Content, error) {
 	if !digestfolder.IsDigest(digest) {
 		return nil, fmt.Errorf("keeping the content of a catalog: %q is no digest: want <algorithm>:<hex>", digest)
@@ -55,8 +55,8 @@ func (s *Store) Ensure(ctx context.Context, digest string, documents fbc.Documen
 	return open(s.root.Folder(digest), digest)
 }
 
-// Collect removes the contents whose digest is not listed, except those that are being built. An open
-// content stays readable.
+// Collect removes the contents whose digest is not listed, except contents that are being built. An
+// open content stays readable.
 func (s *Store) Collect(digests []string) error {
 	if _, err := s.root.Collect(digests); err != nil {
 		return fmt.Errorf("collecting contents of catalogs: %w", err)

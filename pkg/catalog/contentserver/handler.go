@@ -20,27 +20,27 @@ const Root = "/catalogs/"
 // jsonLines is the media type of answers.
 const jsonLines = "application/jsonl"
 
-// maxCompressing is the number of answers that are compressed at a time. Each takes some hundred
+// maxCompressing limits the answers that are compressed at the same time. Each takes some hundred
 // kilobytes. Further answers are sent uncompressed.
 const maxCompressing = 16
 
-// Served is the content served under the name of a catalog.
+// Served is the content that is served for a catalog.
 type Served struct {
 	Content *content.Content
-	// Modified is the time of the last change of the content. It is the same on all replicas.
+	// Modified is the time of the last change of the content. It is equal on all replicas.
 	Modified time.Time
 }
 
-// Find returns the served content of a name, or nil.
+// Find returns the served content of a catalog, or nil.
 type Find func(name string) *Served
 
-// handler answers requests for contents.
+// handler answers requests for content.
 type handler struct {
 	find        Find
 	compressing chan struct{}
 }
 
-// NewHandler returns what answers requests.
+// NewHandler returns the HTTP handler.
 func NewHandler(find Find) http.Handler {
 	h := &handler{find: find, compressing: make(chan struct{}, maxCompressing)}
 	mux := http.NewServeMux()
@@ -65,7 +65,7 @@ func fail(w http.ResponseWriter, status int) {
 	http.Error(w, fmt.Sprintf("%d %s", status, http.StatusText(status)), status)
 }
 
-// catalog finds what a request is about, and refuses it when there is nothing.
+// catalog returns the requested catalog, or answers the request with an error.
 func (h *handler) catalog(w http.ResponseWriter, r *http.Request) *Served {
 	name := r.PathValue("catalog")
 	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
@@ -79,7 +79,7 @@ func (h *handler) catalog(w http.ResponseWriter, r *http.Request) *Served {
 	return found
 }
 
-// all answers with all documents, compressed once and for all where the client takes that.
+// all answers with all documents. If the client accepts gzip, it sends the stored compressed file.
 func (h *handler) all(w http.ResponseWriter, r *http.Request) {
 	found := h.catalog(w, r)
 	if found == nil {
@@ -88,7 +88,7 @@ func (h *handler) all(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", jsonLines)
 	w.Header().Add("Vary", "Accept-Encoding")
 	from, tag := io.ReadSeeker(found.Content.All()), ""
-	// A range is one of the plain content: that is what a client can put together.
+	// A range refers to the plain content, which a client can assemble.
 	if r.Header.Get("Range") == "" && takesGzip(r) {
 		from, tag = found.Content.Compressed(), "-gzip"
 		w.Header().Set("Content-Encoding", "gzip")
@@ -97,7 +97,7 @@ func (h *handler) all(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", found.Modified, from)
 }
 
-// metas answers with the documents that the query asks for.
+// metas answers with the documents that the query selects.
 func (h *handler) metas(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *handler) metas(w http.ResponseWriter, r *http.Request) {
 	h.send(w, r, selected)
 }
 
-// send sends a part of a content. An error means that the client is gone, or its time.
+// send sends selected documents. An error means that the client has disconnected or was too slow.
 func (h *handler) send(w http.ResponseWriter, r *http.Request, from io.Reader) {
 	if !takesGzip(r) {
 		_, _ = io.Copy(w, from)
@@ -160,13 +160,12 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, from io.Reader) {
 	}
 }
 
-// entityTag names a content: the same on all replicas, and after a restart.
+// entityTag identifies a content. It is equal on all replicas, and after a restart.
 func entityTag(served *Served, variant string) string {
 	return `"` + served.Content.Digest() + variant + `"`
 }
 
-// notModified answers a conditional request as http.ServeContent does; an answer that is no
-// file has no other way there.
+// notModified answers a conditional request as http.ServeContent does, which needs a seekable file.
 func notModified(w http.ResponseWriter, r *http.Request, modified time.Time) bool {
 	probe := &probe{ResponseWriter: w, status: http.StatusOK}
 	conditional := r.Clone(r.Context())
@@ -182,7 +181,7 @@ func notModified(w http.ResponseWriter, r *http.Request, modified time.Time) boo
 	return true
 }
 
-// probe keeps the status that would be sent.
+// probe records the status of an answer and discards its body.
 type probe struct {
 	http.ResponseWriter
 	status int
@@ -191,7 +190,7 @@ type probe struct {
 func (p *probe) WriteHeader(status int)            { p.status = status }
 func (p *probe) Write(content []byte) (int, error) { return len(content), nil }
 
-// takesGzip reports whether a client says so, and does not say the opposite.
+// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for one := range strings.SplitSeq(header, ",") {

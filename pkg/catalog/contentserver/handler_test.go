@@ -38,7 +38,7 @@ func made(t *testing.T, text string) *content.Content {
 	return c
 }
 
-// Answers that clients of catalogd rely on.
+// TestConformance tests the answers that clients of catalogd rely on.
 func TestConformance(t *testing.T) {
 	modified := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	served := &Served{Content: made(t, lines), Modified: modified}

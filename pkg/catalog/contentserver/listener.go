@@ -13,21 +13,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Limits bound what clients can take.
+// Limits limit the resources that clients can use.
 type Limits struct {
-	// Connections at a time, and from one address. One more is closed at once.
+	// Connections limits all connections, PerAddress the connections from one address. A further
+	// connection is closed at once.
 	Connections, PerAddress int
-	// Header limits the time in which a request must arrive, Idle the time of a connection without a
-	// request.
+	// Header limits the time in which a request must arrive. Idle limits the time of a connection
+	// without a request.
 	Header, Idle time.Duration
-	// Stall limits the time in which a client reads no byte of an answer, Answer the time of a whole
-	// answer.
+	// Stall limits the time in which a client reads no byte of an answer. Answer limits the time of
+	// a whole answer.
 	Stall, Answer time.Duration
-	// Stop limits the time for which answers continue after the process begins to stop.
+	// Stop limits the time for which answers continue after the process starts to stop.
 	Stop time.Duration
 }
 
-// DefaultLimits leave room for the clients of a large cluster.
+// DefaultLimits are enough for the clients of a large cluster.
 func DefaultLimits() Limits {
 	return Limits{
 		Connections: 256, PerAddress: 64,
@@ -36,7 +37,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// maxHeader is the size of a request's header, in bytes.
+// maxHeader limits the header of a request, in bytes.
 const maxHeader = 16 << 10
 
 // Listen opens the port before Serve, because the URLs of catalogs contain the port.
@@ -48,11 +49,12 @@ func Listen(address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers until ctx ends. Config has the certificate.
+// Serve serves until ctx ends. Config has the certificate.
 func Serve(ctx context.Context, listener net.Listener, config *tls.Config, next http.Handler, limits Limits) error {
 	config = config.Clone()
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	// As in catalogd: many streams on one connection are a way around limits of connections.
+	// As in catalogd, HTTP/2 is off: many streams on one connection would bypass the limits of
+	// connections.
 	config.NextProtos = []string{"http/1.1"}
 	server := &http.Server{
 		Handler:           paced(next, limits),
@@ -81,7 +83,7 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, next 
 	return fmt.Errorf("serving the content of catalogs: %w", err)
 }
 
-// paced limits the time of answers, so that a client that does not read cannot hold them open.
+// paced limits the time of answers, so that a client that does not read cannot block them forever.
 func paced(next http.Handler, limits Limits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), limits: limits, end: time.Now().Add(limits.Answer)}, r)
@@ -95,7 +97,7 @@ type pacedWriter struct {
 	end     time.Time
 }
 
-// Write gives a client some time for each part of an answer.
+// Write sets a new deadline for each part of an answer.
 func (w *pacedWriter) Write(content []byte) (int, error) {
 	until := time.Now().Add(w.limits.Stall)
 	if until.After(w.end) {
@@ -110,7 +112,7 @@ func (w *pacedWriter) Write(content []byte) (int, error) {
 // Unwrap returns the inner writer, for http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// limited closes connections that are too many.
+// limited closes connections above the limits.
 type limited struct {
 	net.Listener
 	limits Limits
@@ -124,7 +126,7 @@ func newLimited(listener net.Listener, limits Limits) *limited {
 	return &limited{Listener: listener, limits: limits, from: map[string]int{}}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the limits.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -164,7 +166,7 @@ type counted struct {
 	leave func()
 }
 
-// Close makes room.
+// Close closes the connection and stops counting it.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()

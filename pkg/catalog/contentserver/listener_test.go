@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// running is a listener with limits, and a client that trusts it.
+// running starts a server with limits, and returns a client that trusts it.
 func running(t *testing.T, handler http.Handler, limits Limits) (address string, client *tls.Config) {
 	t.Helper()
-	// Only for its certificate.
+	// The client trusts only this server's certificate.
 	other := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
 	listener, err := Listen("127.0.0.1:0")
@@ -47,7 +47,7 @@ func connect(t *testing.T, address string, config *tls.Config) *tls.Conn {
 	return conn.(*tls.Conn)
 }
 
-// A client that reads nothing is cut off, and makes room for others.
+// TestSlowReader: a client that reads nothing is disconnected, which frees its connection.
 func TestSlowReader(t *testing.T) {
 	limits := DefaultLimits()
 	limits.Stall = 200 * time.Millisecond
@@ -77,7 +77,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// A client that reads slowly, but does read, gets everything.
+// TestSteadyReader: a client that reads slowly gets the whole answer.
 func TestSteadyReader(t *testing.T) {
 	address, config := running(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 3<<20))
@@ -113,7 +113,7 @@ func TestTooManyConnections(t *testing.T) {
 		_ = conn.Close()
 		t.Error("a third connection from one address was taken")
 	}
-	// One that ends makes room.
+	// Closing a connection frees it.
 	_ = first.Close()
 	deadline := time.Now().Add(time.Minute)
 	for {

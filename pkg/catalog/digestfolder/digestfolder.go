@@ -1,5 +1,5 @@
-// Package digestfolder keeps data of catalogs on disk, in one folder for the digest of each
-// catalog. A folder is complete or absent, even after a crash.
+// Package digestfolder keeps data of catalogs on disk, in one folder per catalog digest. A folder
+// is complete or absent, even after a crash.
 package digestfolder
 
 import (
@@ -14,19 +14,19 @@ import (
 	"sync"
 )
 
-// Unfinished begins the names of files and folders that are being made.
+// Unfinished is the name prefix of incomplete files and folders.
 const Unfinished = "build-"
 
-// Root is a folder with a folder for each digest. Only one process uses it at a time.
+// Root is a folder with one folder per digest. Only one process uses it at a time.
 type Root struct {
-	// path is the folder, and format what the names of the folders in it begin with: one of
-	// another format is none, and is collected.
+	// path is the root folder. format is the name prefix of its folders. A folder of another format
+	// does not count, and Collect removes it.
 	path, format string
-	// slot is taken by the caller that makes one: one at a time bounds memory.
+	// slot is held during a build. One build at a time limits memory.
 	slot chan struct{}
 
 	mu sync.Mutex
-	// needed counts who is about to use a digest.
+	// needed counts the callers that are about to use a digest.
 	needed map[string]int
 }
 
@@ -49,7 +49,8 @@ func Open(path, format string) (*Root, error) {
 
 var digestPattern = regexp.MustCompile(`^[a-z0-9]+:[a-f0-9]{32,128}$`)
 
-// IsDigest reports whether a text is <algorithm>:<hex>, and can be in the name of a folder.
+// IsDigest reports whether a text has the form <algorithm>:<hex>, and can be part of a folder's
+// name.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
 // Folder returns the path of the folder of a digest. The folder need not exist.
@@ -57,7 +58,7 @@ func (r *Root) Folder(digest string) string {
 	return filepath.Join(r.path, r.format+strings.ReplaceAll(digest, ":", "-"))
 }
 
-// Take locks the root for building, and protects a digest from Collect. Both end when done is called.
+// Take locks the root for building, and protects a digest from Collect, until done is called.
 func (r *Root) Take(ctx context.Context, digest string) (done func(), err error) {
 	r.need(digest, 1)
 	select {
@@ -77,7 +78,7 @@ func (r *Root) need(digest string, by int) {
 	}
 }
 
-// Make calls build with a new folder, and puts the folder in the place of the digest. It replaces an
+// Make calls build with a new folder, and renames the folder to that of the digest. It replaces an
 // incomplete folder of the digest. The caller must have called Take for the digest.
 func (r *Root) Make(digest string, build func(folder string) error) error {
 	building, err := os.MkdirTemp(r.path, Unfinished)
@@ -97,8 +98,8 @@ func (r *Root) Make(digest string, build func(folder string) error) error {
 	return Sync(r.path)
 }
 
-// Collect removes the folders whose digest is not listed, except those protected by Take, and returns
-// their number. Entries of other names are kept only if others lists them.
+// Collect removes the folders whose digest is not listed, except those protected by Take, and
+// returns their number. It keeps entries with other names only if others lists them.
 func (r *Root) Collect(digests []string, others ...string) (removed int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +129,7 @@ func (r *Root) Collect(digests []string, others ...string) (removed int, err err
 	return removed, errors.Join(failed...)
 }
 
-// Sync makes renames in a folder outlive a crash of the machine.
+// Sync makes renames in a folder survive a crash of the machine.
 func Sync(folder string) error {
 	opened, err := os.Open(folder)
 	if err != nil {

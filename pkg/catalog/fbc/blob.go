@@ -2,8 +2,7 @@ package fbc
 
 import "encoding/json"
 
-// Schemas of documents that have a meaning here. Documents of other schemas are kept as
-// they are.
+// Schemas that this package decodes. Documents of other schemas are kept unchanged.
 const (
 	SchemaPackage      = "olm.package"
 	SchemaChannel      = "olm.channel"
@@ -11,7 +10,7 @@ const (
 	SchemaDeprecations = "olm.deprecations"
 )
 
-// Types of properties of bundles.
+// Types of bundle properties.
 const (
 	PropertyPackage         = "olm.package"
 	PropertyGVK             = "olm.gvk"
@@ -86,7 +85,7 @@ type Deprecation struct {
 	Message   string    `json:"message"`
 }
 
-// Reference names the deprecated blob: by one of the schemas above, and by name unless it is the
+// Reference names the deprecated object: by one of the schemas above, and by name unless it is the
 // package.
 type Reference struct {
 	Schema string `json:"schema"`

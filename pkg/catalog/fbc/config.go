@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Config is a catalog, or the part of it that belongs to one package.
+// Config is a catalog, or its part for one package.
 type Config struct {
 	Packages     []Package
 	Channels     []Channel
 	Bundles      []Bundle
 	Deprecations []Deprecations
-	// Others are documents of other schemas, or of none.
+	// Others are documents of other schemas, or without a schema.
 	Others []Document
 }
 
@@ -47,26 +47,25 @@ func add[T any](d *Document, to *[]T) error {
 	return nil
 }
 
-// Empty is true for a catalog without documents.
+// Empty reports whether there are no documents.
 func (c *Config) Empty() bool {
 	return len(c.Packages)+len(c.Channels)+len(c.Bundles)+len(c.Deprecations)+len(c.Others) == 0
 }
 
-// Load reads all of a stream.
+// Load reads a whole stream.
 func Load(ctx context.Context, from io.Reader, file string, limits Limits) (*Config, error) {
 	config := &Config{}
 	return config, Read(ctx, from, file, limits, config.Add)
 }
 
-// LoadDirectory reads all of a directory.
+// LoadDirectory reads a whole directory.
 func LoadDirectory(ctx context.Context, root fs.FS, limits Limits) (*Config, error) {
 	config := &Config{}
 	return config, ReadDirectory(ctx, root, limits, config.Add)
 }
 
-// ByPackage splits a catalog by package. Of several documents of a package with the same
-// schema and name the last one counts, and so does the last olm.deprecations of a package,
-// as in OLM v1.
+// ByPackage splits a catalog by package. As in OLM v1, the last of several documents of a package
+// with the same schema and name counts, and so does the last olm.deprecations of a package.
 func (c *Config) ByPackage() map[string]*Config {
 	out := map[string]*Config{}
 	of := func(name string) *Config {
@@ -98,13 +97,13 @@ func (c *Config) ByPackage() map[string]*Config {
 	return out
 }
 
-// places are the indexes of documents in the lists of their packages.
+// places maps documents to their index in the list of their package.
 type (
 	place  struct{ pkg, name string }
 	places map[place]int
 )
 
-// put writes one over what has its name, or at the end.
+// put replaces the element of the same name, or appends a new one.
 func put[T any](list []T, one T, known places, at place) []T {
 	if i, found := known[at]; found {
 		list[i] = one
@@ -114,5 +113,5 @@ func put[T any](list []T, one T, known places, at place) []T {
 	return append(list, one)
 }
 
-// Package returns the part of one package, or nil when there is none.
+// Package returns the part of one package; nil if there is none.
 func (c *Config) Package(name string) *Config { return c.ByPackage()[name] }

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// sharedData has real catalogs; it is no part of the repository.
+// sharedData has real catalogs. It is not part of the repository.
 const sharedData = "../../../../shared/data/catalogs"
 
-// TestOperatorHub: a catalog as large as OperatorHub's is read whole.
+// TestOperatorHub: a catalog as large as OperatorHub's can be read.
 func TestOperatorHub(t *testing.T) {
 	file, err := os.Open(filepath.Join(sharedData, "operatorhub.jsonl.zst"))
 	if os.IsNotExist(err) {
@@ -33,7 +33,7 @@ func TestOperatorHub(t *testing.T) {
 	}
 }
 
-// TestSmall: a directory of YAML files, as catalogs are written.
+// TestSmall reads a directory of YAML files, the form in which catalogs are written.
 func TestSmall(t *testing.T) {
 	if _, err := os.Stat(sharedData); os.IsNotExist(err) {
 		t.Skip("no shared data")

@@ -12,12 +12,12 @@ import (
 	ignore "github.com/sabhiram/go-gitignore"
 )
 
-// ignoreFile lists, in the grammar of .gitignore, files of its folder and those below it
-// that are no part of the catalog.
+// ignoreFile lists files in its folder and below that are not part of the catalog, in the grammar
+// of .gitignore.
 const ignoreFile = ".indexignore"
 
-// ReadDirectory is Read for all files of a directory and of those below it, in the order of
-// their names, whatever these are. Only what an .indexignore lists is left out.
+// ReadDirectory reads all files of a directory and its subdirectories, in the order of their names.
+// Any file name counts; only files that an .indexignore lists are skipped.
 func ReadDirectory(ctx context.Context, root fs.FS, limits Limits, found func(*Document) error) error {
 	r := &reader{limits: limits, found: found}
 	rules := map[string]*ignore.GitIgnore{}
@@ -59,7 +59,7 @@ func (r *reader) open(ctx context.Context, root fs.FS, name string) error {
 	return r.file(ctx, file, name)
 }
 
-// readIgnore returns nil when there is no such file.
+// readIgnore returns nil if the file does not exist.
 func readIgnore(root fs.FS, name string) (*ignore.GitIgnore, error) {
 	file, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

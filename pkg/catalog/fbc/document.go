@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Document is one document of a catalog, as it was read.
+// Document is one document of a catalog, not decoded.
 type Document struct {
-	// File and Line say where it begins.
+	// File and Line are the place where it begins.
 	File string
 	Line int
-	// Schema, Package and Name are empty when the document has none. The package of an
-	// olm.package is its name.
+	// Schema, Package and Name are empty if the document has none. The package of an olm.package is
+	// its name.
 	Schema, Package, Name string
-	// JSON is the whole document. It is valid only until the next document is read: copy
-	// what is kept. It need not be valid JSON before Decode or Check said so.
+	// JSON is the whole document. It is valid only until the next document is read, so copy it to
+	// keep it. It may be invalid JSON until Decode or Check accepts it.
 	JSON []byte
 }
 
@@ -37,13 +37,13 @@ func (d *Document) Check() error {
 	return d.Decode(&json.RawMessage{})
 }
 
-// failed adds the position of the document to an error.
+// failed adds the place of the document to an error.
 func (d *Document) failed(err error) error {
 	return &Error{File: d.File, Line: d.Line, Schema: d.Schema, Package: d.Package, Name: d.Name, Err: err}
 }
 
-// identify reads schema, package and name. Their keys are matched without regard to case,
-// and two keys that say the same are an error: readers would disagree on which one counts.
+// identify reads schema, package and name. It ignores the case of keys. A duplicate key is an
+// error, because readers would disagree on which one counts.
 func (d *Document) identify() error {
 	seen := map[string]string{}
 	targets := map[string]*string{"schema": &d.Schema, "package": &d.Package, "name": &d.Name}
@@ -76,8 +76,8 @@ func (d *Document) identify() error {
 
 var errMalformed = errors.New("is no valid JSON object")
 
-// members calls found for every member of an object, without a look into the values: these
-// may be large, and Decode checks them.
+// members calls found for every member of an object. It does not parse the values, which may be
+// large; Decode checks them.
 func members(object []byte, found func(key string, value []byte) error) error {
 	rest := bytes.TrimLeft(object, " \t\r\n")
 	if len(rest) == 0 || rest[0] != '{' {
@@ -116,7 +116,8 @@ func members(object []byte, found func(key string, value []byte) error) error {
 	return nil
 }
 
-// valueEnd is the length of the JSON value at the beginning, or negative when it has no end.
+// valueEnd returns the length of the JSON value at the beginning; negative if the value is
+// incomplete.
 func valueEnd(text []byte) int {
 	var s nesting
 	for i := 0; i < len(text); i++ {
@@ -125,7 +126,7 @@ func valueEnd(text []byte) int {
 		}
 		c := text[i]
 		if s.depth == 0 && !s.inString && (c == ',' || c == '}' || c == ']') {
-			return i // the end of a number or of a word
+			return i // the end of a number or of a literal
 		}
 		if s.step(c); s.closed {
 			return i + 1
@@ -134,17 +135,16 @@ func valueEnd(text []byte) int {
 	return -1
 }
 
-// nesting follows a JSON text far enough to know where a value ends.
+// nesting tracks a JSON text far enough to find the end of a value.
 type nesting struct {
 	depth             int
 	inString, escaped bool
-	// closed is true if the last character ended a string, an object or an array that is in nothing
-	// else.
+	// closed is true if the last character ended a top-level string, object or array.
 	closed bool
 }
 
-// plain returns the number of bytes from here on that lie inside a string and have no special meaning.
-// They are most of a catalog.
+// plain returns the number of following bytes inside a string that have no special meaning. They
+// are most of a catalog.
 func (n *nesting) plain(text []byte) int {
 	if !n.inString || n.escaped {
 		return 0

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Error names a document that cannot be read, with the reason.
+// Error reports a document that cannot be read, with the reason.
 type Error struct {
-	// File is as it was given, or relative to the directory that was read.
+	// File is the given name, or the path relative to the directory.
 	File string
-	// Line is the first line of the document, or the wrong line within it. It is 0 when the file
+	// Line is the first line of the document, or the wrong line within it. It is 0 if the file
 	// cannot be read.
 	Line int
-	// Schema, Package and Name are those of the document, as far as they are known.
+	// Schema, Package and Name are those of the document, if known.
 	Schema, Package, Name string
 	Err                   error
 }
 
-// Error is "catalog.yaml:12: package argocd-operator: olm.bundle argocd-operator.v1: …".
+// Error returns text such as "catalog.yaml:12: package argocd-operator: olm.bundle
+// argocd-operator.v1: …".
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -40,7 +41,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// inWords describes a JSON error without terms of Go.
+// inWords describes a JSON error without Go's terms.
 func inWords(err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {

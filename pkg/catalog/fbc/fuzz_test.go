@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRead: reading any file ends, in documents within the limits that have names, or in an error
-// that names the file.
+// FuzzRead: reading any file ends with named documents within the limits, or with an error that
+// names the file.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"schema":"olm.package","name":"argocd","defaultChannel":"alpha","icon":{"base64data":"aGk=","mediatype":"image/png"}}`,

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// jsonDocuments is a stream of JSON objects, with anything or nothing but space between
-// them. It copies each once; whether it is valid JSON is for Decode to see.
+// jsonDocuments is a stream of JSON objects, separated by optional white space. It copies each
+// object once; Decode checks whether it is valid JSON.
 type jsonDocuments struct {
 	in    *bufio.Reader
 	limit int
@@ -55,11 +55,12 @@ func (d *jsonDocuments) next() ([]byte, int, error) {
 	return d.buffer, begin, checkValues(d.buffer)
 }
 
-// errYAML reports that a document after --- is no JSON object. The rest of the stream is YAML.
+// errYAML reports that a document after --- is not a JSON object. Then the rest of the stream is
+// YAML.
 var errYAML = errors.New("the rest is YAML")
 
-// skipSpace leads to the next object. A line --- may separate JSON objects, too: YAML
-// readers take that.
+// skipSpace skips to the next object. A line --- may separate JSON objects, because YAML readers
+// accept it.
 func (d *jsonDocuments) skipSpace() error {
 	for separated := false; ; {
 		c, err := d.in.ReadByte()

@@ -16,29 +16,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Limits bound the resources that reading a catalog may take.
+// Limits limit the resources for reading a catalog.
 type Limits struct {
-	// DocumentBytes of one document, as JSON lines the longest line. Real ones have half a
-	// megabyte; bundles that carry their manifests have some megabytes.
+	// DocumentBytes limits one document. In JSON lines it limits a line. Real documents have half a
+	// megabyte; bundles that contain their manifests have some megabytes.
 	DocumentBytes int
-	// Bytes of all files together, when they are uncompressed.
+	// Bytes limits the uncompressed size of all files together.
 	Bytes int64
-	// Documents in all files together.
+	// Documents limits the documents in all files together.
 	Documents int
 }
 
-// DefaultLimits are 16 MiB a document, 1 GiB and a million documents: the largest catalogs
-// have 55 MB and some thousand documents.
+// DefaultLimits are 16 MiB per document, 1 GiB and a million documents. The largest catalogs have
+// 55 MB and some thousand documents.
 func DefaultLimits() Limits {
 	return Limits{DocumentBytes: 16 << 20, Bytes: 1 << 30, Documents: 1_000_000}
 }
 
-// maxValues limits the values of one document. A decoder takes some hundred bytes for each value,
-// however short. Real documents have about ten thousand.
+// maxValues limits the values of one document. A decoder needs some hundred bytes per value, even
+// for short ones. Real documents have about ten thousand values.
 const maxValues = 2_000_000
 
-// checkValues counts what stands between, before or around values, within text too: the
-// number is never too low.
+// checkValues counts the separators of values, also within text, so the count is never too low.
 func checkValues(document []byte) error {
 	count := 0
 	for _, mark := range []string{",", ":", "[", "{", "\n"} {
@@ -50,23 +49,22 @@ func checkValues(document []byte) error {
 	return nil
 }
 
-// windowBytes limits the zstd window, and so the memory that is reserved for a file.
+// windowBytes limits the zstd window, and thereby the memory that is reserved for a file.
 const windowBytes = 32 << 20
 
-// Documents reads a catalog and calls found for each document: Read or ReadDirectory with their
-// arguments bound.
+// Documents reads a catalog and calls found for each document. It is Read or ReadDirectory with
+// bound arguments.
 type Documents func(ctx context.Context, found func(*Document) error) error
 
-// Read calls found for every document of a stream: JSON objects, in lines or not, and YAML
-// documents, separated by ---; as they are, or compressed by gzip or zstd. It ends with the first error. Errors that
-// found returns are returned unchanged; other errors are of type Error, or that of the
-// context.
+// Read calls found for every document of a stream. The stream has JSON objects, or YAML documents
+// separated by ---, and may be compressed with gzip or zstd. Read stops at the first error. It
+// returns errors of found and of the context unchanged; other errors are of type Error.
 func Read(ctx context.Context, from io.Reader, file string, limits Limits, found func(*Document) error) error {
 	r := &reader{limits: limits, found: found}
 	return r.file(ctx, from, file)
 }
 
-// reader counts over all files of a catalog.
+// reader counts bytes and documents over all files of a catalog.
 type reader struct {
 	limits    Limits
 	found     func(*Document) error
@@ -112,19 +110,19 @@ func (r *reader) file(ctx context.Context, from io.Reader, file string) error {
 	}
 }
 
-// documents is a stream of documents of one notation.
+// documents is a stream of documents in one notation.
 type documents interface {
-	// next returns a document as JSON and the line where it begins, or io.EOF.
+	// next returns a document as JSON and its first line, or io.EOF.
 	next() ([]byte, int, error)
 }
 
-// newDocuments sees from the first character which notation a file has.
+// newDocuments detects the notation of a file from its first character.
 func newDocuments(in *bufio.Reader, limit int) (documents, error) {
 	for skipped := 1; ; skipped++ {
 		begin, err := in.Peek(skipped)
 		switch {
 		case errors.Is(err, io.EOF):
-			return &jsonDocuments{in: in, limit: limit, line: 1}, nil // nothing but space
+			return &jsonDocuments{in: in, limit: limit, line: 1}, nil // only white space
 		case errors.Is(err, bufio.ErrBufferFull):
 			return &yamlDocuments{in: in, limit: limit}, nil
 		case err != nil:
@@ -140,7 +138,7 @@ func newDocuments(in *bufio.Reader, limit int) (documents, error) {
 	}
 }
 
-// uncompressed sees from the first characters how a file is compressed.
+// uncompressed detects the compression of a file from its first bytes.
 func uncompressed(from io.Reader) (io.Reader, func(), error) {
 	in := bufio.NewReader(from)
 	begin, err := in.Peek(4)
@@ -167,7 +165,7 @@ func uncompressed(from io.Reader) (io.Reader, func(), error) {
 	return in, func() {}, nil
 }
 
-// countedReader ends with an error when all files together have too many bytes.
+// countedReader fails when all files together are too large.
 type countedReader struct {
 	// stopped returns the reason to stop reading, or nil.
 	stopped func() error

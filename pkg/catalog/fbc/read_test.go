@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// listing returns the line, schema, package and name of every document, for comparison.
+// listing returns the line, schema, package and name of every document.
 func listing(t *testing.T, file string, content []byte, limits Limits) ([]string, error) {
 	t.Helper()
 	var out []string
@@ -104,7 +104,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadValues: values of a document take many times its bytes when there are many.
+// TestReadValues: many short values take much more memory than their bytes, so their number is
+// limited.
 func TestReadValues(t *testing.T) {
 	many := strings.Repeat("{},", maxValues/2)
 	for name, content := range map[string]string{"JSON": `{"schema":"olm.channel","entries":[` + many + `{}]}`, "YAML": "schema: olm.channel\nentries: [" + many + "{}]\n"} {
@@ -114,7 +115,7 @@ func TestReadValues(t *testing.T) {
 	}
 }
 
-// TestReadCompressed: the content of a file counts, not its name.
+// TestReadCompressed: the content of a file decides about compression, not its name.
 func TestReadCompressed(t *testing.T) {
 	content := []byte(`{"schema":"olm.package","name":"argocd"}`)
 	var zipped, packed bytes.Buffer
@@ -191,7 +192,7 @@ func TestReadEnds(t *testing.T) {
 	}
 }
 
-// TestByPackage: of two documents with the same name the last one counts.
+// TestByPackage: the last of two documents with the same name counts.
 func TestByPackage(t *testing.T) {
 	config, err := Load(t.Context(), strings.NewReader(`
 {"schema":"olm.package","name":"a","defaultChannel":"x"}
@@ -216,7 +217,7 @@ func TestByPackage(t *testing.T) {
 	}
 }
 
-// endless is a line without end; it counts what was read of it.
+// endless is a line without end. It counts the bytes that were read.
 type endless struct{ read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -230,8 +231,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestHundredMegabytes: with the limits that hold for catalogs of others, a line of 100 MB is
-// read no further than a document may go.
+// TestHundredMegabytes: with the limits for untrusted catalogs, a line of 100 MB is read only up to
+// the limit of a document.
 func TestHundredMegabytes(t *testing.T) {
 	from := &endless{}
 	err := Read(t.Context(), io.LimitReader(from, 100_000_000), "catalog.json", DefaultLimits(), func(*Document) error { return nil })

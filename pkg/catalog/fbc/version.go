@@ -8,19 +8,19 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// longestRelease is in characters; longer build metadata is no release.
+// longestRelease is in characters. Longer build metadata is not a release.
 const longestRelease = 20
 
-// Version is the version of a bundle, and its release: bundles of the format registry+v1
-// carry the number of a release of the same version in semver's build metadata.
+// Version is the version of a bundle, with its release. Bundles of the format registry+v1 have the
+// release number in semver's build metadata.
 type Version struct {
 	semver.Version
-	// Release has no elements when the bundle has none. Version.Build is empty when it has.
+	// Release is empty if the bundle has no release. If it is set, Version.Build is empty.
 	Release []semver.PRVersion
 }
 
-// ParseVersion reads a version as a bundle writes it. Build metadata that looks like a
-// release becomes one, and counts in comparisons; other build metadata does not.
+// ParseVersion parses the version of a bundle. Build metadata that looks like a release becomes the
+// release, and counts in comparisons. Other build metadata does not.
 func ParseVersion(text string) (Version, error) {
 	parsed, err := semver.Parse(text)
 	if err != nil {
@@ -48,8 +48,8 @@ func parseRelease(build []string) ([]semver.PRVersion, bool) {
 	return release, true
 }
 
-// Compare is negative when v is lower than other, by version and then by release. No
-// release is lower than any, and numbers in a release are lower than words.
+// Compare is negative if v is lower than other. It compares the version and then the release. No
+// release is lower than any release, and numbers in a release are lower than words.
 func (v Version) Compare(other Version) int {
 	if c := v.Version.Compare(other.Version); c != 0 {
 		return c
@@ -65,7 +65,7 @@ func (v Version) Compare(other Version) int {
 	return semver.Version{Pre: v.Release}.Compare(semver.Version{Pre: other.Release})
 }
 
-// String is the version as the bundle writes it.
+// String returns the version as the bundle writes it.
 func (v Version) String() string {
 	if len(v.Release) == 0 {
 		return v.Version.String()
@@ -73,7 +73,7 @@ func (v Version) String() string {
 	return v.Version.String() + "+" + v.ReleaseString()
 }
 
-// ReleaseString is empty when there is no release.
+// ReleaseString returns the release; empty if there is none.
 func (v Version) ReleaseString() string {
 	parts := make([]string, len(v.Release))
 	for i, part := range v.Release {

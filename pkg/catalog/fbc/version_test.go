@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestVersionOrder: each version is higher than the one before it.
+// TestVersionOrder: each version is higher than the previous one.
 func TestVersionOrder(t *testing.T) {
 	ordered := []string{"0.0.1", "1.0.0-1", "1.0.0-alpha", "1.0.0-rc.1", "1.0.0", "1.0.0+1", "1.0.0+2", "1.0.0+10", "1.0.0+10.1", "1.0.0+git.1a2b", "1.0.1-nightly", "1.0.1", "10.0.0"}
 	for i, low := range ordered {
@@ -25,7 +25,7 @@ func TestVersionOrder(t *testing.T) {
 	}
 }
 
-// TestRelease: build metadata that is no release counts for nothing.
+// TestRelease: build metadata that is not a release does not count.
 func TestRelease(t *testing.T) {
 	for text, want := range map[string]string{
 		"1.0.0+7": "7", "1.0.0+git.1a2b": "git.1a2b", "1.0.0+a-b": "a-b", "1.0.0+007": "", "1.0.0": "",

@@ -15,15 +15,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestText is in bytes, of what an error repeats.
+// longestText limits the quoted text in an error, in bytes.
 const longestText = 80
 
-// yamlDocuments is a stream of YAML documents, separated by lines --- or "...". Documents
-// with nothing but comments are left out.
+// yamlDocuments is a stream of YAML documents, separated by lines "---" or "...". It skips
+// documents that contain only comments.
 type yamlDocuments struct {
 	in     *bufio.Reader
 	limit  int
-	line   int // how many were read
+	line   int // lines read so far
 	ended  bool
 	buffer []byte
 }
@@ -37,7 +37,7 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 		if err := checkValues(d.buffer); err != nil {
 			return nil, begin, err
 		}
-		document := bytes.TrimPrefix(d.buffer, []byte(text.ByteOrderMark)) // of a file that was joined to others
+		document := bytes.TrimPrefix(d.buffer, []byte(text.ByteOrderMark)) // a file that was concatenated with others has one
 		converted := bytes.TrimSpace(document)
 		if !bytes.HasPrefix(converted, []byte("{")) || !json.Valid(converted) {
 			var err error
@@ -47,7 +47,7 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 			}
 		}
 		if len(converted) > d.limit {
-			return nil, begin, tooLarge(d.limit) // aliases multiply
+			return nil, begin, tooLarge(d.limit) // aliases can multiply the size
 		}
 		if bytes.Equal(converted, []byte("null")) {
 			continue
@@ -67,7 +67,7 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 	return nil, d.line, io.EOF
 }
 
-// read fills the buffer up to the next separator, and returns the number of its first line.
+// read fills the buffer up to the next separator, and returns the first line number.
 func (d *yamlDocuments) read() (int, error) {
 	d.buffer = d.buffer[:0]
 	begin := d.line + 1
@@ -103,9 +103,9 @@ func (d *yamlDocuments) read() (int, error) {
 	}
 }
 
-// separator reports whether a line ends a document, and returns what stands behind it and is no
-// comment. YAML allows a document there; its reader would take it for the rest of the one before,
-// and drop it.
+// separator reports whether a line ends a document, and returns the text after the separator,
+// except a comment. YAML allows a document there, but this reader would add it to the previous
+// document, and lose it.
 func separator(line []byte) (behind []byte, is bool) {
 	line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark))
 	rest, is := bytes.CutPrefix(line, []byte("---"))
@@ -121,7 +121,7 @@ func separator(line []byte) (behind []byte, is bool) {
 	return behind, true
 }
 
-// moved converts the line of a YAML error from one within the document to one within the file.
+// moved converts the line of a YAML error within the document to the line within the file.
 func moved(err error, begin int) (int, error) {
 	parts := regexp.MustCompile(`(?s)^.*yaml: line (\d+): (.*)$`).FindStringSubmatch(err.Error())
 	if parts == nil {

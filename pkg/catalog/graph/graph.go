@@ -1,4 +1,4 @@
-// Package graph knows the upgrades in the channels of a package: successors of a version, the
+// Package graph computes the upgrades in the channels of a package: successors of a version, the
 // shortest upgrade path, the list of versions, and their printed form. It is pure.
 package graph
 
@@ -14,20 +14,20 @@ import (
 // By is the field of an entry that creates an upgrade.
 type By string
 
-// The fields of an entry.
+// Fields of an entry that create upgrades.
 const (
 	Replaces  By = "replaces"
 	Skips     By = "skips"
 	SkipRange By = "skipRange"
 )
 
-// Installed is a bundle from which upgrades are looked for. It need not be in the catalog.
+// Installed is the installed bundle, from which upgrades start. It need not be in the catalog.
 type Installed struct {
 	Name    string
 	Version fbc.Version
 }
 
-// Upgrade is one step: to a bundle, by a field of its entry in a channel.
+// Upgrade is one upgrade step to a bundle, by a field of its entry in a channel.
 type Upgrade struct {
 	Bundle  string
 	Channel string
@@ -37,14 +37,14 @@ type Upgrade struct {
 // Graph is the upgrade graph of the channels of one package.
 type Graph struct {
 	config *fbc.Config
-	// unlimited is true if it was made without channels.
+	// unlimited is true if New was called without channels.
 	unlimited bool
 	bundles   map[string]*Node
-	// order has all bundles, the best first: not deprecated, then the highest version.
+	// order has all bundles, best first; see Better.
 	order []*Node
-	// entries are those of the channels that count, by the bundle that they are of.
+	// entries are the entries of the selected channels, by bundle.
 	entries map[string][]entry
-	// replacing and skipping are entries by what they replace and skip.
+	// replacing and skipping are entries, by the bundles that they replace and skip.
 	replacing, skipping map[string][]entry
 	ranged              []entry
 }
@@ -52,33 +52,33 @@ type Graph struct {
 // Node is a bundle in the graph.
 type Node struct {
 	Bundle *fbc.Bundle
-	// Version is the zero value when Readable is not set.
+	// Version is the zero value unless Readable is set.
 	Version  fbc.Version
 	Readable bool
-	// Deprecated is true if the catalog says so of this bundle.
+	// Deprecated is true if the catalog deprecates this bundle.
 	Deprecated bool
 	Message    string
-	// Channels are all that it is in, sorted, and not only those that count.
+	// Channels are all channels with the bundle, selected or not, sorted.
 	Channels []string
 }
 
-// entry is one of a channel. admits is nil when it has no range, or one that does not parse:
-// such a range is left out silently, as OLM does, and the rest of the entry counts.
+// entry is an entry of a channel. admits is nil if the range is absent or invalid. Like OLM, it
+// ignores an invalid range and uses the rest of the entry.
 type entry struct {
 	fbc.Entry
 	channel string
 	admits  semver.Range
 }
 
-// New makes the graph of one package. With channels, only their entries make upgrades;
-// without, those of all channels do.
+// New returns the graph of one package. If channels are given, only their entries create upgrades;
+// otherwise those of all channels do.
 func New(config *fbc.Config, channels []string) *Graph {
 	g := &Graph{
 		config: config, unlimited: len(channels) == 0, bundles: map[string]*Node{}, entries: map[string][]entry{},
 		replacing: map[string][]entry{}, skipping: map[string][]entry{},
 	}
 	g.addBundles()
-	// By name, so that the answers do not depend on the order in the catalog.
+	// Sorted by name, so that the results do not depend on the order in the catalog.
 	for _, channel := range slices.SortedStableFunc(slices.Values(config.Channels), func(a, b fbc.Channel) int { return cmp.Compare(a.Name, b.Name) }) {
 		g.addChannel(&channel, len(channels) == 0 || slices.Contains(channels, channel.Name))
 	}
@@ -135,14 +135,14 @@ func (g *Graph) addChannel(channel *fbc.Channel, counts bool) {
 	}
 }
 
-// compareEntries sorts the entries of a channel. A name twice is an error of the catalog, and
-// still gives the same answer each time.
+// compareEntries sorts the entries of a channel. A duplicate name is an error in the catalog; the
+// full order keeps results stable.
 func compareEntries(a, b fbc.Entry) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Replaces, b.Replaces), cmp.Compare(a.SkipRange, b.SkipRange), slices.Compare(a.Skips, b.Skips))
 }
 
-// Better compares nodes: those that are not deprecated first, then those with a version, then the
-// highest version and release, then by name.
+// Better compares nodes: not deprecated first, then readable versions, then the highest version and
+// release, then the name.
 func Better(a, b *Node) int {
 	return cmp.Or(trueLast(a.Deprecated, b.Deprecated), trueLast(!a.Readable, !b.Readable),
 		b.Version.Compare(a.Version), cmp.Compare(a.Bundle.Name, b.Bundle.Name))
@@ -158,10 +158,10 @@ func trueLast(a, b bool) int {
 	return -1
 }
 
-// Node returns a bundle, or nil when the catalog has none of that name.
+// Node returns a bundle by name; nil if the catalog does not have it.
 func (g *Graph) Node(name string) *Node { return g.bundles[name] }
 
-// Nodes returns all bundles, the best first.
+// Nodes returns all bundles, best first.
 func (g *Graph) Nodes() []*Node { return g.order }
 
 // Succeeds reports whether a bundle is an upgrade of the installed version, and by which field.
@@ -186,13 +186,13 @@ func (e *entry) succeeds(installed Installed) (By, bool) {
 	return "", false
 }
 
-// Successors returns the bundles of the catalog that are upgrades of the installed version, the best
+// Successors returns the bundles of the catalog that are upgrades of the installed version, best
 // first.
 func (g *Graph) Successors(installed Installed) []Upgrade {
 	return g.successors(installed, g.ranged, map[string]bool{installed.Name: true})
 }
 
-// successors leaves out the bundles that are known, and looks at no other ranges than these.
+// successors skips known bundles, and checks only these ranges.
 func (g *Graph) successors(installed Installed, ranged []entry, known map[string]bool) []Upgrade {
 	found := map[string]Upgrade{}
 	add := func(one entry, by By) {
@@ -219,9 +219,9 @@ func (g *Graph) successors(installed Installed, ranged []entry, known map[string
 	return out
 }
 
-// Path returns the shortest upgrade path from the installed version to a bundle, without the installed
-// one. OLM takes each step when its version is requested. Among several shortest paths, it prefers the
-// best versions. It is nil when there is no path, and when the bundle is installed.
+// Path returns the shortest upgrade path from the installed version to a bundle, without the
+// installed version. OLM takes each step if its version is requested. Among several shortest paths,
+// Path prefers the best versions. It is nil if there is no path, or if the bundle is installed.
 func (g *Graph) Path(from Installed, to string) []Upgrade {
 	if from.Name == to || g.bundles[to] == nil {
 		return nil
@@ -239,12 +239,12 @@ type Paths struct {
 	cameFrom map[string]string
 }
 
-// reach searches for paths until one reaches a bundle; "" searches for all.
+// reach searches paths until one reaches a bundle; "" searches all.
 func (g *Graph) reach(from Installed, until string) *Paths {
 	found := &Paths{from: from.Name, cameBy: map[string]Upgrade{}, cameFrom: map[string]string{}}
 	known := map[string]bool{from.Name: true}
-	// Each bundle on the way is asked for, so what leads to known ones is left out: there may
-	// be an upgrade from every bundle to all that are higher.
+	// The loop visits every bundle, so it drops ranges that lead only to known bundles. Otherwise a
+	// package with an upgrade from every bundle to all higher ones would be too expensive.
 	ranged := slices.Clone(g.ranged)
 	for reached := []Installed{from}; len(reached) > 0; {
 		var next []Installed
@@ -267,7 +267,7 @@ func (g *Graph) reach(from Installed, until string) *Paths {
 	return found
 }
 
-// To returns the path to a bundle, nil when there is none.
+// To returns the path to a bundle; nil if there is none.
 func (p *Paths) To(bundle string) []Upgrade {
 	var path []Upgrade
 	for at := bundle; at != p.from; at = p.cameFrom[at] {
@@ -281,8 +281,8 @@ func (p *Paths) To(bundle string) []Upgrade {
 	return path
 }
 
-// Cost is about how many bytes of ranges are compared with versions to find all upgrades.
-// It grows with the square of a package, and packages come from others.
+// Cost estimates how many bytes of ranges are compared with versions to find all upgrades. It grows
+// with the square of the package's size, and packages are untrusted.
 func (g *Graph) Cost() int {
 	cost := len(g.order)
 	for _, list := range g.entries {

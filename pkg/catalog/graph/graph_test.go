@@ -32,15 +32,15 @@ func load(t *testing.T) *fbc.Config {
 	return config.Package("p")
 }
 
-// TestPathMemory: the memory of an upgrade path grows with the number of bundles, and not with that
-// of the upgrades between them: each may skip all that are lower.
+// TestPathMemory: the memory for an upgrade path grows with the number of bundles, and not with the
+// number of upgrades. Each bundle may skip all lower ones.
 func TestPathMemory(t *testing.T) {
 	taken := func(bundles int) uint64 {
 		config := &fbc.Config{Channels: []fbc.Channel{{Name: "stable"}}}
 		for i := range bundles + 1 {
 			name := fmt.Sprintf("1.%d.0", i)
 			config.Bundles = append(config.Bundles, fbc.Bundle{Name: name, Properties: []fbc.Property{{Type: fbc.PropertyPackage, Value: []byte(`{"version":"` + name + `"}`)}}})
-			if i < bundles { // nothing leads to the last one
+			if i < bundles { // no upgrade leads to the last bundle
 				config.Channels[0].Entries = append(config.Channels[0].Entries, fbc.Entry{Name: name, SkipRange: "<" + name})
 			}
 		}
@@ -98,7 +98,7 @@ channel stable: 2 bundles
 	}
 }
 
-// TestPathOfBest: of two paths of the same length the one over the better version is taken.
+// TestPathOfBest: of two paths of the same length, the path with the better version is chosen.
 func TestPathOfBest(t *testing.T) {
 	config, err := fbc.Load(t.Context(), strings.NewReader(`
 {"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"b","replaces":"a"},{"name":"c","replaces":"a"},{"name":"d","replaces":"a"},{"name":"e","replaces":"b","skips":["c","d"]}]}
@@ -116,7 +116,7 @@ func TestPathOfBest(t *testing.T) {
 	}
 }
 
-// TestPaths: all paths at once are those that are found one by one.
+// TestPaths: Paths returns the same paths as Path for each bundle.
 func TestPaths(t *testing.T) {
 	g := New(load(t), nil)
 	for _, from := range []Installed{{Name: "p.v0.9.0"}, {Name: "p.v1.0.0", Version: g.Node("p.v1.0.0").Version}, {Name: "p.v2.0.0", Version: g.Node("p.v2.0.0").Version}} {
@@ -142,7 +142,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestUpgradesBound: of too many upgrades the first ones are listed, and the others counted.
+// TestUpgradesBound: a list of too many upgrades is truncated, and the remaining ones are counted.
 func TestUpgradesBound(t *testing.T) {
 	g := New(load(t), nil)
 	all, more := g.Upgrades(100)

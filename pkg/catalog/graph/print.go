@@ -14,14 +14,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Drawing is a graph for machines.
+// Drawing is the machine-readable form of a graph.
 type Drawing struct {
 	Package        string    `json:"package"`
 	DefaultChannel string    `json:"defaultChannel,omitempty"`
 	Channels       []string  `json:"channels"`
 	Versions       []Version `json:"versions"`
 	Upgrades       []Edge    `json:"upgrades"`
-	// Path is there when it was asked for, and empty when no upgrade leads there.
+	// Path is set if it was requested; it is empty if no upgrade path exists.
 	Path *[]string `json:"path,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type Edge struct {
 	By      By     `json:"by"`
 }
 
-// Draw returns the graph for machines, sorted.
+// Draw returns the machine-readable form, sorted.
 func (g *Graph) Draw() Drawing {
 	drawing := Drawing{Channels: g.channels(), Versions: g.Versions()}
 	if len(g.config.Packages) > 0 {
@@ -43,7 +43,8 @@ func (g *Graph) Draw() Drawing {
 	return drawing
 }
 
-// Upgrades returns the upgrades of one step, sorted, at most limit, and the number of further ones.
+// Upgrades returns the single-step upgrades, sorted and at most limit, and the number of further
+// ones.
 func (g *Graph) Upgrades(limit int) (found []Edge, more int) {
 	var entries []entry
 	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
@@ -60,8 +61,8 @@ func (g *Graph) Upgrades(limit int) (found []Edge, more int) {
 	return found, more
 }
 
-// edges are the upgrades to the bundle of an entry: of two ways from the same bundle the
-// first one that OLM looks at.
+// edges returns the upgrades to an entry's bundle. If several fields create the same upgrade, it
+// uses the first one in OLM's order.
 func (g *Graph) edges(to entry) []Edge {
 	seen := map[string]bool{to.Name: true}
 	var out []Edge
@@ -99,11 +100,11 @@ func (g *Graph) channels() []string {
 // Entry is a bundle in a channel.
 type Entry struct {
 	Channel, Bundle string
-	// UpgradeOf lists the upgrades that the entry offers: "replaces 1.4.1; skips 1.4.0".
+	// UpgradeOf describes the upgrades of the entry: "replaces 1.4.1; skips 1.4.0".
 	UpgradeOf string
 }
 
-// Entries returns the entries of the selected channels, by channel, the highest version first.
+// Entries returns the entries of the selected channels, by channel, highest version first.
 func (g *Graph) Entries() []Entry {
 	var out []Entry
 	sorted := g.sortedEntries()
@@ -115,8 +116,8 @@ func (g *Graph) Entries() []Entry {
 	return out
 }
 
-// Text prints the graph: the bundles of each channel, the highest first, with the bundles they
-// upgrade. It marks the installed version.
+// Text prints the graph: the bundles of each channel, highest first, with the bundles they upgrade.
+// It marks the installed version.
 func (g *Graph) Text(to io.Writer, installed string) error {
 	defaultChannel := DefaultOf(g.config)
 	sorted := g.sortedEntries()
@@ -148,7 +149,7 @@ func (g *Graph) channelText(to io.Writer, name string, isDefault bool, entries [
 	return table.Flush()
 }
 
-// sortedEntries returns the entries of each channel, the highest version first.
+// sortedEntries returns the entries of each channel, highest version first.
 func (g *Graph) sortedEntries() map[string][]entry {
 	out := map[string][]entry{}
 	for _, list := range g.entries {
@@ -168,7 +169,7 @@ func (g *Graph) sortedEntries() map[string][]entry {
 	return out
 }
 
-// describe returns the upgrades that a bundle offers, and remarks about it.
+// describe returns the upgrades of an entry, and remarks about its bundle.
 func (g *Graph) describe(one entry) []string {
 	parts := g.upgradeOf(one)
 	switch node := g.bundles[one.Name]; {
@@ -197,7 +198,7 @@ func (g *Graph) upgradeOf(one entry) []string {
 	return parts
 }
 
-// maxNames is the number of bundles that a sentence names.
+// maxNames limits the bundles that a sentence names.
 const maxNames = 5
 
 func (g *Graph) list(bundles []string) string {
@@ -212,8 +213,8 @@ func (g *Graph) list(bundles []string) string {
 	return out
 }
 
-// Describe returns the upgrades that a bundle offers in the selected channels: "replaces 1.4.1". It is
-// empty for a bundle that upgrades none.
+// Describe returns the upgrades of a bundle in the selected channels: "replaces 1.4.1". It is empty
+// if there are none.
 func (g *Graph) Describe(bundle string) string {
 	var parts []string
 	for _, one := range g.entries[bundle] {
@@ -243,7 +244,7 @@ func (g *Graph) PathText(path []Upgrade) string {
 	return strings.Join(short, ", ")
 }
 
-// DefaultOf returns the default channel of a package, or nothing.
+// DefaultOf returns the default channel of a package; empty if there is none.
 func DefaultOf(config *fbc.Config) string {
 	if len(config.Packages) == 0 {
 		return ""

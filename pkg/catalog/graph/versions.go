@@ -15,7 +15,7 @@ import (
 type Version struct {
 	Bundle  string `json:"bundle"`
 	Version string `json:"version"`
-	// Channels are those that have the bundle, sorted.
+	// Channels are the channels with the bundle, sorted.
 	Channels []string `json:"channels,omitempty"`
 	// Replaces, Skips and SkipRanges are the values of its entries in all channels, sorted, without
 	// duplicates.
@@ -25,13 +25,13 @@ type Version struct {
 	Deprecated bool     `json:"deprecated,omitempty"`
 	// Message is the reason of the deprecation.
 	Message string `json:"message,omitempty"`
-	// Unsupported says why OLM v1 cannot install it; it is empty when it can.
+	// Unsupported is the reason why OLM v1 cannot install the bundle; empty if it can.
 	Unsupported string `json:"unsupported,omitempty"`
 	Image       string `json:"image,omitempty"`
 }
 
-// Versions returns the versions of the package in the channels of the graph, the highest first.
-// Deprecated versions are included. A graph that was made without channels returns every bundle.
+// Versions returns the versions of the package in the selected channels, highest first, including
+// deprecated ones. A graph without selected channels returns every bundle.
 func (g *Graph) Versions() []Version {
 	nodes := slices.Clone(g.order)
 	slices.SortStableFunc(nodes, func(a, b *Node) int {
@@ -52,7 +52,7 @@ func (g *Graph) Versions() []Version {
 	return out
 }
 
-// countsAll reports whether the graph leaves out no channel.
+// countsAll reports whether the graph includes all channels.
 func (g *Graph) countsAll() bool {
 	if g.unlimited {
 		return true
@@ -93,7 +93,7 @@ func (g *Graph) row(node *Node, entries []entry) Version {
 	return row
 }
 
-// ShortName is the version of a bundle of the catalog, or the name of one that is not in it.
+// ShortName returns the version of a bundle, or its name if it is not in the catalog.
 func (g *Graph) ShortName(bundle string) string {
 	if node := g.bundles[bundle]; node != nil && node.Readable {
 		return node.Version.String()
@@ -101,8 +101,9 @@ func (g *Graph) ShortName(bundle string) string {
 	return bundle
 }
 
-// Unsupported returns the reason why OLM v1 cannot install a bundle: it has dependencies, provides an
-// aggregated API, or cannot watch all namespaces. It is empty when the catalog shows no such reason.
+// Unsupported returns the reason why OLM v1 cannot install a bundle: it has dependencies, provides
+// an aggregated API, or cannot watch all namespaces. It is empty if the catalog shows no such
+// reason.
 func Unsupported(bundle *fbc.Bundle) string {
 	var reasons []string
 	required := map[string]int{}
@@ -131,7 +132,7 @@ func KindsOf(bundle *fbc.Bundle) []metav1.GroupVersionKind {
 	return out
 }
 
-// dependency names what a property requires.
+// dependency returns the name of the requirement in a property.
 func dependency(property fbc.Property) string {
 	var value struct{ PackageName, VersionRange, Group, Version, Kind string }
 	if err := json.Unmarshal(property.Value, &value); err == nil {
@@ -145,7 +146,7 @@ func dependency(property fbc.Property) string {
 	return property.Type
 }
 
-// unsupportedCSV also checks the part of the CSV that the index keeps.
+// unsupportedCSV checks the part of the CSV that the index keeps.
 func unsupportedCSV(metadata json.RawMessage) []string {
 	var csv struct {
 		InstallModes []struct {

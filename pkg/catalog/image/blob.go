@@ -11,17 +11,17 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// window is the memory that a zstd frame may ask for, in bytes.
+// window limits the memory for a zstd frame, in bytes.
 const window = 32 << 20
 
-// blob reads what a registry sends, and checks it against what the manifest says. It reads
-// one byte more than it should at most.
+// blob reads a blob from a registry, and checks its size and digest against the manifest. It reads
+// at most one extra byte.
 type blob struct {
 	from     io.Reader
 	left     int64
 	size     int64
 	verifier digest.Verifier
-	// failed is the error that ended reading early. The library that reads may report it as another
+	// failed is the error that ended the read early. The reading library may wrap it as another
 	// error.
 	failed error
 }
@@ -53,7 +53,7 @@ func (b *blob) Read(p []byte) (int, error) {
 	return n, b.failed
 }
 
-// finish reads what is left and compares the digest.
+// finish reads the rest and compares the digest.
 func (b *blob) finish() error {
 	if _, err := io.Copy(io.Discard, b); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (b *blob) finish() error {
 	return nil
 }
 
-// decompress reads gzip, zstd or neither, by content: media types are often wrong there.
+// decompress detects gzip and zstd by content, because media types are often wrong.
 func decompress(from io.Reader) (io.Reader, func(), error) {
 	buffered := bufio.NewReader(from)
 	start, _ := buffered.Peek(4)
@@ -82,7 +82,7 @@ func decompress(from io.Reader) (io.Reader, func(), error) {
 	return buffered, func() {}, nil
 }
 
-// bounded counts what all layers of an image decompress to.
+// bounded limits the total decompressed size of an image's layers.
 type bounded struct {
 	from   io.Reader
 	used   *int64
@@ -99,7 +99,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verified compares what a layer decompresses to with what the configuration says.
+// verified compares the decompressed layer with its digest in the configuration.
 type verified struct {
 	from     io.Reader
 	verifier digest.Verifier

@@ -17,22 +17,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// mostBundles bounds the Sigstore bundles of an image that are read.
+// mostBundles limits the Sigstore bundles that are read per image.
 const mostBundles = 20
 
-// Rules decide whether the Sigstore bundles of an image are enough.
+// Rules decide whether the Sigstore bundles of an image suffice.
 type Rules interface {
-	// Digest is another one when other rules, or other keys, apply. Policy is that of the file.
+	// Digest changes when the rules or their keys change. Policy is the digest of the policy file.
 	Digest() string
 	Policy() string
-	// String names the rules.
+	// String returns the names of the rules.
 	String() string
-	// Verify returns who signed the image with a digest. It ends with the context, between two bundles.
+	// Verify returns the signers of the image with this digest. Between two bundles it checks the
+	// context.
 	Verify(ctx context.Context, bundles [][]byte, digest string) ([]string, error)
 }
 
-// verified adds to a record what the rules verify. An image that they do not allow is refused, whatever
-// the signature policy says.
+// verified adds the signers that the rules verify to a record. It refuses an image that the rules
+// do not allow, even if the signature policy allows it.
 func (o *session) verified(ctx context.Context, unparsed types.UnparsedImage, record *signer.Record) (*signer.Record, error) {
 	content, _, err := unparsed.Manifest(ctx)
 	if err != nil {
@@ -61,7 +62,7 @@ func (o *session) verified(ctx context.Context, unparsed types.UnparsedImage, re
 	return record, nil
 }
 
-// refusedBy is a refusal, or the outage because of which nobody knows.
+// refusedBy returns a refusal, or an outage if the bundles could not be read.
 func (o *session) refusedBy(ctx context.Context, err error, instance digest.Digest) error {
 	var away *outage
 	if errors.As(err, &away) {
@@ -79,8 +80,8 @@ func (o *session) refusedBy(ctx context.Context, err error, instance digest.Dige
 	return refused
 }
 
-// signersOf requests bundles from the mirrors and the registry, until those of one source satisfy the
-// rules.
+// signersOf requests bundles from the mirrors and then from the registry, until the bundles of one
+// source satisfy the rules.
 func (o *session) signersOf(ctx context.Context, of digest.Digest) (signers []string, err error) {
 	var reasons []error
 	err = o.eachSource(func(client *referrersClient) (bool, error) {
@@ -93,7 +94,7 @@ func (o *session) signersOf(ctx context.Context, of digest.Digest) (signers []st
 			return false, ctx.Err()
 		}
 		if err != nil {
-			// The registry has answered: this is no failure to ask it.
+			// The source has answered, so this is not an outage.
 			reasons = append(reasons, fmt.Errorf("%s: %w", client.host, errors.Join(append([]error{err}, unread...)...)))
 			return false, nil
 		}
@@ -106,8 +107,8 @@ func (o *session) signersOf(ctx context.Context, of digest.Digest) (signers []st
 	return nil, errors.Join(append(reasons, err)...)
 }
 
-// read reads the Sigstore bundles that refer to a digest. One that cannot be read is none; the reasons
-// say why.
+// read reads the Sigstore bundles that refer to a digest. It skips unreadable bundles, and returns
+// the reasons in unread.
 func (c *referrersClient) read(ctx context.Context, of digest.Digest) (bundles [][]byte, unread []error, err error) {
 	found, err := c.bundles(ctx, of, mostBundles+1)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *referrersClient) read(ctx context.Context, of digest.Digest) (bundles [
 	return bundles, unread, nil
 }
 
-// artifact is the only layer of an artifact that has a bundle.
+// artifact returns the only layer of a bundle's artifact.
 func (c *referrersClient) artifact(ctx context.Context, of digest.Digest) ([]byte, error) {
 	content, err := c.content(ctx, "manifests/", of, specs.MediaTypeImageManifest)
 	if err != nil {
@@ -144,7 +145,7 @@ func (c *referrersClient) artifact(ctx context.Context, of digest.Digest) ([]byt
 	return c.content(ctx, "blobs/", found.Layers[0].Digest, "*/*")
 }
 
-// content returns content and verifies that it has the requested digest.
+// content requests content and verifies its digest.
 func (c *referrersClient) content(ctx context.Context, path string, of digest.Digest, mediaType string) ([]byte, error) {
 	if err := of.Validate(); err != nil {
 		return nil, fmt.Errorf("the digest %q of a referrer: %w", shortened(of.String()), err)

@@ -28,7 +28,7 @@ import (
 
 const bundleV03 = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// byText are rules by which the text "signs DIGEST" is a bundle of that image.
+// byText are rules that accept the text "signs DIGEST" as a bundle of that image.
 type byText struct{ version string }
 
 func (b byText) Digest() string { return "rules " + b.version }
@@ -41,7 +41,7 @@ func (b byText) Verify(_ context.Context, bundles [][]byte, of string) ([]string
 	return nil, fmt.Errorf("none of %d bundles is a signature", len(bundles))
 }
 
-// refer pushes an artifact that refers to an image, and describes it.
+// refer pushes an artifact that refers to an image, and returns its descriptor.
 func (s *served) refer(content []byte) specs.Descriptor {
 	s.t.Helper()
 	layer := s.blob(content)
@@ -57,7 +57,7 @@ func (s *served) refer(content []byte) specs.Descriptor {
 	return specs.Descriptor{MediaType: specs.MediaTypeImageManifest, ArtifactType: bundleV03, Digest: of, Size: int64(len(made))}
 }
 
-// indexed puts an index of images, or of referrers, at a tag.
+// indexed pushes an index of images or referrers to a tag.
 func (s *served) indexed(tag string, of ...specs.Descriptor) digest.Digest {
 	s.t.Helper()
 	content := index(s.t, of)
@@ -74,14 +74,14 @@ func index(t *testing.T, of []specs.Descriptor) []byte {
 	return content
 }
 
-// answer takes the place of the registry when it returns true.
+// answer answers instead of the registry if it returns true.
 type answer = func(http.ResponseWriter, *http.Request, http.Handler) bool
 
 // referrersTag returns the tag of an image's referrers in a registry without the referrers API.
 func referrersTag(of digest.Digest) string { return strings.Replace(of.String(), ":", "-", 1) }
 
-// TestBundles: an image needs a bundle that the rules accept, wherever the registry keeps it. An
-// answer that is missing is asked for again, and a bundle that is known to be wrong is refused.
+// TestBundles: an image needs a bundle that the rules accept, in any place where a registry can
+// keep it. A missing answer is requested again. A wrong bundle leads to a refusal.
 func TestBundles(t *testing.T) {
 	status := func(part string, code int) answer {
 		return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -105,10 +105,11 @@ func TestBundles(t *testing.T) {
 	signs := func(of digest.Digest) []byte { return []byte("signs " + of.String()) }
 	for test, c := range map[string]struct {
 		reason string
-		// have makes referrers of the image, and answers in place of the registry when it returns that.
+		// have creates referrers of the image. It may return a function that answers instead of the
+		// registry.
 		have   func(s *served, of digest.Digest) answer
 		policy string
-		// mirrored is true when a mirror has the image, and no referrers.
+		// mirrored is true if a mirror has the image without referrers.
 		mirrored bool
 		err      string
 		outage   bool
@@ -213,8 +214,8 @@ func TestBundles(t *testing.T) {
 	}
 }
 
-// TestBundlesOfIndex: the signature of an index is not enough for the image in it, and the refusal
-// says so.
+// TestBundlesOfIndex: the signature of an index does not suffice for the image in it, and the
+// refusal names the remedy.
 func TestBundlesOfIndex(t *testing.T) {
 	s := serve(t)
 	of := s.push("v1-linux", made{layers: [][]byte{layer(t, entry{name: "a", content: "a"})}})
@@ -241,7 +242,7 @@ func TestBundlesOfIndex(t *testing.T) {
 	}
 }
 
-// sizeOf is that of a manifest.
+// sizeOf returns the size of a manifest.
 func (s *served) sizeOf(of digest.Digest) int64 {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodHead, s.URL+"/v2/ns/thing/manifests/"+of.String(), nil)
@@ -256,8 +257,8 @@ func (s *served) sizeOf(of digest.Digest) int64 {
 	return response.ContentLength
 }
 
-// TestBundlesAgain: an image that is here is verified once by the same rules, and again by others. The
-// catalog decides which rules apply.
+// TestBundlesAgain: a stored image is verified once for the same rules, and again for other rules.
+// The catalog determines the rules.
 func TestBundlesAgain(t *testing.T) {
 	s := serve(t)
 	of := s.push("v1", made{layers: [][]byte{layer(t, entry{name: "a", content: "a"})}})
@@ -296,7 +297,7 @@ func TestBundlesAgain(t *testing.T) {
 	}
 }
 
-// sigstoreKey makes a key, and the file of its public key.
+// sigstoreKey returns a new key, and the file with its public key.
 func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -310,10 +311,10 @@ func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
 	return key, fileOf(t, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
 }
 
-// TestCosign3: an image that cosign 3.1.3 signed by a key is accepted by a rule with that key. The files
-// are what it pushed: manifest.json is the image, signature.json the referrer, bundle.json its layer, and
-// referrers.json the index at the tag. It signed with
-// cosign sign --key cosign.key --signing-config FILE, where FILE names no log.
+// TestCosign3: an image that cosign 3.1.3 signed with a key is accepted by a rule with that key.
+// The files are what cosign pushed: manifest.json is the image, signature.json the referrer,
+// bundle.json its layer, and referrers.json the index at the tag. The command was cosign sign --key
+// cosign.key --signing-config FILE, where FILE names no log.
 func TestCosign3(t *testing.T) {
 	file := func(name string) []byte {
 		content, err := os.ReadFile(filepath.Join("testdata/cosign3", name))

@@ -11,8 +11,8 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// chart keeps the archive of a chart as it is: a caller that renders it unpacks it, with limits of
-// memory and time. Its configuration and its provenance file are not asked for.
+// chart stores the archive of a chart unchanged. The caller that renders it unpacks it, with limits
+// of memory and time. The configuration and the provenance file are not requested.
 func (s *Store) chart(ctx context.Context, o *session, made *specs.Manifest, tree string) error {
 	isArchive := func(of specs.Descriptor) bool { return of.MediaType == chartLayerType }
 	at := slices.IndexFunc(made.Layers, isArchive)
@@ -30,7 +30,7 @@ func (s *Store) chart(ctx context.Context, o *session, made *specs.Manifest, tre
 	return about(err, "", archive.Digest.String())
 }
 
-// save writes a blob into a file.
+// save writes a blob to a file.
 func (o *session) save(ctx context.Context, of specs.Descriptor, name string) error {
 	b, done, err := o.blob(ctx, of)
 	if err != nil {

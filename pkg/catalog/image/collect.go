@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Collect removes the images whose digest is not listed. It keeps images that any process has open or
-// is pulling.
+// Collect removes the images whose digest is not listed. It keeps images that any process has open
+// or is pulling.
 func (s *Store) Collect(digests []string) error {
 	keep := map[string]bool{}
 	for _, digest := range digests {
@@ -29,7 +29,7 @@ func (s *Store) CollectUnused(since time.Time) error {
 	})
 }
 
-// collect removes the images for which keep is false, and incomplete images that a crash left.
+// collect removes the images for which keep returns false, and incomplete images that a crash left.
 func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 	found, err := os.ReadDir(s.root)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 	return errors.Join(failed...)
 }
 
-// removeHalf removes what a process that crashed had pulled. A process that pulls has the lock that
-// is in the name of the folder.
+// removeHalf removes an incomplete pull of a crashed process. A running pull holds the lock that
+// the folder's name contains.
 func (s *Store) removeHalf(name string) error {
 	pull, _, _ := strings.Cut(strings.TrimPrefix(name, pullPrefix), "-")
 	return errors.Join(s.removeLocked(pullingPrefix+pull, name), s.removeLocked(pullingPrefix+pull, pullingPrefix+pull))
@@ -72,12 +72,12 @@ func (s *Store) removeLocked(lock, name string) error {
 	return os.RemoveAll(filepath.Join(s.root, name))
 }
 
-// removeImage removes a folder that no process reads or waits for.
+// removeImage removes an image that no process reads or is working on.
 func (s *Store) removeImage(name string) error {
 	folder := filepath.Join(s.root, name)
 	digest := strings.Replace(strings.TrimPrefix(name, imagePrefix), "-", ":", 1)
 	if !strings.HasPrefix(name, imagePrefix) || !validDigest(digest) {
-		// Of another format, or not ours.
+		// The folder has another format, or is not Penstock's.
 		return os.RemoveAll(folder)
 	}
 	s.mu.Lock()

@@ -14,9 +14,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// TestFair: a user whose registry never answers holds nobody else, however many images they ask for,
-// and whatever these are: the very image that another user pulls from elsewhere, images whose lock
-// would be in the same file, and so many that they take all places for pulls.
+// TestFair: a user whose registry never answers blocks no other user. The blocking user requests
+// the same image that another user pulls from elsewhere, images with the same lock file, and more
+// images than there are places for pulls.
 func TestFair(t *testing.T) {
 	content := func(i int) made {
 		return made{layers: [][]byte{layer(t, entry{name: "a", content: fmt.Sprint(i)})}}

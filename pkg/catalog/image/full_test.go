@@ -17,9 +17,9 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestHostileFullSize sends what is hostile in its real size against the real limits, and
-// looks at the memory and the disk that it takes. It takes a minute, so it needs FULL=1;
-// TestHostile has the same against small limits.
+// TestHostileFullSize sends hostile content of real size against the real limits, and measures the
+// memory and disk that it takes. It takes a minute, so it needs FULL=1. TestHostile does the same
+// with small limits.
 func TestHostileFullSize(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it takes a minute: FULL=1 runs it")
@@ -93,7 +93,7 @@ func TestHostileFullSize(t *testing.T) {
 	}
 }
 
-// packed is a compressed layer, and the digest of what it decompresses to.
+// packed returns a compressed layer, and the digest of its decompressed content.
 func packed(t *testing.T, write func(*tar.Writer) error) ([]byte, digest.Digest) {
 	t.Helper()
 	var b strings.Builder
@@ -115,7 +115,7 @@ func packed(t *testing.T, write func(*tar.Writer) error) ([]byte, digest.Digest)
 	return []byte(b.String()), digest.NewDigest(digest.SHA256, sum)
 }
 
-// watched samples how much larger the heap becomes.
+// watched samples the growth of the heap.
 func watched() (peak *atomic.Int64, stop func()) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

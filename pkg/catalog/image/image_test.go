@@ -18,7 +18,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// files are the files and links of an image, with their content.
+// files returns the files and links of an image, with their content.
 func files(t *testing.T, from fs.FS) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -36,7 +36,7 @@ func files(t *testing.T, from fs.FS) map[string]string {
 	return found
 }
 
-// nothingLeft: locks stay on disk, and nothing else.
+// nothingLeft checks that only lock files are left on disk.
 func nothingLeft(t *testing.T, root string) {
 	t.Helper()
 	left, err := os.ReadDir(root)
@@ -113,8 +113,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestChart: the archive of a chart is kept as it is, and nothing else of its image is asked
-// for.
+// TestChart: the archive of a chart is stored unchanged, and nothing else of its image is
+// requested.
 func TestChart(t *testing.T) {
 	s := serve(t)
 	store := opened(t, t.TempDir(), s.options(new(atomic.Int64)))
@@ -135,7 +135,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestLayers: later layers replace and remove what earlier ones have.
+// TestLayers: later layers replace and remove content of earlier layers.
 func TestLayers(t *testing.T) {
 	s := serve(t)
 	store := opened(t, t.TempDir(), s.options(new(atomic.Int64)))
@@ -230,7 +230,7 @@ func TestHostile(t *testing.T) {
 			nothingLeft(t, store.root)
 		})
 	}
-	// A registry that sends other content than it was asked for.
+	// The registry sends other content than requested.
 	pinned := s.push("other", changed(nil))
 	s.answer(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !strings.Contains(r.URL.Path, "/manifests/") {
@@ -246,8 +246,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestOnce: one download for a digest, for callers at once, by tag and digest, and after a
-// restart without the registry; until nobody names the digest.
+// TestOnce: a digest is downloaded once, for concurrent callers, by tag and by digest. After a
+// restart the registry is not needed. Collect removes the image when no caller names the digest.
 func TestOnce(t *testing.T) {
 	s := serve(t)
 	root, options := t.TempDir(), s.options(new(atomic.Int64))
@@ -295,7 +295,7 @@ func TestOnce(t *testing.T) {
 	nothingLeft(t, root)
 }
 
-// TestOutage: a layer that breaks off is read again, and an outage that lasts is told.
+// TestOutage: a broken download of a layer is repeated, and a lasting outage is reported.
 func TestOutage(t *testing.T) {
 	s := serve(t)
 	var waits, broken atomic.Int64
@@ -387,7 +387,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestCheck: an image that a policy allowed for one tag is not allowed for another tag, nor under
+// TestCheck: an image that a policy allowed for one tag is not allowed for another tag or under
 // another policy.
 func TestCheck(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.json")

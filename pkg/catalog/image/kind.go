@@ -9,24 +9,24 @@ import (
 	"go.podman.io/image/v5/manifest"
 )
 
-// Kind is the purpose of an image, by its labels.
+// Kind is the kind of content of an image, from its labels.
 type Kind string
 
 const (
-	// Catalog has a file-based catalog in the folder that its label names.
+	// Catalog is a file-based catalog, in the folder that its label names.
 	Catalog Kind = "catalog"
-	// Bundle has the folders manifests and metadata of a registry+v1 bundle.
+	// Bundle is a registry+v1 bundle, in the folders manifests and metadata.
 	Bundle Kind = "bundle"
-	// Chart has an archive of a Helm chart, ChartFile, as helm push makes it.
+	// Chart is the archive of a Helm chart (ChartFile), as pushed by helm push.
 	Chart Kind = "chart"
 	// Plain is any other image.
 	Plain Kind = "plain"
 )
 
-// CatalogLabel names the folder of a catalog in its image.
+// CatalogLabel names the folder of the catalog in its image.
 const CatalogLabel = "operators.operatorframework.io.index.configs.v1"
 
-// The labels that say what an image is.
+// Labels for the kind of an image.
 const (
 	catalogLabel   = CatalogLabel
 	manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
@@ -34,7 +34,7 @@ const (
 	formatLabel    = "operators.operatorframework.io.bundle.mediatype.v1"
 )
 
-// The values of formatLabel that are known.
+// Known values of formatLabel.
 const (
 	registryV1 = "registry+v1"
 	plainV0    = "plain+v0"
@@ -43,7 +43,7 @@ const (
 // ChartFile is the file name of a chart's archive.
 const ChartFile = "chart.tgz"
 
-// The media types of a Helm chart in a registry
+// Media types of a Helm chart in a registry
 // (https://helm.sh/docs/topics/registries/#helm-chart-manifest).
 const (
 	chartConfigType     = "application/vnd.cncf.helm.config.v1+json"
@@ -90,8 +90,8 @@ func orElse(folder, otherwise string) string {
 	return path.Clean(folder)
 }
 
-// layerTypes are the media types of layers that are read; how a layer is compressed, its
-// content says. Foreign layers, which are elsewhere than in the registry, are not among them.
+// layerTypes returns the accepted media types of layers. The compression is detected from the
+// content. Foreign layers, which are not stored in the registry, are not accepted.
 func layerTypes() []string {
 	return []string{
 		specs.MediaTypeImageLayer, specs.MediaTypeImageLayerGzip, specs.MediaTypeImageLayerZstd,

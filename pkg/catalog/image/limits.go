@@ -1,27 +1,28 @@
 package image
 
-// Limits bound what one image may cost. Sizes are in bytes.
+// Limits limit the resources for one image. Sizes are in bytes.
 type Limits struct {
-	// Layers is the number of layers.
+	// Layers limits the number of layers.
 	Layers int
-	// Config is the size of the image's configuration, where its labels are.
+	// Config limits the size of the image's configuration, which has its labels.
 	Config int64
-	// Download is the size of all layers, as they are in the registry.
+	// Download limits the total size of the layers as stored in the registry.
 	Download int64
-	// Unpacked is the size of all layers, decompressed, with what is not kept of them.
+	// Unpacked limits the total decompressed size of the layers, including content that is not
+	// kept.
 	Unpacked int64
-	// Entries is the number of entries of all layers, with those that are not kept.
+	// Entries limits the entries of all layers, including those that are not kept.
 	Entries int
-	// Kept is the number of files, folders and links that are kept.
+	// Kept limits the files, folders and links that are kept.
 	Kept int
-	// KeptBytes is the size of all files that are kept, and File that of one.
+	// KeptBytes limits the total size of the kept files, and File the size of one.
 	KeptBytes, File int64
-	// Path is the length of a path, and Depth the number of its elements.
+	// Path limits the length of a path, and Depth its number of elements.
 	Path, Depth int
 }
 
-// DefaultLimits leave room for the largest catalogs that are published: an image of several
-// hundred megabytes, most of which is an operating system and a cache that are not kept.
+// DefaultLimits are enough for the largest published catalogs: an image of several hundred
+// megabytes, mostly an operating system and a cache, which are not kept.
 func DefaultLimits() Limits {
 	return Limits{
 		Layers: 128, Config: 4 << 20, Download: 1 << 30, Unpacked: 4 << 30, Entries: 300_000,

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// Processes that share a folder agree by locks of the kernel (flock), which end with the
-// process that holds them: one that crashed blocks nobody.
+// Processes that share a folder synchronize with kernel locks (flock). The kernel releases the
+// locks of a crashed process.
 //
-// A process that looks for, adds or removes an image holds the lock of its digest exclusively, and never
-// while a registry is asked: its owner may answer as slowly as they like. There are 256 of these
+// A process that finds, adds or removes an image holds the lock of its digest exclusively. It never
+// waits for a registry meanwhile, because a registry may answer very slowly. There are 256 lock
 // files, by the first byte of the digest, so that none has to be removed.
 //
-// A process that pulls an image holds a lock for the digest, the repository and the user, so that others
-// who want the same from there wait for it, and nobody waits for the registry of another user. Its
-// file is removed with the pull.
+// A process that pulls an image holds a lock for the digest, the repository and the user. Other
+// pulls of the same wait for it. No process waits for the registry of another user. The lock file
+// is removed after the pull.
 //
-// A reader of an image shares a lock of its own.
+// Each reader of an image holds a shared lock in the image's folder.
 const (
 	lockPrefix = "lock-"
-	// pullingPrefix begins the names of locks for pulls.
+	// pullingPrefix is the name prefix of lock files for pulls.
 	pullingPrefix = "pulling-"
 	// poll is the interval of checks whether another process has released the lock.
 	poll = 50 * time.Millisecond
@@ -39,7 +39,7 @@ func (s *Store) lockFile(digest string) string {
 	return filepath.Join(s.root, lockPrefix+hash[:2])
 }
 
-// lock waits until nobody else, here or in another process, is at work on a digest.
+// lock waits for the exclusive use of a digest, in this process and among processes.
 func (s *Store) lock(ctx context.Context, digest string) (free func(), err error) {
 	freeHere, err := s.lockHere(ctx, digest)
 	if err != nil {
@@ -56,14 +56,14 @@ func (s *Store) lock(ctx context.Context, digest string) (free func(), err error
 	}, nil
 }
 
-// pulling is a pull that nobody else does at the same time.
+// pulling is the lock of a running pull.
 type pulling struct {
-	// name is the name of the lock, and part of that of the folder.
+	// name is the name of the lock, and part of the folder's name.
 	name string
 	free func()
 }
 
-// lockPull waits until nobody else pulls a digest from a repository for a user.
+// lockPull waits for the exclusive right to pull a digest from a repository for a user.
 func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pulling, error) {
 	sum := sha256.Sum256([]byte(digest + "\n" + check + "\n" + user))
 	p := &pulling{name: hex.EncodeToString(sum[:])}
@@ -77,7 +77,7 @@ func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pull
 		return nil, err
 	}
 	p.free = func() {
-		// A process that has opened it meanwhile sees that it is another file (see flocked).
+		// A process that has already opened the file notices that it was removed (see flocked).
 		_ = os.Remove(file.Name())
 		_ = file.Close()
 		freeHere()
@@ -85,7 +85,7 @@ func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pull
 	return p, nil
 }
 
-// lockHere locks the digest within this process, after waiting for other users of it.
+// lockHere locks the digest within this process.
 func (s *Store) lockHere(ctx context.Context, digest string) (free func(), err error) {
 	for {
 		s.mu.Lock()
@@ -110,8 +110,8 @@ func (s *Store) lockHere(ctx context.Context, digest string) (free func(), err e
 	}
 }
 
-// lockThere waits for other processes, at most as long as Options.LockWait says: one that is
-// stopped holds its locks.
+// lockThere waits for other processes, at most Options.LockWait, because a stopped process keeps
+// its locks.
 func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
 	if s.options.LockWait > 0 {
 		var cancel context.CancelFunc
@@ -139,10 +139,10 @@ func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// errHeld: another process has the lock.
+// errHeld reports that another process has the lock.
 var errHeld = errors.New("it is held by somebody else")
 
-// tryLock makes a file, and locks it exclusively.
+// tryLock creates a file if needed, and locks it exclusively.
 func tryLock(name string) (*os.File, error) {
 	return flocked(name, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
 }
@@ -168,8 +168,8 @@ func flocked(name string, flags, how int) (*os.File, error) {
 	return nil, err
 }
 
-// isAt reports whether an open file still has its name. The previous holder of a lock may have removed
-// the file; then the lock protects nothing.
+// isAt reports whether an open file still has its name. The previous holder of a lock may have
+// removed the file; then the lock protects nothing.
 func isAt(file *os.File, name string) bool {
 	opened, err := file.Stat()
 	if err != nil {
@@ -179,7 +179,7 @@ func isAt(file *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, now)
 }
 
-// holder describes this process, for a process that waits in vain for the lock.
+// holder describes this process, for the error of a process that waits too long for the lock.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {

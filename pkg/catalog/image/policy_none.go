@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// checkSignatures refuses: a build without the tag containers_image_openpgp has nothing that
-// verifies signatures, because the library would take a C library for it.
+// checkSignatures refuses every policy. Without the build tag containers_image_openpgp, the library
+// would need a C library to verify signatures.
 func checkSignatures(_ context.Context, file string, _ types.UnparsedImage) (*signer.Record, error) {
 	return nil, refuse("", "there is a signature policy (%s), and this build cannot verify signatures: build with -tags containers_image_openpgp", file)
 }

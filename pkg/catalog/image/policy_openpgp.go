@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// checkSignatures checks an image against a policy (containers-policy.json), and returns its signers.
-// The build tag containers_image_openpgp selects OpenPGP in pure Go.
+// checkSignatures checks an image against a policy (containers-policy.json), and returns its
+// signers. The build tag containers_image_openpgp selects OpenPGP in pure Go.
 func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedImage) (*signer.Record, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -47,9 +47,8 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 		key    *fs.PathError
 	)
 	if err != nil && !errors.As(err, &broken) {
-		// A signature of another signer is handled like any other refusal. The remaining errors are that
-		// signatures, or the keys of the policy, cannot be read: signatures that were read are
-		// not read again here.
+		// A signature of another signer is a refusal like any other. The remaining errors are
+		// unreadable signatures or keys. Signatures that were read already are cached here.
 		if _, unread := unparsed.Signatures(ctx); unread != nil {
 			return nil, fmt.Errorf("reading the signatures for the policy %s: %w", file, remote(unread))
 		}

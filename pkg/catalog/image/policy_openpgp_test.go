@@ -29,7 +29,7 @@ import (
 	bundles "github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// payload returns the signed content of both kinds of signatures
+// payload returns the signed content for both kinds of signatures
 // (https://github.com/containers/image/blob/main/docs/containers-signature.5.md).
 func payload(t *testing.T, kind, ref string, of digest.Digest) []byte {
 	t.Helper()
@@ -47,7 +47,7 @@ func payload(t *testing.T, kind, ref string, of digest.Digest) []byte {
 	return content
 }
 
-// gpgKey makes a key, and the file that a policy names.
+// gpgKey returns a new key, and the file for a policy.
 func gpgKey(t *testing.T) (key *openpgp.Entity, file string) {
 	t.Helper()
 	key, err := openpgp.NewEntity("Lamp", "", "lamp@example.com", &packet.Config{DefaultHash: crypto.SHA256})
@@ -61,7 +61,7 @@ func gpgKey(t *testing.T) (key *openpgp.Entity, file string) {
 	return key, fileOf(t, public.Bytes())
 }
 
-// gpgSign puts a signature where registries.d looks for it.
+// gpgSign writes a signature to the place that registries.d names.
 func gpgSign(t *testing.T, key *openpgp.Entity, lookaside, ref string, of digest.Digest) {
 	t.Helper()
 	var signed bytes.Buffer
@@ -84,7 +84,7 @@ func gpgSign(t *testing.T, key *openpgp.Entity, lookaside, ref string, of digest
 	}
 }
 
-// sigstoreSign puts a signature beside the image, as cosign does
+// sigstoreSign pushes a signature next to the image, as cosign does
 // (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md).
 func (s *served) sigstoreSign(key *ecdsa.PrivateKey, ref string, of digest.Digest) {
 	s.t.Helper()
@@ -110,8 +110,8 @@ func (s *served) sigstoreSign(key *ecdsa.PrivateKey, ref string, of digest.Diges
 	s.put(http.MethodPut, "/v2/ns/thing/manifests/sha256-"+of.Encoded()+".sig", made.MediaType, content)
 }
 
-// TestSignatures: an image is taken when whom the policy names has signed this image under
-// this name, by GPG or by sigstore, and refused with the reason otherwise.
+// TestSignatures: an image is accepted if a signer that the policy names has signed it under this
+// name, with GPG or sigstore. Otherwise it is refused with the reason.
 func TestSignatures(t *testing.T) {
 	s := serve(t)
 	lookaside, registriesD := t.TempDir(), t.TempDir()
@@ -137,7 +137,7 @@ func TestSignatures(t *testing.T) {
 		policy string
 		sign   func(ref string, of digest.Digest)
 		want   string
-		// signers are those that are recorded.
+		// signers are the recorded signers.
 		signers []string
 	}{
 		"gpg":             {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }, signers: []string{gpgName}},
@@ -178,7 +178,7 @@ func TestSignatures(t *testing.T) {
 				if record == nil || record.Rule != rule || !slices.Equal(record.Signers, c.signers) || record.Time.IsZero() || !strings.HasPrefix(record.Policy, "sha256:") {
 					t.Errorf("recorded is %s, want signers %q by the rule %s", record, c.signers, rule)
 				}
-				// The record is kept with the image.
+				// The record is stored with the image.
 				tagged, err := opened(t, store.root, options).Fetch(t.Context(), Request{Reference: ref})
 				if err != nil {
 					t.Fatal(err)
@@ -202,7 +202,7 @@ func TestSignatures(t *testing.T) {
 		})
 	}
 
-	// Signatures that cannot be read now may be read the next time: no refusal.
+	// Signatures that cannot be read now may be readable later, so this is not a refusal.
 	var waits atomic.Int64
 	options := s.options(&waits)
 	options.Registries.Lookaside = registriesD
@@ -221,9 +221,9 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestSigstoreBundle: a refused image that has a Sigstore bundle is not called unsigned, with and
-// without the referrers API; an answer that is missing, too large or not allowed is never read as
-// "no bundle".
+// TestSigstoreBundle: a refused image with a Sigstore bundle is not called unsigned, with and
+// without the referrers API. An answer that is missing, too large or forbidden never means "no
+// bundle".
 func TestSigstoreBundle(t *testing.T) {
 	const bundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	index := func(kind string) []byte {
@@ -254,8 +254,8 @@ func TestSigstoreBundle(t *testing.T) {
 		format      string
 		says, not   string
 		outage      bool
-		// next is the second page, mirror a registry that does not answer, and mirrored is true when
-		// the first answers come from a mirror that has the image, and no referrers.
+		// next is the second page. mirror is a registry that does not answer. mirrored is true if a
+		// mirror that has the image, without referrers, answers first.
 		next     []byte
 		mirror   string
 		mirrored bool
@@ -336,8 +336,8 @@ func TestSigstoreBundle(t *testing.T) {
 	}
 }
 
-// TestSigstoreBundleWithToken: the search for bundles answers the challenge of a registry, and its
-// credentials are sent by TLS alone.
+// TestSigstoreBundleWithToken: the search for bundles answers the registry's challenge, and sends
+// credentials only over TLS.
 func TestSigstoreBundleWithToken(t *testing.T) {
 	s := serve(t)
 	_, key := sigstoreKey(t)

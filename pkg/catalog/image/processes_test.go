@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// The other processes of TestProcesses: this program again, with what to do in its
-// environment.
+// Environment variables of the other processes of TestProcesses, which run this test binary.
 const (
 	otherRoot  = "PENSTOCK_TEST_IMAGE_ROOT"
 	otherRef   = "PENSTOCK_TEST_IMAGE_REF"
@@ -25,8 +24,8 @@ const (
 	otherCAs   = "PENSTOCK_TEST_IMAGE_CAS"
 )
 
-// TestOtherProcess runs as the other process: it fetches an image, reports that, and holds the image
-// until its standard input ends.
+// TestOtherProcess runs in the other process: it fetches an image, reports that, and holds the
+// image until its standard input ends.
 func TestOtherProcess(t *testing.T) {
 	root := os.Getenv(otherRoot)
 	if root == "" {
@@ -46,7 +45,7 @@ type otherProcess struct {
 	out   *bufio.Reader
 }
 
-// another starts such a process, with more of an environment.
+// another starts another process with additional environment variables.
 func another(t *testing.T, root, ref string, options Options, env ...string) *otherProcess {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOtherProcess$", "-test.timeout=1m")
@@ -88,7 +87,7 @@ func (p *otherProcess) fetchedDigest(t *testing.T) string {
 	}
 }
 
-// stalled lets a registry stop at the layer, behind the configuration, until it is released.
+// stalled makes a registry stop at the layer, after the configuration, until release is called.
 func (s *served) stalled() (began chan struct{}, release func()) {
 	began, released := make(chan struct{}, 8), make(chan struct{})
 	var asked atomic.Int64
@@ -105,7 +104,7 @@ func (s *served) stalled() (began chan struct{}, release func()) {
 	return began, sync.OnceFunc(func() { close(released) })
 }
 
-// TestProcesses: real processes share one folder.
+// TestProcesses: several processes share one folder.
 func TestProcesses(t *testing.T) {
 	s := serve(t)
 	options := s.options(new(atomic.Int64))
@@ -128,7 +127,7 @@ func TestProcesses(t *testing.T) {
 		if got := s.requests.Load(); got != 2 {
 			t.Errorf("%d blobs were downloaded by 4 processes; its configuration and its layer are 2", got)
 		}
-		// They hold it: this process must not remove it.
+		// The other processes hold the image, so this process must not remove it.
 		store := opened(t, root, options)
 		if err := store.Collect(nil); err != nil {
 			t.Fatal(err)
@@ -179,7 +178,7 @@ func TestProcesses(t *testing.T) {
 		}
 		waiting := options
 		waiting.LockWait = 3 * poll
-		// Opening the folder removes nothing that is on its way.
+		// Opening the folder removes no running pull.
 		store := opened(t, root, waiting)
 		_, err := store.Fetch(t.Context(), Request{Reference: ref})
 		if want := fmt.Sprintf("process %d on ", other.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
@@ -193,7 +192,7 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// TestCollectUnused: images that were opened lately stay.
+// TestCollectUnused: recently opened images stay.
 func TestCollectUnused(t *testing.T) {
 	s := serve(t)
 	store := opened(t, t.TempDir(), s.options(new(atomic.Int64)))

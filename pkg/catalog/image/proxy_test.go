@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// proxied is a proxy that leads every host to one registry, and notes which were asked for.
+// proxied is a proxy that forwards every host to one registry, and records the requested hosts.
 type proxied struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func proxy(t *testing.T, to string) *proxied {
 		}
 		defer client.Close()
 		go func() {
-			// The server may have read the beginning already.
+			// The server may have read the first bytes already.
 			_, _ = io.Copy(registry, began)
 			_ = registry.Close()
 		}()
@@ -62,8 +62,8 @@ func (p *proxied) asked() []string {
 	return slices.Clone(p.hosts)
 }
 
-// TestProxy: HTTPS_PROXY and NO_PROXY of the process count, also with a CA of one's own for
-// all registries. They are read once in a process, so another one reads them.
+// TestProxy: HTTPS_PROXY and NO_PROXY apply, also with a custom CA for all registries. Go reads
+// them once per process, so the test starts another process.
 func TestProxy(t *testing.T) {
 	s := serve(t)
 	s.push("v1", made{layers: [][]byte{layer(t, entry{name: "a", content: "1"})}})
@@ -76,7 +76,7 @@ func TestProxy(t *testing.T) {
 	}
 	env := []string{"HTTPS_PROXY=" + p.URL, "NO_PROXY=registry.invalid", "https_proxy=", "no_proxy="}
 
-	// The certificate of the registry is for this name, too.
+	// The certificate of the registry is valid for this name, too.
 	another(t, t.TempDir(), "example.com/ns/thing:v1", options, env...).fetchedDigest(t)
 	if got := p.asked(); len(got) == 0 || got[0] != "example.com:443" {
 		t.Errorf("the proxy was asked for %v; example.com:443 is expected", got)

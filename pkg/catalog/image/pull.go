@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// retried does something again after an outage, with growing pauses.
+// retried repeats a call after an outage, with growing pauses.
 func (s *Store) retried(ctx context.Context, do func() error) error {
 	backoff := s.options.Backoff
 	for {
@@ -31,8 +31,8 @@ func (s *Store) retried(ctx context.Context, do func() error) error {
 	}
 }
 
-// pull makes the folder of an image: 1. what it is made of, 2. whether it is allowed, 3. what
-// is kept of it, 4. its layers, into a folder without a name, 5. the name.
+// pull pulls an image: 1. its manifest and labels, 2. its checks, 3. the folders to keep, 4. its
+// layers, into a temporary folder, 5. the rename to its final name.
 func (s *Store) pull(ctx context.Context, o *session, p *pulling, named reference.Named, request Request, check string) (*Image, error) {
 	if err := s.places.Take(ctx, request.User, 1); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Store) pull(ctx context.Context, o *session, p *pulling, named referenc
 	return s.keep(ctx, folder, r, named, asked, check)
 }
 
-// explained adds the reason why the whole image was unpacked: it may be another kind of image.
+// explained adds the reason why the whole image was unpacked: it may be of another kind.
 func explained(err error, keep []string) error {
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Path != "" && len(keep) == 1 && keep[0] == "." {
@@ -80,12 +80,12 @@ func explained(err error, keep []string) error {
 	return err
 }
 
-// describe asks for the manifest of this machine's image, checks it, and asks for the labels.
+// describe requests the manifest for this platform, checks it, and requests the labels.
 //
-// Signed is nil when no signatures are asked for.
+// Signed is nil if no signatures are required.
 func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest, config *specs.Image, signed *signer.Record, err error) {
 	err = s.retried(ctx, func() error {
-		signed = nil // of the attempt before
+		signed = nil // discards the result of the previous attempt
 		unparsed, found, err := o.instance(ctx)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest,
 	return made, config, signed, err
 }
 
-// unpack writes the layers, each of them again after an outage.
+// unpack writes the layers, and repeats a layer after an outage.
 func (s *Store) unpack(ctx context.Context, o *session, made *specs.Manifest, config *specs.Image, tree string, keep []string) error {
 	if err := os.Mkdir(tree, 0o700); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (s *Store) unpack(ctx context.Context, o *session, made *specs.Manifest, co
 	return nil
 }
 
-// layer reads, checks and writes one layer. Of several errors the one nearest to the registry
-// is told: the others follow from it.
+// layer reads, checks and writes one layer. If several readers fail, it returns the error nearest
+// to the registry, because the others result from it.
 func (s *Store) layer(ctx context.Context, o *session, layer specs.Descriptor, diffID digest.Digest, u *unpacker, unpacked *int64) error {
 	if err := diffID.Validate(); err != nil {
 		return &Refused{Reason: "the configuration names an invalid digest", Err: err}

@@ -27,18 +27,18 @@ import (
 )
 
 const (
-	// sigstoreBundle begins the artifact type of signatures that cosign writes since its version 3
-	// (https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md).
+	// sigstoreBundle is the prefix of the artifact type of signatures that cosign writes since
+	// version 3 (https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md).
 	sigstoreBundle = "application/vnd.dev.sigstore.bundle"
-	// largestReferrers bounds every answer of a registry about referrers, in bytes.
+	// largestReferrers limits each answer of a registry about referrers, in bytes.
 	largestReferrers = 1 << 20
-	// mostPages bounds the pages of one list of referrers.
+	// mostPages limits the pages of one list of referrers.
 	mostPages = 20
-	// referrersTimeout bounds the search for referrers of one image: it only finds a reason.
+	// referrersTimeout limits the search for the referrers of one image.
 	referrersTimeout = 30 * time.Second
 )
 
-// explainUnsigned searches signatures in other formats when a policy found none.
+// explainUnsigned searches signatures in other formats if the policy found none.
 func (o *session) explainUnsigned(ctx context.Context, err error, unparsed types.UnparsedImage) error {
 	var refused *Refused
 	if !errors.As(err, &refused) || !refused.unsigned {
@@ -59,9 +59,9 @@ func (o *session) explainUnsigned(ctx context.Context, err error, unparsed types
 	return o.unsupported(ctx, refused, of)
 }
 
-// unsupported names the Sigstore bundle of an image that the signature policy refused for lack of a
-// signature. It returns the refusal unchanged when there is no bundle, and an outage when the
-// registry does not say. It never allows an image.
+// unsupported adds an image's Sigstore bundle to the refusal of a signature policy that found no
+// signature. It returns the refusal unchanged if there is no bundle, and an outage if the registry
+// does not answer. It never allows an image.
 func (o *session) unsupported(ctx context.Context, refused *Refused, of []digest.Digest) error {
 	ctx, cancel := context.WithTimeout(ctx, referrersTimeout)
 	defer cancel()
@@ -79,8 +79,8 @@ func (o *session) unsupported(ctx context.Context, refused *Refused, of []digest
 	return refused
 }
 
-// bundle is the artifact type of the first Sigstore bundle that refers to one of the digests. It asks
-// the registry and its mirrors in the order in which the library pulls.
+// bundle returns the artifact type of the first Sigstore bundle that refers to one of the digests.
+// It requests from the mirrors and the registry in the same order as the library's pull.
 func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error) {
 	found := ""
 	err := o.eachSource(func(client *referrersClient) (done bool, err error) {
@@ -98,7 +98,7 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 	return found, err
 }
 
-// eachSource calls ask with the mirrors and then with the registry, until it is done.
+// eachSource calls ask for the mirrors and then for the registry, until ask is done.
 func (o *session) eachSource(ask func(*referrersClient) (done bool, err error)) error {
 	named := o.source.Reference().DockerReference()
 	sources := []sysregistriesv2.PullSource{{Reference: named}}
@@ -127,19 +127,19 @@ func (o *session) eachSource(ask func(*referrersClient) (done bool, err error)) 
 	}
 	joined := errors.Join(failed...)
 	if joined != nil && err == nil {
-		// The registry itself is last, and has answered: a mirror that is gone for good is no outage,
-		// which is tried again. The answer of a mirror counts less, because few copy referrers.
+		// The registry itself comes last, and has answered. A mirror that never answers must not
+		// count as an outage, which would be retried. Mirrors matter less, because few of them copy
+		// referrers.
 		return errors.New(joined.Error())
 	}
 	return joined
 }
 
-// bundles describes the Sigstore bundles that refer to a digest. It ends the search when it has found
-// as many as asked for.
+// bundles returns the descriptors of the Sigstore bundles that refer to a digest, at most most.
 func (c *referrersClient) bundles(ctx context.Context, of digest.Digest, most int) ([]specs.Descriptor, error) {
 	var found []specs.Descriptor
 	seen := map[digest.Digest]bool{}
-	// A registry without the referrers API keeps the same index at a tag.
+	// A registry without the referrers API has the same index at a tag.
 	for _, path := range []string{"referrers/" + of.String(), "manifests/" + strings.Replace(of.String(), ":", "-", 1)} {
 		for page := 0; path != ""; page++ {
 			if page == mostPages {
@@ -175,7 +175,7 @@ type referrersClient struct {
 	authorization string
 }
 
-// client reaches a registry with the credentials and certificates that the library uses.
+// client returns a client with the same credentials and certificates as the library.
 func (o *session) client(source sysregistriesv2.PullSource) (*referrersClient, error) {
 	host := reference.Domain(source.Reference)
 	certificates := o.system.DockerCertPath
@@ -205,8 +205,8 @@ func (o *session) client(source sysregistriesv2.PullSource) (*referrersClient, e
 	return c, nil
 }
 
-// referrers reads a page of an index of referrers, which is empty when the registry has none at this
-// path, and the path of the next page, empty for the last one.
+// referrers reads one page of an index of referrers, and returns the path of the next page; empty
+// for the last page. The index is empty if the registry has none at this path.
 func (c *referrersClient) referrers(ctx context.Context, path string) (index *specs.Index, next string, err error) {
 	response, err := c.get(ctx, path, specs.MediaTypeImageIndex)
 	if err != nil {
@@ -232,10 +232,10 @@ func (c *referrersClient) referrers(ctx context.Context, path string) (index *sp
 	return index, c.next(response), nil
 }
 
-// linked finds the link to the next page in a header (RFC 8288).
+// linked matches the link to the next page in a header (RFC 8288).
 var linked = regexp.MustCompile(`<([^>]*)>\s*;\s*rel="?next"?`)
 
-// next is the path of the next page. A link to another host or repository is not followed.
+// next returns the path of the next page. It ignores a link to another host or repository.
 func (c *referrersClient) next(response *http.Response) string {
 	link := linked.FindStringSubmatch(response.Header.Get("Link"))
 	if link == nil {
@@ -255,7 +255,7 @@ func (c *referrersClient) next(response *http.Response) string {
 	return path
 }
 
-// get answers a challenge of the registry once.
+// get sends a request, and answers one challenge of the registry.
 func (c *referrersClient) get(ctx context.Context, path, mediaType string) (*http.Response, error) {
 	response, err := c.send(ctx, path, mediaType)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
@@ -287,10 +287,10 @@ func (c *referrersClient) send(ctx context.Context, path, mediaType string) (res
 	return nil, remote(err)
 }
 
-// challenged finds the parameters of a challenge.
+// challenged matches the parameters of a challenge.
 var challenged = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// authorize makes the header that a challenge asks for
+// authorize returns the header that a challenge requires
 // (https://distribution.github.io/distribution/spec/auth/token/).
 func (c *referrersClient) authorize(ctx context.Context, challenge string) (string, error) {
 	if c.login.IdentityToken != "" {
@@ -360,8 +360,8 @@ func decode(response *http.Response, into any) error {
 
 var errTooLarge = fmt.Errorf("an answer of the registry has more than %d bytes", largestReferrers)
 
-// guard bounds every answer, those of token services too, and sends nothing without TLS unless
-// registries.conf allows it.
+// guard limits the size of every answer, including those of token services. It refuses requests
+// without TLS unless registries.conf allows them.
 type guard struct {
 	inner    http.RoundTripper
 	insecure bool

@@ -15,16 +15,16 @@ type Refused struct {
 	Layer, Path string
 	// Reason describes the refused value and the allowed ones.
 	Reason string
-	// SignatureFormat is the artifact type of signatures that the image has and that are not
-	// verified here, or empty.
+	// SignatureFormat is the artifact type of the image's signatures that Penstock cannot verify
+	// here, or empty.
 	SignatureFormat string
-	// Unverified is set when a policy about signatures refuses the image: a signature may come, and the
-	// policy may change.
+	// Unverified is true if a signature policy refuses the image. A later signature or another
+	// policy may allow it.
 	Unverified bool
-	// Err is the error of a library, or nil.
+	// Err is the library's error, or nil.
 	Err error
 
-	// unsigned is set when the signature policy found no signature in a format that it verifies.
+	// unsigned is true if the signature policy found no signature in a format that it verifies.
 	unsigned bool
 }
 
@@ -46,7 +46,7 @@ func (r *Refused) Error() string {
 
 func (r *Refused) Unwrap() error { return r.Err }
 
-// refuse makes a refusal; which image and layer it is about, the caller fills in by about.
+// refuse returns a refusal. The caller adds the image and the layer by calling about.
 func refuse(path, format string, args ...any) *Refused {
 	return &Refused{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
@@ -65,7 +65,7 @@ func about(err error, image, layer string) error {
 	return err
 }
 
-// outage is an error that may be gone when it is tried again.
+// outage is an error that a later attempt may not have.
 type outage struct{ err error }
 
 func (o *outage) Error() string { return o.err.Error() }

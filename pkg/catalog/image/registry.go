@@ -24,34 +24,35 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// Registries are the files that say how registries are reached, in the formats of podman and
-// CRI-O. A file that is not named is not looked for anywhere else.
+// Registries are the configuration files for registries, in the formats of podman and CRI-O. A file
+// that is not set is not searched elsewhere.
 type Registries struct {
 	// Conf is registries.conf: mirrors, blocked registries, and registries without TLS.
 	Conf string
-	// Certs is a folder with a folder for each host:port, with CAs (*.crt) and client
-	// certificates (*.cert, *.key).
+	// Certs is a folder with one folder per host:port, with CAs (*.crt) and client certificates
+	// (*.cert, *.key).
 	Certs string
-	// CAs is a folder with CAs (*.crt) for all registries, besides those of the system. Certs
-	// is not read then.
+	// CAs is a folder with CAs (*.crt) for all registries, in addition to the system's CAs. If it
+	// is set, Certs is not read.
 	CAs string
-	// Policy is policy.json: whose signatures an image needs. Without it, none are asked for.
+	// Policy is policy.json: the required signers of images. Without it, no signatures are
+	// required.
 	Policy string
-	// Rules finds which Sigstore bundles an image of a catalog needs besides, or nil. It is called for
-	// each pull.
+	// Rules returns the required Sigstore bundles for an image of a catalog, or nil. It is called
+	// for each pull.
 	Rules func(reference, catalog string) (Rules, error)
-	// Lookaside is the folder registries.d: where signatures are.
+	// Lookaside is the folder registries.d with the places of signatures.
 	Lookaside string
-	// Helpers lets authentication files name programs that give credentials. A file of
-	// somebody else must not choose which program runs here.
+	// Helpers allows authentication files to name programs that return credentials. An untrusted
+	// file must not choose which program runs here.
 	Helpers bool
 }
 
-// largestAuthFile is in bytes.
+// largestAuthFile limits an authentication file, in bytes.
 const largestAuthFile = 1 << 20
 
-// parse reads a reference. As OLM does, it wants the registry's name. A digest makes a tag
-// beside it meaningless.
+// parse parses a reference. As in OLM, it must include the registry. If it has a digest, the tag is
+// dropped.
 func parse(ref string) (named reference.Named, pinned digest.Digest, err error) {
 	if named, err = reference.ParseNamed(ref); err != nil {
 		return nil, "", &Refused{Image: ref, Reason: "a reference with registry, repository, and tag or digest is expected", Err: err}
@@ -65,8 +66,8 @@ func parse(ref string) (named reference.Named, pinned digest.Digest, err error) 
 	return reference.TagNameOnly(named), "", nil
 }
 
-// system returns the configuration for access to registries. It sets every path that the library would
-// otherwise search in the user's folders.
+// system returns the configuration for access to registries. It sets every path that the library
+// would otherwise search in the user's folders.
 func (s *Store) system(auth string) (*types.SystemContext, error) {
 	or := func(file, missing string) string {
 		if file == "" {
@@ -112,7 +113,7 @@ func (s *Store) checkAuthFile(file string) error {
 		CredHelpers map[string]string `json:"credHelpers"`
 	}
 	if err := json.Unmarshal(content, &helpers); err != nil {
-		// The decoder's error may have a part of the file in it, which is secret.
+		// The decoder's error may quote the file, which is secret.
 		return fmt.Errorf("the authentication file %s is no JSON in the format of docker's config.json", file)
 	}
 	if !s.options.Registries.Helpers && (helpers.CredsStore != "" || len(helpers.CredHelpers) > 0) {
@@ -121,16 +122,16 @@ func (s *Store) checkAuthFile(file string) error {
 	return nil
 }
 
-// session is one image at the registry, or mirror, that has it.
+// session is one image at the registry or mirror that has it.
 type session struct {
 	source   types.ImageSource
 	system   *types.SystemContext
 	top      types.UnparsedImage
 	manifest []byte
 	kind     string
-	// digest is that of the manifest, or index, as served: the one to pin.
+	// digest is the digest of the manifest or index as served, to which references are pinned.
 	digest digest.Digest
-	// rules say which Sigstore bundles the image needs, or are nil.
+	// rules are the required Sigstore bundles, or nil.
 	rules Rules
 }
 
@@ -140,7 +141,7 @@ func (s *Store) connect(ctx context.Context, named reference.Named, auth string)
 	if err != nil {
 		return nil, err
 	}
-	// The library remembers configuration by the names of files.
+	// The library caches configuration by file name.
 	sysregistriesv2.InvalidateCache()
 	ref, err := docker.ParseReference("//" + named.String())
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *Store) connect(ctx context.Context, named reference.Named, auth string)
 	return o, nil
 }
 
-// remote decides whether an error of a registry may be gone the next time.
+// remote converts an error of a registry. It returns an outage if a later attempt may succeed.
 func remote(err error) error {
 	var (
 		unauthorized docker.ErrUnauthorizedForCredentials
@@ -184,7 +185,7 @@ func lasting(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }
 
-// instance is the manifest of the image for this machine: the top one, or one of its list.
+// instance returns the manifest for this platform: the top-level manifest, or one from its list.
 func (o *session) instance(ctx context.Context) (types.UnparsedImage, *specs.Manifest, error) {
 	chosen, content, kind := o.top, o.manifest, o.kind
 	if manifest.MIMETypeIsMultiImage(kind) {
@@ -204,7 +205,7 @@ func (o *session) instance(ctx context.Context) (types.UnparsedImage, *specs.Man
 	if kind != manifest.DockerV2Schema2MediaType && kind != specs.MediaTypeImageManifest {
 		return nil, nil, refuse("", "its manifest has the media type %q; %s and %s are allowed", kind, specs.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType)
 	}
-	// The formats of Docker and OCI have the same fields here.
+	// Docker and OCI manifests have the same fields here.
 	parsed := &specs.Manifest{}
 	if err := json.Unmarshal(content, parsed); err != nil {
 		return nil, nil, &Refused{Reason: "its manifest is no JSON that can be read", Err: err}
@@ -212,8 +213,8 @@ func (o *session) instance(ctx context.Context) (types.UnparsedImage, *specs.Man
 	return chosen, parsed, nil
 }
 
-// blob begins to read a blob. The URLs of a descriptor are not given to the library: an image
-// would choose where we connect to.
+// blob opens a blob. It does not pass the descriptor's URLs to the library, because otherwise an
+// image could choose where Penstock connects to.
 func (o *session) blob(ctx context.Context, of specs.Descriptor) (*blob, func(), error) {
 	r, size, err := o.source.GetBlob(ctx, types.BlobInfo{Digest: of.Digest, Size: of.Size, MediaType: of.MediaType}, none.NoCache)
 	if err != nil {
@@ -226,7 +227,7 @@ func (o *session) blob(ctx context.Context, of specs.Descriptor) (*blob, func(),
 	return newBlob(r, of.Size, of.Digest), func() { _ = r.Close() }, nil
 }
 
-// config is the configuration of the image, where its labels are.
+// config reads the configuration of the image, which has its labels.
 func (o *session) config(ctx context.Context, of specs.Descriptor) (*specs.Image, error) {
 	b, done, err := o.blob(ctx, of)
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// served is a registry in this process, with TLS. Images are put there as bytes, so that
-// they may be anything.
+// served is a registry in this process, with TLS. Images are stored as bytes, so that tests can
+// serve invalid ones.
 type served struct {
 	*httptest.Server
 	t    *testing.T
 	host string
-	// requests counts those for blobs, and intercept may answer in place of the registry.
+	// requests counts requests for blobs. intercept may answer instead of the registry.
 	requests  atomic.Int64
 	intercept atomic.Pointer[func(http.ResponseWriter, *http.Request, http.Handler) bool]
 }
@@ -60,7 +60,7 @@ func (s *served) answer(f func(http.ResponseWriter, *http.Request, http.Handler)
 	s.intercept.Store(&f)
 }
 
-// put sends something to the registry.
+// put uploads content to the registry.
 func (s *served) put(method, path, mediaType string, body []byte) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, bytes.NewReader(body))
@@ -85,7 +85,7 @@ func (s *served) blob(content []byte) specs.Descriptor {
 	return specs.Descriptor{Digest: d, Size: int64(len(content))}
 }
 
-// made is an image before it is pushed: tests change what they want to be wrong.
+// made is an image before its push. Tests change it to make it invalid.
 type made struct {
 	labels   map[string]string
 	layers   [][]byte
@@ -93,7 +93,7 @@ type made struct {
 	manifest func(*specs.Manifest)
 }
 
-// push gives the digest of the manifest, which is at ns/thing:tag.
+// push pushes an image to ns/thing:tag, and returns the digest of its manifest.
 func (s *served) push(tag string, m made) digest.Digest {
 	s.t.Helper()
 	config := specs.Image{Config: specs.ImageConfig{Labels: m.labels}}
@@ -136,7 +136,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// entry is one entry of a layer; its kind is a file where none is given.
+// entry is one entry of a layer; by default a file.
 type entry struct {
 	name, content, link string
 	kind                byte
@@ -165,7 +165,7 @@ func layer(t *testing.T, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// instant is a clock on which nobody waits.
+// instant is a clock without real waits.
 type instant struct {
 	clock.RealClock
 	waits *atomic.Int64
@@ -178,7 +178,7 @@ func (i instant) After(time.Duration) <-chan time.Time {
 	return c
 }
 
-// trusted adds the CA of the registry to a folder of --certs-dir.
+// trusted adds the registry's CA to a folder for --certs-dir.
 func (s *served) trusted(certs string) {
 	s.t.Helper()
 	folder := filepath.Join(certs, s.host)
@@ -191,7 +191,7 @@ func (s *served) trusted(certs string) {
 	}
 }
 
-// options trust the registry's certificate.
+// options returns options that trust the registry's certificate.
 func (s *served) options(waits *atomic.Int64) Options {
 	s.t.Helper()
 	certs := s.t.TempDir()

@@ -19,10 +19,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// mostKeys bounds the keys of one requirement that are tried, to name the one that signed.
+// mostKeys limits the keys of one requirement that are tried, to find the one that signed.
 const mostKeys = 50
 
-// ruleFor finds the requirements that apply to an image as the library does, and names them.
+// ruleFor returns the name and the requirements of the policy that apply to an image, with the
+// library's lookup order.
 func ruleFor(policy *signature.Policy, ref types.ImageReference) (name string, requirements signature.PolicyRequirements) {
 	transport := ref.Transport().Name()
 	for _, scope := range append(append([]string{ref.PolicyConfigurationIdentity()}, ref.PolicyConfigurationNamespaces()...), "") {
@@ -33,7 +34,7 @@ func ruleFor(policy *signature.Policy, ref types.ImageReference) (name string, r
 	return "default", policy.Default
 }
 
-// requirement has the fields of policy.json that say who signs.
+// requirement has the fields of policy.json that identify the signer.
 type requirement struct {
 	Type     string   `json:"type"`
 	KeyPath  string   `json:"keyPath"`
@@ -50,8 +51,9 @@ type requirement struct {
 	} `json:"pki"`
 }
 
-// signersOf names the keys and identities that signed an image, which the requirements have allowed.
-// The library does not say which of several keys it was, so each is tried alone.
+// signersOf returns the keys and identities that signed an image. The requirements have already
+// allowed it. The library does not report which of several keys matched, so each key is tried
+// alone.
 func signersOf(ctx context.Context, requirements signature.PolicyRequirements, unparsed types.UnparsedImage) ([]string, error) {
 	var all []string
 	for _, one := range requirements {
@@ -110,7 +112,7 @@ func (r *requirement) signers(ctx context.Context, content []byte, unparsed type
 	return found, nil
 }
 
-// signedBy judges an image by the requirement with one key.
+// signedBy reports whether the requirement with this single key allows the image.
 func (r *requirement) signedBy(ctx context.Context, content, key []byte, unparsed types.UnparsedImage) (bool, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -133,7 +135,7 @@ func (r *requirement) signedBy(ctx context.Context, content, key []byte, unparse
 		return false, err
 	}
 	defer func() { _ = asked.Destroy() }()
-	allowed, _ := asked.IsRunningImageAllowed(ctx, unparsed) // the error says why not
+	allowed, _ := asked.IsRunningImageAllowed(ctx, unparsed) // the error is only the reason
 	return allowed, ctx.Err()
 }
 
@@ -164,7 +166,7 @@ func (r *requirement) keys() ([]candidate, error) {
 	return keys, nil
 }
 
-// parse reads a file of keys: one in PEM, or a keyring of OpenPGP.
+// parse parses a key file: one key in PEM, or an OpenPGP keyring.
 func (r *requirement) parse(content []byte) ([]candidate, error) {
 	if r.Type == "sigstoreSigned" {
 		public, err := cryptoutils.UnmarshalPEMToPublicKey(content)

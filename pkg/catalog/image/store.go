@@ -25,33 +25,34 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// The folders of a store. The format is in the name of an image's folder: one of another
-// format is none, and is collected.
+// The names in a store. The name of an image's folder contains the format. A folder of another
+// format does not count, and is collected.
 const (
 	imagePrefix = "v1-"
 	pullPrefix  = "pull-"
 	treeDir     = "tree"
 	recordFile  = "record.json"
-	// readersFile is locked by all who read the image.
+	// readersFile is the lock file of the image's readers.
 	readersFile = "readers"
-	// nowhere is a folder that does not exist: what is looked for there is not found.
+	// nowhere is a folder that does not exist, so that the library finds nothing there.
 	nowhere = "none"
 )
 
-// Options are the same for all images of a store.
+// Options apply to all images of a store.
 type Options struct {
 	Registries Registries
 	Limits     Limits
-	// Backoff are the pauses after outages; Steps is the number of attempts.
+	// Backoff sets the pauses after outages; Steps is the number of attempts.
 	Backoff wait.Backoff
 	Clock   clock.Clock
 	// Timeout limits the time of a pull.
 	Timeout time.Duration
-	// LockWait limits the time for which another process may hold the lock of an image in the shared
-	// folder. After it, the fetch fails. 0 means Timeout.
+	// LockWait limits the time for which another process may hold the lock of an image in the
+	// shared folder. Then the fetch fails. 0 means Timeout.
 	LockWait time.Duration
-	// Pulls is the number of images of one user that are unpacked at a time, which bounds memory and
-	// disk. Users share twice as many, and a user without any always gets one (package fairshare).
+	// Pulls limits the images of one user that are pulled at the same time, which limits memory and
+	// disk. All users together can pull twice as many, and a user without a running pull always
+	// gets one (package fairshare).
 	Pulls int
 }
 
@@ -63,29 +64,28 @@ func DefaultOptions() Options {
 	}
 }
 
-// Store is a folder with unpacked images, by digest. Several processes may share it: one of them pulls
-// an image, and an image is kept while a process reads it.
+// Store is a folder of unpacked images, by digest. Several processes may share it. Only one of them
+// pulls an image. An image is kept while a process reads it.
 type Store struct {
 	root    string
 	options Options
 	places  *fairshare.Pool
 
 	mu sync.Mutex
-	// busy has a channel for each digest that somebody looks at, and for each pull, closed when they
-	// are done.
+	// busy has a channel for each digest or pull that is in use. It is closed when the use ends.
 	busy map[string]chan struct{}
 	// whole are the digests whose folder was compared with its record since the start.
 	whole map[string]bool
 }
 
-// Request requests one image.
+// Request describes the image to fetch.
 type Request struct {
 	// Reference is registry/repository with a tag or a digest.
 	Reference string
 	// Auth is a file with credentials in the format of docker's config.json, or empty.
 	Auth string
-	// User is for whom it is: users share the places for pulls, and do not wait for the registries
-	// of others.
+	// User is the user on whose behalf the image is pulled. Users share the places for pulls, and
+	// do not wait for other users' registries.
 	User string
 	// Catalog is the ClusterCatalog that has or offers the image, or empty.
 	Catalog string
@@ -93,45 +93,45 @@ type Request struct {
 
 // Image is an unpacked image. It stays on disk until it is closed.
 type Image struct {
-	// Reference has the repository that was asked for, and the digest of the manifest or
-	// index as the registry served it.
+	// Reference has the requested repository, and the digest of the manifest or index as the
+	// registry served it.
 	Reference string
 	Digest    string
 	Kind      Kind
-	// FS is the catalog's folder, or the root of any other image. No link in it leads out.
+	// FS is the catalog's folder, or the root of any other image. No link in it leads out of it.
 	FS fs.FS
-	// Signed says what the signature policy verified, and is nil without a policy.
+	// Signed has the verified signers; nil without a policy.
 	Signed *signer.Record
 
 	close func() error
 }
 
-// Close lets the image be collected; FS must not be read afterwards.
+// Close allows the image to be collected. Do not read FS afterwards.
 func (i *Image) Close() error { return i.close() }
 
-// record has the facts of an unpacked image. A crash may leave files without content behind: their
-// number and size tell.
+// record describes an unpacked image. A crash may leave files empty or missing, so it has their
+// number and total size.
 type record struct {
 	Digest string `json:"digest"`
 	Kind   Kind   `json:"kind"`
-	// Root is the folder of the image that is read.
+	// Root is the folder of the image that FS exposes.
 	Root string `json:"root"`
-	// Checked are the repositories that had the image, or the references that a policy
-	// allowed, each with the digest of that policy.
+	// Checked are the repositories that had the image. With a policy, they are the allowed
+	// references, each with the digest of that policy.
 	Checked []string `json:"checked"`
-	// Signed has what a policy verified, by the entry of Checked.
+	// Signed has the verified signers, by the entry of Checked.
 	Signed map[string]*signer.Record `json:"signed,omitempty"`
 	Files  int                       `json:"files"`
 	Bytes  int64                     `json:"bytes"`
 }
 
-// allowed reports whether the image passed this check earlier. Without a policy, check is the name of the
-// repository. With a policy, the record must also have what the policy verified.
+// allowed reports whether the image passed this check earlier. Without a policy, check is the name
+// of the repository. With a policy, the record must also have the verified signers.
 func (r *record) allowed(check string, named reference.Named) bool {
 	return slices.Contains(r.Checked, check) && (check == named.Name() || r.Signed[check] != nil)
 }
 
-// check notes that an image was checked, and is false when that is known.
+// check records a check of the image. It returns false if the check is recorded already.
 func (r *record) check(check string, signed *signer.Record) bool {
 	known := slices.Contains(r.Checked, check)
 	if known && (signed == nil || r.Signed[check] != nil) {
@@ -167,10 +167,10 @@ func (s *Store) folder(digest string) string {
 	return filepath.Join(s.root, imagePrefix+strings.ReplaceAll(digest, ":", "-"))
 }
 
-// Fetch gives an image. A tag is resolved at its registry each time; a digest that is here
-// needs no registry, when the same repository had it before; with a policy, when the same
-// policy allowed the same reference before. Errors are
-// *Refused when the image, or what is allowed here, has to change.
+// Fetch returns an image. A tag is resolved at its registry each time. A stored digest needs no
+// registry if the same repository had it before. With a policy, the same policy must have allowed
+// the same reference before. The error is a *Refused if the image or the configuration of
+// registries has to change.
 func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 	named, pinned, err := parse(request.Reference)
 	if err != nil {
@@ -211,7 +211,8 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 		}
 		defer p.free()
 	}
-	// Another user's image may be collected between the two: then it is not checked but pulled.
+	// Between check and open, another user's image may be collected. Then it is pulled in the
+	// second iteration.
 	for range 2 {
 		found, err := s.ensure(ctx, o, p, named, request, check)
 		if err != nil {
@@ -224,7 +225,7 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 	return nil, fmt.Errorf("image %s was removed from disk while it was opened", named)
 }
 
-// open opens an image that is here and was checked, and returns nil for any other.
+// open opens an image that is stored and was checked; otherwise it returns nil.
 func (s *Store) open(ctx context.Context, digest, check string, named reference.Named) (*Image, error) {
 	free, err := s.lock(ctx, digest)
 	if err != nil {
@@ -237,8 +238,8 @@ func (s *Store) open(ctx context.Context, digest, check string, named reference.
 	return nil, nil
 }
 
-// ensure opens an image: it pulls one that is not here, and checks one that is, but not from there. It
-// returns nil when the image was removed meanwhile.
+// ensure opens an image. It pulls an image that is not stored. It checks a stored image that was
+// not checked for this request. It returns nil if the image was removed meanwhile.
 func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named reference.Named, request Request, check string) (*Image, error) {
 	here, err := s.isHere(ctx, o.digest.String())
 	if err != nil {
@@ -266,7 +267,7 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	return s.checked(found, check, signed, named)
 }
 
-// isHere reports whether an image is here, whole.
+// isHere reports whether the complete image is stored.
 func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
 	free, err := s.lock(ctx, digest)
 	if err != nil {
@@ -276,7 +277,8 @@ func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
 	return s.found(digest) != nil, nil
 }
 
-// checked notes that an image was checked, and opens it. The caller has the lock of the digest.
+// checked records a check of an image, and opens the image. The caller holds the lock of the
+// digest.
 func (s *Store) checked(found *record, check string, signed *signer.Record, named reference.Named) (*Image, error) {
 	if found.check(check, signed) {
 		if err := writeRecord(s.folder(found.Digest), found); err != nil {
@@ -286,7 +288,7 @@ func (s *Store) checked(found *record, check string, signed *signer.Record, name
 	return s.image(found, check, named)
 }
 
-// told adds the image to an error, and keeps its type.
+// told adds the image to an error, and keeps the type Refused.
 func told(err error, asked string) error {
 	var refused *Refused
 	if errors.As(err, &refused) {
@@ -295,9 +297,9 @@ func told(err error, asked string) error {
 	return fmt.Errorf("pulling image %s: %w", asked, err)
 }
 
-// check names what was asked for under the policies that are in force. Without a policy that is
-// the repository. A policy judges tags: a signature for one tag allows no other one. It returns the
-// rules for Sigstore bundles, too.
+// check returns the key of a check under the current policies, and the rules for Sigstore bundles.
+// Without a policy, the key is the repository. Policies judge tags, so a signature for one tag does
+// not allow another tag.
 func (s *Store) check(named reference.Named, catalog string) (string, Rules, error) {
 	var policies string
 	if file := s.options.Registries.Policy; file != "" {
@@ -324,7 +326,7 @@ func (s *Store) check(named reference.Named, catalog string) (string, Rules, err
 	return named.String() + policies, rules, nil
 }
 
-// found is the record of an image that is here, whole. The caller has the lock.
+// found returns the record of a complete stored image, or nil. The caller holds the lock.
 func (s *Store) found(digest string) *record {
 	folder := s.folder(digest)
 	content, err := os.ReadFile(filepath.Join(folder, recordFile))
@@ -349,7 +351,7 @@ func (s *Store) found(digest string) *record {
 	return r
 }
 
-// measured counts the files of a folder, and their bytes.
+// measured returns the number and the total size of a folder's files.
 func measured(tree string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(tree, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -365,8 +367,8 @@ func measured(tree string) (files int, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// keep gives a pulled image its name, and opens it. When somebody else has pulled the same meanwhile,
-// it opens theirs.
+// keep renames a pulled image to its final name, and opens it. If another process has stored the
+// same image meanwhile, keep opens that one.
 func (s *Store) keep(ctx context.Context, folder string, r record, named reference.Named, asked, check string) (*Image, error) {
 	free, err := s.lock(ctx, r.Digest)
 	if err != nil {
@@ -393,14 +395,14 @@ func (s *Store) name(folder string, r record, asked string) error {
 	if err := writeRecord(folder, &r); err != nil {
 		return fmt.Errorf("keeping image %s: %w", asked, err)
 	}
-	// An existing entry of this name is incomplete, or it would have been used.
+	// An existing folder of this name is incomplete, or it would have been used.
 	if err := os.RemoveAll(s.folder(r.Digest)); err != nil {
 		return fmt.Errorf("keeping image %s: %w", asked, err)
 	}
 	return os.Rename(folder, s.folder(r.Digest))
 }
 
-// writeRecord replaces a record.
+// writeRecord replaces the record atomically.
 func writeRecord(folder string, r *record) error {
 	content, err := json.Marshal(r)
 	if err != nil {
@@ -413,8 +415,8 @@ func writeRecord(folder string, r *record) error {
 	return os.Rename(half, filepath.Join(folder, recordFile))
 }
 
-// image opens what is here. The caller has the lock of the digest, so that the folder stays
-// until its own is taken.
+// image opens a stored image. The caller holds the lock of the digest, so that the folder exists
+// until its reader lock is taken.
 func (s *Store) image(r *record, check string, named reference.Named) (*Image, error) {
 	if r == nil {
 		return nil, fmt.Errorf("image %s was removed from disk while it was opened", named)
@@ -424,7 +426,7 @@ func (s *Store) image(r *record, check string, named reference.Named) (*Image, e
 	if err != nil {
 		return nil, fmt.Errorf("opening image %s: %w", named, err)
 	}
-	// When it was read last decides what CollectUnused removes.
+	// CollectUnused reads the time of the last use from the modification time.
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(folder, recordFile), now, now)
 	root, err := os.OpenRoot(filepath.Join(folder, treeDir, filepath.FromSlash(r.Root)))

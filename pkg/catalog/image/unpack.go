@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Whiteouts: entries of a layer that remove what layers below it have
+// Whiteouts are entries of a layer that remove content of lower layers
 // (https://github.com/opencontainers/image-spec/blob/main/layer.md#whiteouts).
 const (
 	whiteout = ".wh."
@@ -24,31 +24,31 @@ const (
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacker writes layers into a folder. All it does there goes through an os.Root, which
-// follows no link out of the folder, whatever was written before.
+// unpacker writes layers into a folder. It only writes through an os.Root, which never follows a
+// link out of the folder.
 type unpacker struct {
 	root   *os.Root
 	limits Limits
-	// keep are folders of the image; "." is all of it.
+	// keep are the folders of the image to keep; "." keeps all.
 	keep []string
 	used used
 }
 
-// used counts the parts of the limits that are used up.
+// used counts the used part of the limits.
 type used struct {
 	entries, kept int
 	bytes         int64
 	folders       map[string]bool
 }
 
-// attempt is one reading of one layer. A layer may be read again from its beginning after an
-// outage: what an earlier attempt wrote is then as if a lower layer had it.
+// attempt is one reading of one layer. After an outage, a layer is read again from its beginning.
+// Content of an earlier attempt then counts as content of a lower layer.
 type attempt struct {
 	*unpacker
 	added map[string]bool
 }
 
-// layer writes one layer, and takes nothing of the limits when it fails.
+// layer writes one layer. If it fails, it restores the counters.
 func (u *unpacker) layer(stream io.Reader) error {
 	before := u.used
 	before.folders = maps.Clone(u.used.folders)
@@ -70,8 +70,8 @@ func (u *unpacker) layer(stream io.Reader) error {
 	}
 }
 
-// entry writes one entry, or leaves it out: 1. count it, 2. read its name, 3. remove what a
-// whiteout removes, 4. write what is kept.
+// entry processes one entry: 1. it counts the entry, 2. checks its name, 3. applies a whiteout, 4.
+// writes the entry if it is kept.
 func (a attempt) entry(header *tar.Header, content io.Reader) error {
 	if a.used.entries++; a.used.entries > a.limits.Entries {
 		return refuse(header.Name, "the image has more than %d entries in its layers", a.limits.Entries)
@@ -99,7 +99,7 @@ func (a attempt) entry(header *tar.Header, content io.Reader) error {
 	return a.write(name, header, content)
 }
 
-// clean is the path of an entry, or of the target of a hard link, below the image's root.
+// clean returns the path of an entry, or of a hard link's target, relative to the image's root.
 func (u *unpacker) clean(name string) (string, error) {
 	switch {
 	case len(name) > u.limits.Path:
@@ -124,7 +124,7 @@ func (u *unpacker) keeps(name string) bool {
 	return slices.ContainsFunc(u.keep, func(folder string) bool { return inside(folder, name) })
 }
 
-// leadsToKept: the path is that of a kept folder, or on the way there.
+// leadsToKept reports whether the path is a kept folder or one of its parents.
 func (u *unpacker) leadsToKept(name string) bool {
 	return slices.ContainsFunc(u.keep, func(folder string) bool { return inside(name, folder) })
 }
@@ -155,7 +155,7 @@ func (a attempt) write(name string, header *tar.Header, content io.Reader) error
 	return refuse(header.Name, "it is a %s; files, folders and links are allowed", kindOf(header.Typeflag))
 }
 
-// folders makes a folder and those above it; each of them counts.
+// folders creates a folder and its parents, and counts each.
 func (a attempt) folders(name string) error {
 	for at := name; at != "."; at = path.Dir(at) {
 		a.added[at] = true
@@ -180,7 +180,7 @@ func (a attempt) count(name string) error {
 	return nil
 }
 
-// replace removes the entry at a path; a folder is kept when the new entry is a folder.
+// replace removes the entry at a path. A folder is kept if the new entry is a folder.
 func (a attempt) replace(name string, folder bool) error {
 	found, err := a.root.Lstat(name)
 	switch {
@@ -192,8 +192,8 @@ func (a attempt) replace(name string, folder bool) error {
 	return a.root.RemoveAll(name)
 }
 
-// file writes with permissions of ours: those of the image (setuid is one of them), owners
-// and extended attributes are dropped.
+// file writes a file with fixed permissions. The image's permissions (such as setuid), owners and
+// extended attributes are dropped.
 func (a attempt) file(name string, size int64, content io.Reader) error {
 	switch {
 	case size > a.limits.File:
@@ -213,7 +213,7 @@ func (a attempt) file(name string, size int64, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// readsOnly separates errors of reading the archive from errors of writing to the disk.
+// readsOnly marks errors of reading the archive, as opposed to errors of writing to the disk.
 type readsOnly struct{ io.Reader }
 
 func (r readsOnly) Read(p []byte) (int, error) {
@@ -224,8 +224,8 @@ func (r readsOnly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// symlink writes a link whose target, read from the image's root, is kept too. It is made
-// relative, so that an absolute one means what it means in a container.
+// symlink writes a symbolic link whose target, resolved from the image's root, is kept, too. The
+// link is written as relative, so that an absolute target means the same as in a container.
 func (a attempt) symlink(name, target string) error {
 	resolved := path.Join(path.Dir(name), target)
 	if path.IsAbs(target) {
@@ -244,7 +244,7 @@ func (a attempt) symlink(name, target string) error {
 	return a.root.Symlink(relative, name)
 }
 
-// link writes a hard link to a file that is kept.
+// link writes a hard link to a kept file.
 func (a attempt) link(name, target string) error {
 	resolved, err := a.clean(target)
 	if err != nil || !a.keeps(resolved) || resolved == name {
@@ -260,12 +260,12 @@ func (a attempt) link(name, target string) error {
 	return a.root.Link(resolved, name)
 }
 
-// maxNameBytes bounds what a refusal says of a name or a media type that an image has.
+// maxNameBytes limits the quoted names and media types of an image, in bytes.
 const maxNameBytes = 256
 
 func shortened(s string) string { return text.Clip(s, maxNameBytes) }
 
-// whiteout removes one path that lower layers have.
+// whiteout removes a path of lower layers.
 func (a attempt) whiteout(entry, folder, base string) error {
 	if base == "" || base == "." || base == ".." {
 		return refuse(entry, "it is a whiteout without a name")
@@ -280,8 +280,8 @@ func (a attempt) whiteout(entry, folder, base string) error {
 	return a.root.RemoveAll(name)
 }
 
-// removeBelow removes what lower layers have in a folder. Files of this layer stay,
-// wherever in the layer the whiteout is.
+// removeBelow removes the content of lower layers in a folder. Files of this layer stay, no matter
+// where in the layer the whiteout is.
 func (a attempt) removeBelow(folder string) error {
 	if !a.keeps(folder) && !a.leadsToKept(folder) {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// plainHub is a catalog as large as OperatorHub's, as catalogs are in images: not
-// compressed. It is no part of the repository.
+// plainHub returns an uncompressed catalog as large as OperatorHub's, as catalogs are in images. It
+// is not part of the repository.
 func plainHub(b *testing.B) string {
 	b.Helper()
 	packed, err := os.Open("../../../../shared/data/catalogs/operatorhub.jsonl.zst")
@@ -56,8 +56,8 @@ func documentsOf(name string) fbc.Documents {
 	}
 }
 
-// BenchmarkBuild also tells what the process had resident at its worst, heap included, and
-// what an index takes in memory afterwards. Run it alone: the peak is that of the process.
+// BenchmarkBuild also reports the peak resident memory of the process, including the heap, and the
+// memory of an index afterwards. Run it alone, because the peak is that of the whole process.
 func BenchmarkBuild(b *testing.B) {
 	name := plainHub(b)
 	runtime.GC()
@@ -84,8 +84,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "disk-MB")
 }
 
-// BenchmarkPackage reads every package in turn, and tells the median of all packages and that
-// of the slowest one.
+// BenchmarkPackage reads every package, and reports the median and the slowest time.
 func BenchmarkPackage(b *testing.B) {
 	store, err := Open(b.TempDir())
 	if err != nil {
@@ -123,7 +122,7 @@ func heapInUse() float64 {
 	return float64(stats.HeapInuse) / 1e6
 }
 
-// resident is in MB, as Linux tells it; elsewhere it is 0.
+// resident returns resident memory in MB on Linux, and 0 elsewhere.
 func resident(b *testing.B, field string) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")

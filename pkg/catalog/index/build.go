@@ -20,9 +20,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// builder writes an index in two passes: documents go, shortened, into a file in the order
-// in which they come; then they are put together package by package. So a catalog of any
-// order needs the memory of its largest package, and not more.
+// builder writes an index in two passes. First it writes condensed documents to a spool file, in
+// the order in which they arrive. Then it joins them package by package. So it needs only the
+// memory of the largest package.
 type builder struct {
 	spool   *os.File
 	writer  *bufio.Writer
@@ -31,7 +31,7 @@ type builder struct {
 	out     *os.File
 	encoder *zstd.Encoder
 	table   table
-	// written is the unpacked size of the last frame, in bytes.
+	// written is the uncompressed size of the last frame, in bytes.
 	written int64
 }
 
@@ -57,7 +57,7 @@ func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	if err := b.writer.Flush(); err != nil {
 		return err
 	}
-	// A small window: packages are small, and an encoder takes memory by its window.
+	// The window is small because packages are small, and the encoder's memory grows with it.
 	if b.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10), zstd.WithLowerEncoderMem(true)); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (b *builder) keep(d *fbc.Document) error {
 			kept = bundle
 		}
 	default:
-		return d.Check() // unused by resolution
+		return d.Check() // the resolver does not use it
 	}
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func decoded[T any](d *fbc.Document) (*T, error) {
 	return one, d.Decode(one)
 }
 
-// condense leaves out what the resolver does not look at: most of a catalog.
+// condense removes the parts that the resolver does not use, which are most of a catalog.
 func condense(bundle *fbc.Bundle) {
 	bundle.RelatedImages = nil
 	bundle.Properties = slices.DeleteFunc(bundle.Properties, func(p fbc.Property) bool { return p.Type == fbc.PropertyBundleObject })
@@ -125,7 +125,8 @@ func condense(bundle *fbc.Bundle) {
 	}
 }
 
-// condensedCSV keeps what tells whether, and for which clusters, a bundle can be installed.
+// condensedCSV keeps the fields that decide whether, and in which clusters, a bundle can be
+// installed.
 func condensedCSV(metadata json.RawMessage) json.RawMessage {
 	var kept struct {
 		DisplayName    string `json:"displayName,omitempty"`
@@ -153,7 +154,7 @@ func condensedCSV(metadata json.RawMessage) json.RawMessage {
 func (b *builder) writePackages(ctx context.Context) error {
 	names := make([]string, 0, len(b.kept))
 	for name := range b.kept {
-		if name != "" { // documents without a package belong to none
+		if name != "" { // documents without a package are skipped
 			names = append(names, name)
 		}
 	}
@@ -203,7 +204,7 @@ func (b *builder) writePackage(name string) error {
 	return nil
 }
 
-// write appends one frame, and tells the hash what is in it.
+// write appends one frame, and adds its content to the hash.
 func (b *builder) write(value any, told hash.Hash) (segment, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {

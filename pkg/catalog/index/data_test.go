@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// TestSameAnswers: from an index one resolves, and draws the upgrade graph, as from the
-// catalog.
+// TestSameAnswers: resolution and the upgrade graph are the same from an index as from the catalog.
 func TestSameAnswers(t *testing.T) {
 	const small = "../../../../shared/data/catalogs/small"
 	if _, err := os.Stat(small); os.IsNotExist(err) {

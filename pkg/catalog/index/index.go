@@ -15,28 +15,29 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// The files of an index: the table is read whole, the packages one by one.
+// The files of an index. The table is read as a whole, packages are read separately.
 const (
 	tableFile    = "table"
 	packagesFile = "packages"
 )
 
-// maxUncompressed bounds what a package can have: no more than what a catalog may.
+// maxUncompressed limits the size of a package to the limit of a whole catalog.
 const maxUncompressed = 1 << 30
 
-// Index is one catalog, by package. It is safe for concurrent use.
+// Index is the index of one catalog. It is safe for concurrent use.
 type Index struct {
 	digest  string
 	table   table
 	file    *os.File
 	decoder *zstd.Decoder
-	// damaged is set when a package or an icon could not be read: the next Update builds it again.
+	// damaged is set if a package or an icon could not be read. Then the next Update builds the
+	// index again.
 	damaged atomic.Bool
 }
 
-// table is the part that stays in memory.
+// table is kept in memory.
 type table struct {
-	// Size is the size of the file with the packages, in bytes.
+	// Size is the size of the packages file, in bytes.
 	Size     int64     `json:"size"`
 	Packages []Summary `json:"packages"`
 }
@@ -47,8 +48,8 @@ type segment struct {
 	Size   int64 `json:"size"`
 }
 
-// open reads the table. The file stays open for as long as somebody has the index: the
-// runtime closes it then, so that readers go on while the index is collected.
+// open reads the table. The file stays open while the index is referenced, and then the runtime
+// closes it. So readers can continue after the index is collected.
 func open(folder, digest string) (*Index, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUncompressed))
 	if err != nil {
@@ -77,7 +78,7 @@ func open(folder, digest string) (*Index, error) {
 	return i, nil
 }
 
-// verify reads everything once: zstd keeps a checksum of each frame.
+// verify reads everything once, because zstd keeps a checksum of each frame.
 func (i *Index) verify() error {
 	for _, one := range i.table.Packages {
 		if _, err := i.Package(one.Name); err != nil {
@@ -105,9 +106,9 @@ func (i *Index) Find(name string) *Summary {
 	return &i.table.Packages[at]
 }
 
-// Package reads one package as the resolver wants it: without icon, with of olm.csv.metadata
-// only what tells whether OLM v1 can install the bundle, and without documents of other
-// schemas. It is nil when the catalog does not have the package.
+// Package reads one package for the resolver: without its icon and without documents of other
+// schemas. Of olm.csv.metadata it has only the fields that decide whether OLM v1 can install the
+// bundle. It returns nil if the catalog does not have the package.
 func (i *Index) Package(name string) (*fbc.Config, error) {
 	row := i.Find(name)
 	if row == nil {
@@ -120,7 +121,7 @@ func (i *Index) Package(name string) (*fbc.Config, error) {
 	return config, nil
 }
 
-// Icon reads the icon of a package. It is nil when there is none.
+// Icon reads the icon of a package; nil if there is none.
 func (i *Index) Icon(name string) (*fbc.Icon, error) {
 	row := i.Find(name)
 	if row == nil || row.Icon.Size == 0 {

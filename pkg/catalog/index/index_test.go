@@ -30,7 +30,7 @@ const lamp = `
 {"schema":"olm.deprecations","package":"lamp","entries":[{"reference":{"schema":"olm.package"},"message":"gone"},{"reference":{"schema":"olm.bundle","name":"lamp.v2"},"message":"broken"}]}
 `
 
-// digest makes one of a number.
+// digest returns a digest for a number.
 func digest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
 func documents(content string) fbc.Documents {
@@ -39,7 +39,7 @@ func documents(content string) fbc.Documents {
 	}
 }
 
-// never is for an index that must be there already.
+// never is for an index that must exist already.
 func never(context.Context, func(*fbc.Document) error) error {
 	return errors.New("the catalog was read again")
 }
@@ -62,7 +62,7 @@ func updated(t *testing.T, store *Store, catalog string, n int, read fbc.Documen
 	return found
 }
 
-// TestIndex: an index is read as it was written, and as the resolver wants it.
+// TestIndex: an index returns the written data, condensed for the resolver.
 func TestIndex(t *testing.T) {
 	i := updated(t, opened(t, t.TempDir()), "c", 1, documents(lamp))
 	gone, broken := "gone", "broken"
@@ -108,7 +108,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRestart: indexes survive a restart, and what was half-built does not.
+// TestRestart: indexes survive a restart, and incomplete ones are removed.
 func TestRestart(t *testing.T) {
 	root := t.TempDir()
 	updated(t, opened(t, root), "c", 1, documents(lamp))
@@ -129,7 +129,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestFailedUpdate: a catalog goes on with what it has when the next one cannot be read.
+// TestFailedUpdate: a catalog keeps its index if the next one cannot be built.
 func TestFailedUpdate(t *testing.T) {
 	root := t.TempDir()
 	store := opened(t, root)
@@ -150,7 +150,7 @@ func TestFailedUpdate(t *testing.T) {
 	}
 }
 
-// TestCollect: an index that no catalog uses is deleted, and its readers read on.
+// TestCollect: an index that no catalog uses is deleted, and its readers can continue.
 func TestCollect(t *testing.T) {
 	store := opened(t, t.TempDir())
 	old := updated(t, store, "c", 1, documents(lamp))
@@ -181,8 +181,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestDamaged: an index whose bytes changed is never read as something else, and is built
-// again.
+// TestDamaged: an index with changed bytes returns errors, never wrong data, and is built again.
 func TestDamaged(t *testing.T) {
 	for _, name := range []string{tableFile, packagesFile} {
 		for kind, damage := range map[string]func([]byte) []byte{
@@ -214,7 +213,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedIcon: it is made again like a package.
+// TestDamagedIcon: a damaged icon makes the index be built again, like a damaged package.
 func TestDamagedIcon(t *testing.T) {
 	store := opened(t, t.TempDir())
 	i := updated(t, store, "c", 1, documents(lamp))
@@ -261,7 +260,8 @@ func TestFirstSentence(t *testing.T) {
 	}
 }
 
-// TestDigestOfPackage: it tells what changed, icons included, and nothing else.
+// TestDigestOfPackage: the digest changes with the content of the package, icons included, and with
+// nothing else.
 func TestDigestOfPackage(t *testing.T) {
 	store := opened(t, t.TempDir())
 	digests := func(n int, content string) (axe, lamp string) {
@@ -283,7 +283,7 @@ func TestDigestOfPackage(t *testing.T) {
 	}
 }
 
-// TestBounds: a package in memory is bounded and printable, whatever is in the catalog.
+// TestBounds: a package's row in memory is limited and printable for any catalog.
 func TestBounds(t *testing.T) {
 	content := &strings.Builder{}
 	fmt.Fprintf(content, `{"schema":"olm.package","name":"big","description":"a\u001b[2Jb %s"}`, strings.Repeat("x", 1<<16))

@@ -16,15 +16,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// The folders of a store. The format is in the name of an index: an index of another format
-// is none, is made again, and is collected.
+// The names in a store. The name of an index's folder has the format as prefix. An index of another
+// format does not count; it is built again, and the old one is collected.
 const (
 	format      = "v2-"
 	catalogsDir = "catalogs"
 )
 
-// Store is a folder with indexes, and with the record of which catalog uses which. One
-// process has it at a time.
+// Store is a folder of indexes, with the index that each catalog uses. Only one process uses it at
+// a time.
 type Store struct {
 	root string
 	// folders has the indexes.
@@ -35,8 +35,8 @@ type Store struct {
 	current map[string]*Index
 }
 
-// Open reads which catalogs use which index, and removes what a crash left half-built. An
-// index that cannot be read is left out: its catalog has none until Update.
+// Open reads which index each catalog uses, and removes incomplete indexes that a crash left. It
+// skips an unreadable index; its catalog has none until Update.
 func Open(root string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(root, catalogsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("opening the indexes of catalogs: %w", err)
@@ -89,7 +89,7 @@ func (s *Store) Update(ctx context.Context, catalog, digest string, documents fb
 	return found, nil
 }
 
-// find takes an index that is there, or builds it.
+// find returns an existing index, or builds it.
 func (s *Store) find(ctx context.Context, digest string, documents fbc.Documents) (*Index, error) {
 	s.mu.Lock()
 	for _, used := range s.current {
@@ -109,7 +109,7 @@ func (s *Store) find(ctx context.Context, digest string, documents fbc.Documents
 	return open(folder, digest)
 }
 
-// record writes to disk which index a catalog uses, for the next start.
+// record stores on disk which index a catalog uses, for the next start.
 func (s *Store) record(catalog, digest string) error {
 	folder := filepath.Join(s.root, catalogsDir)
 	file, err := os.CreateTemp(folder, digestfolder.Unfinished)
@@ -127,8 +127,8 @@ func (s *Store) record(catalog, digest string) error {
 	return digestfolder.Sync(folder)
 }
 
-// Current returns the index that a catalog uses, or nil. It stays readable also when the
-// catalog uses another one meanwhile, and when it is collected.
+// Current returns the index that a catalog uses, or nil. The index stays readable after the catalog
+// changes to another one, and after it is collected.
 func (s *Store) Current(catalog string) *Index {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,10 +157,9 @@ func (s *Store) Remove(catalog string) error {
 	return nil
 }
 
-// Collect removes the indexes that no catalog uses and none is about to use, and returns how
-// many.
+// Collect removes the indexes that no catalog uses or is about to use, and returns their number.
 func (s *Store) Collect() (int, error) {
-	// Nobody comes to use one meanwhile: who is about to holds its digest until then.
+	// An Update that is about to use an index has protected its digest by Take.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var used []string

@@ -12,44 +12,43 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Bounds of what the table has of one package: it is in memory, and catalogs come from
-// others. Package reads what is left out.
+// Limits of a package's row in the table. The table is in memory, and catalogs are untrusted.
+// Package reads the omitted parts.
 const (
-	// MostVersions, MostChannels and MostKinds are how many of each are listed.
+	// MostVersions, MostChannels and MostKinds limit the listed versions, channels and kinds.
 	MostVersions = 100
 	MostChannels = 100
 	MostKinds    = 200
 
-	// In bytes.
+	// Limits in bytes.
 	longestDescription = 120
 	longestMessage     = 250
 	longestWord        = 100
 )
 
-// Summary is one package in the table. Its strings are printable lines.
+// Summary is the row of a package in the table. Its strings are single printable lines.
 type Summary struct {
-	// Name is as the catalog has it.
+	// Name is the name in the catalog.
 	Name           string `json:"name"`
 	DefaultChannel string `json:"defaultChannel,omitempty"`
 	// Channels are sorted by name.
 	Channels []Channel `json:"channels,omitempty"`
-	// Versions has the highest first. Bundles without a version that can be read are not in
-	// it.
+	// Versions are sorted, highest first. They exclude bundles without a readable version.
 	Versions []Version `json:"versions,omitempty"`
 	// Latest is the version that is installed without a version range: the highest one that is not
 	// deprecated.
 	Latest string `json:"latest,omitempty"`
-	// Bundles is the number of bundles, those that Versions leaves out included.
+	// Bundles is the number of all bundles, including those that Versions omits.
 	Bundles int `json:"bundles"`
-	// Deprecation is nil when the catalog says nothing of the package.
+	// Deprecation is nil if the catalog does not deprecate the package.
 	Deprecation *string `json:"deprecation,omitempty"`
 	// Description is one line of at most 120 bytes.
 	Description string `json:"description,omitempty"`
-	// Kinds are the kinds that its bundles provide, all of them together.
+	// Kinds are the kinds that all its bundles provide.
 	Kinds []metav1.GroupVersionKind `json:"kinds,omitempty"`
 	// Bytes is the size of the package when it is read.
 	Bytes int64 `json:"bytes"`
-	// Digest is equal in two indexes with the same content of a package, its icon included.
+	// Digest is equal in two indexes if the package has the same content, including its icon.
 	Digest string `json:"digest"`
 
 	Package segment `json:"package"`
@@ -59,24 +58,24 @@ type Summary struct {
 // Channel is a channel of a package.
 type Channel struct {
 	Name string `json:"name"`
-	// Latest is the best version in it: the highest one that is not deprecated.
+	// Latest is the best version in the channel: the highest one that is not deprecated.
 	Latest string `json:"latest,omitempty"`
-	// Deprecation is nil when the catalog says nothing of the channel.
+	// Deprecation is nil if the catalog does not deprecate the channel.
 	Deprecation *string `json:"deprecation,omitempty"`
 }
 
 // Version is a bundle of a package.
 type Version struct {
 	Version string `json:"version"`
-	// Channels are those that have it, sorted.
+	// Channels are the channels with the bundle, sorted.
 	Channels []string `json:"channels,omitempty"`
-	// Deprecation is nil when the catalog says nothing of the bundle.
+	// Deprecation is nil if the catalog does not deprecate the bundle.
 	Deprecation *string `json:"deprecation,omitempty"`
-	// Unsupported says why OLM v1 cannot install it; it is empty when it can.
+	// Unsupported is the reason why OLM v1 cannot install the bundle; empty if it can.
 	Unsupported string `json:"unsupported,omitempty"`
 }
 
-// summary makes a row of a package.
+// summary returns the row of a package.
 func summary(name string, config *fbc.Config) Summary {
 	row := Summary{Name: name, DefaultChannel: word(graph.DefaultOf(config)), Bundles: len(config.Bundles), Kinds: kinds(config)}
 	drawn := graph.New(config, nil)
@@ -122,8 +121,8 @@ func version(one graph.Version) Version {
 	return row
 }
 
-// channels looks at the bundles, the best first, so that the first one that is in a channel
-// is its latest.
+// channels returns the channels. nodes are sorted best first, so the first bundle in a channel is
+// its latest.
 func channels(config *fbc.Config, nodes []*graph.Node, deprecations map[fbc.Reference]*string) []Channel {
 	latest := map[string]string{}
 	for _, node := range nodes {
@@ -162,7 +161,7 @@ func kinds(config *fbc.Config) []metav1.GroupVersionKind {
 
 func word(s string) string { return text.Line(s, longestWord) }
 
-// compact makes rows that were read small: what many of them say is in memory once.
+// compact shares equal strings between rows to save memory.
 func compact(rows []Summary) {
 	for i := range rows {
 		row := &rows[i]
@@ -199,7 +198,7 @@ func share(known map[string]string, s *string) {
 	known[*s] = *s
 }
 
-// firstSentence is the first line of Markdown that is no heading and no picture, or else the
+// firstSentence returns the first line of Markdown that is not a heading or a picture, or else the
 // first heading.
 func firstSentence(markdown string) string {
 	heading := ""

@@ -1,7 +1,7 @@
-// Package inventory has the present catalogs of this process. Writers keep it current, and a reader
-// takes a snapshot, which does not change.
+// Package inventory holds the current catalogs of this process. Writers update it, and a reader
+// takes an immutable snapshot.
 //
-// A snapshot need not be returned. An index stays readable while a reader has it, even after it was
+// A snapshot need not be released. An index stays readable while a reader has it, even after it was
 // replaced and collected; then the runtime closes its file.
 package inventory
 
@@ -17,24 +17,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 )
 
-// Catalog is one catalog. Its users must not change it.
+// Catalog is one catalog. Readers must not change it.
 type Catalog struct {
 	Name string
 	// Labels are the labels of the ClusterCatalog.
 	Labels   map[string]string
 	Priority int32
-	// Unavailable says that the catalog is switched off: nothing is installed from it, and
-	// its packages are not listed.
+	// Unavailable is true if the catalog is disabled: nothing is installed from it, and its
+	// packages are not listed.
 	Unavailable bool
-	// Index is nil when there is none yet, and Unpacked is when its content came.
+	// Index is nil if there is none yet. Unpacked is the time when its content was unpacked.
 	Index    *index.Index
 	Unpacked time.Time
-	// Err says why the catalog cannot be read. It may be set besides an Index: that is the
-	// last one that could be read, then.
+	// Err is the reason why the catalog cannot be read. If Index is set, too, it is the last
+	// readable index.
 	Err error
 }
 
-// Digest returns the digest of the content, "" when there is none.
+// Digest returns the digest of the content; "" if there is none.
 func (c *Catalog) Digest() string {
 	if c.Index == nil {
 		return ""
@@ -42,10 +42,10 @@ func (c *Catalog) Digest() string {
 	return c.Index.Digest()
 }
 
-// readable reports whether there is something to list.
+// readable reports whether the catalog's packages can be listed.
 func (c *Catalog) readable() bool { return c.Index != nil && !c.Unavailable }
 
-// same reports whether two are alike for readers.
+// same reports whether two catalogs are equal for readers.
 func (c *Catalog) same(other *Catalog) bool {
 	return c.Name == other.Name && c.Priority == other.Priority && c.Unavailable == other.Unavailable &&
 		c.Digest() == other.Digest() && c.Unpacked.Equal(other.Unpacked) && message(c.Err) == message(other.Err) && maps.Equal(c.Labels, other.Labels)
@@ -58,8 +58,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// kept is the number of snapshots before the current one that At can return. Each keeps its indexes
-// open, so there are few.
+// kept is the number of earlier snapshots that At can return. It is small, because each keeps its
+// indexes open.
 const kept = 2
 
 // Inventory is the set of catalogs. It is safe for concurrent use.
@@ -69,7 +69,7 @@ type Inventory struct {
 	mu       sync.Mutex
 	complete bool
 	current  *Snapshot
-	// before has the newest first.
+	// before are earlier snapshots, newest first.
 	before []*Snapshot
 }
 
@@ -80,8 +80,8 @@ func New(clock clock.PassiveClock) *Inventory {
 	return i
 }
 
-// MarkComplete records that all catalogs of the cluster were put in, readable or not. Before that, a
-// missing package is unknown and not absent.
+// MarkComplete records that the inventory has all catalogs of the cluster, readable or not. Until
+// then, a missing package is unknown, not absent.
 func (i *Inventory) MarkComplete() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -98,8 +98,8 @@ func (i *Inventory) Snapshot() *Snapshot {
 	return i.current
 }
 
-// At returns the snapshot with the content that a version tells of, the current one or one
-// shortly before it, also when another process gave the version. It is nil when none has.
+// At returns the current or a recent snapshot with the same content as a version, even if another
+// process created the version. It returns nil if there is none.
 func (i *Inventory) At(version Version) *Snapshot {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,7 +111,7 @@ func (i *Inventory) At(version Version) *Snapshot {
 	return nil
 }
 
-// Put adds or replaces a catalog. An unchanged catalog makes no new snapshot.
+// Put adds or replaces a catalog. An unchanged catalog creates no snapshot.
 func (i *Inventory) Put(catalog Catalog) {
 	catalog.Labels = maps.Clone(catalog.Labels)
 	i.mu.Lock()
@@ -129,7 +129,7 @@ func (i *Inventory) Put(catalog Catalog) {
 	i.replace(catalogs)
 }
 
-// Remove forgets a catalog.
+// Remove removes a catalog.
 func (i *Inventory) Remove(name string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -138,7 +138,7 @@ func (i *Inventory) Remove(name string) {
 	}
 }
 
-// replace makes a new snapshot, and tells the caller that has the one before.
+// replace creates a new snapshot, and marks the previous one as outdated.
 func (i *Inventory) replace(catalogs []Catalog) {
 	old := i.current
 	i.current = newSnapshot(catalogs, i.nextVersion(old.version, catalogs))
@@ -147,13 +147,13 @@ func (i *Inventory) replace(catalogs []Catalog) {
 	close(old.outdated)
 }
 
-// Snapshot has the catalogs of one moment. It does not change.
+// Snapshot holds the catalogs at one time. It is immutable.
 type Snapshot struct {
 	version  Version
 	complete bool
 	catalogs []Catalog
 	packages func() []string
-	// outdated is closed when there is a newer one.
+	// outdated is closed when a newer snapshot exists.
 	outdated chan struct{}
 }
 
@@ -166,17 +166,16 @@ func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
 // Version returns a number that is higher than those of all earlier snapshots.
 func (s *Snapshot) Version() Version { return s.version }
 
-// Complete reports whether the inventory had all catalogs: if not, nothing is known of packages
-// that it does not have.
+// Complete reports whether the inventory had all catalogs. If not, a missing package is unknown.
 func (s *Snapshot) Complete() bool { return s.complete }
 
-// Outdated is closed when there is a newer snapshot.
+// Outdated returns a channel that is closed when a newer snapshot exists.
 func (s *Snapshot) Outdated() <-chan struct{} { return s.outdated }
 
-// Catalogs returns all catalogs, sorted by name. It is shared: do not change it.
+// Catalogs returns all catalogs, sorted by name. The list is shared: do not change it.
 func (s *Snapshot) Catalogs() []Catalog { return s.catalogs }
 
-// Catalog returns one catalog, nil when it is not known.
+// Catalog returns one catalog; nil if it is unknown.
 func (s *Snapshot) Catalog(name string) *Catalog {
 	if at, found := s.find(name); found {
 		return &s.catalogs[at]

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// fixture is an inventory with somewhere to build indexes.
+// fixture is an inventory with a folder for indexes.
 type fixture struct {
 	*testing.T
 	*Inventory
@@ -39,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{T: t, Inventory: New(clock), clock: clock, store: store}
 }
 
-// pkg is a package with one bundle that provides one kind.
+// pkg returns a package with one bundle that provides one kind.
 func pkg(name, version string) string {
 	return fmt.Sprintf(`{"schema":"olm.package","name":%q}
 {"schema":"olm.channel","package":%q,"name":"stable","entries":[{"name":"%s.v%s"}]}
@@ -47,7 +47,7 @@ func pkg(name, version string) string {
 `, name, name, name, version, name, name, version, name, version, name)
 }
 
-// catalog makes one of packages.
+// catalog returns a catalog with these packages.
 func (w *fixture) catalog(name string, priority int32, packages ...string) Catalog {
 	w.Helper()
 	w.built++
@@ -90,7 +90,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestComplete: an inventory that nobody has filled yet does not say that there is nothing.
+// TestComplete: until it is complete, an inventory does not report packages as absent.
 func TestComplete(t *testing.T) {
 	w := newFixture(t)
 	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0")))
@@ -105,7 +105,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestOutdated: a caller that waits is told of a change, and not of what changes nothing.
+// TestOutdated: a waiting reader is notified of a change, and only of a change.
 func TestOutdated(t *testing.T) {
 	w := newFixture(t)
 	hub := w.catalog("hub", 0, pkg("lamp", "1.0.0"))
@@ -141,8 +141,8 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// TestVersion: versions grow, also over a restart, and two processes with the same catalogs
-// recognise each other's.
+// TestVersion: versions increase, even after a restart. Two processes with equal catalogs recognise
+// each other's versions.
 func TestVersion(t *testing.T) {
 	one, other := newFixture(t), newFixture(t)
 	other.clock.SetTime(one.clock.Now().Add(time.Hour))
@@ -195,8 +195,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestChanged: packages whose content, catalogs or priorities changed are named, and no
-// others.
+// TestChanged: Changed returns exactly the packages whose content, catalogs or priorities changed.
 func TestChanged(t *testing.T) {
 	w := newFixture(t)
 	lamp, axe, rope := pkg("lamp", "1.0.0"), pkg("axe", "1.0.0"), pkg("rope", "1.0.0")
@@ -243,7 +242,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestNames: a package whose name cannot be that of an object is not listed, and is reported.
+// TestNames: a package whose name cannot be the name of an object is reported and not listed.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"lamp", "Lamp_2.x", "lämpchen", "a:b"} {
 		if err := CheckName(name); err != nil {
@@ -284,7 +283,7 @@ func TestProviders(t *testing.T) {
 	if got := w.Snapshot().Providers(schema.GroupVersionKind{Group: "lamp.io", Version: "v2", Kind: "Thing"}); len(got) != 0 {
 		t.Errorf("another version is provided by %v", got)
 	}
-	// A refusal for want of a kind or of a package names the packages that have it.
+	// A refusal for a missing kind or package names the packages that provide it.
 	options := bundle.Options{Providers: func(one source.Requirement) []string {
 		return w.Snapshot().ProviderNames(one.Package, one.Kind)
 	}}
@@ -317,8 +316,7 @@ func TestForResolver(t *testing.T) {
 	}
 }
 
-// TestReadersGoOn: a reader with a snapshot reads it also when its indexes were replaced and
-// collected.
+// TestReadersGoOn: a snapshot stays readable after its indexes were replaced and collected.
 func TestReadersGoOn(t *testing.T) {
 	w := newFixture(t)
 	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0")))
@@ -337,7 +335,7 @@ func TestReadersGoOn(t *testing.T) {
 	}
 }
 
-// TestConcurrent is for the race detector, and that nobody misses a change.
+// TestConcurrent finds data races, and checks that no change is missed.
 func TestConcurrent(t *testing.T) {
 	w := newFixture(t)
 	hub := w.catalog("hub", 0, pkg("lamp", "1.0.0"))

@@ -22,16 +22,16 @@ type Offer struct {
 	Package *index.Summary
 }
 
-// same reports whether two are alike for readers.
+// same reports whether two offers are equal for readers.
 func (o Offer) same(other Offer) bool {
 	return o.Catalog.Name == other.Catalog.Name && o.Catalog.Priority == other.Catalog.Priority &&
 		o.Package.Digest == other.Package.Digest && maps.Equal(o.Catalog.Labels, other.Catalog.Labels)
 }
 
-// longestName is the longest name of an object, in bytes.
+// longestName is the maximum length of an object's name, in bytes.
 const longestName = 253
 
-// CheckName returns an error when a package's name cannot be the name of an object. Names come from
+// CheckName returns an error if a package's name cannot be the name of an object. Names come from
 // the publisher of the catalog, and appear in URLs and on terminals.
 func CheckName(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
@@ -51,7 +51,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Unlisted returns the names of the packages that cannot be names of objects, and so cannot be read by
+// Unlisted returns the packages whose names cannot be names of objects. They cannot be read by
 // name.
 func (c *Catalog) Unlisted() []string {
 	var out []string
@@ -66,8 +66,7 @@ func (c *Catalog) Unlisted() []string {
 	return out
 }
 
-// Packages returns the names of all packages that can be listed, sorted. It is shared: do
-// not change it.
+// Packages returns the names of all listed packages, sorted. The list is shared: do not change it.
 func (s *Snapshot) Packages() []string { return s.packages() }
 
 func (s *Snapshot) listPackages() []string {
@@ -79,7 +78,7 @@ func (s *Snapshot) listPackages() []string {
 	return slices.Compact(names)
 }
 
-// listed are the packages of a catalog that can be listed, by name.
+// listed returns the packages of a catalog that can be listed, by name.
 func (c *Catalog) listed() map[string]*index.Summary {
 	if !c.readable() {
 		return nil
@@ -94,7 +93,7 @@ func (c *Catalog) listed() map[string]*index.Summary {
 	return out
 }
 
-// Offers returns the catalogs that have a package, sorted by priority, the highest first, and then by
+// Offers returns the catalogs that have a package, sorted by priority, highest first, and then by
 // name. The first catalog is the one that is used.
 func (s *Snapshot) Offers(name string) []Offer {
 	if CheckName(name) != nil {
@@ -108,13 +107,13 @@ func (s *Snapshot) Offers(name string) []Offer {
 			}
 		}
 	}
-	// They are by name: a stable sort keeps that.
+	// The stable sort keeps catalogs of one priority sorted by name.
 	slices.SortStableFunc(out, func(a, b Offer) int { return cmp.Compare(b.Catalog.Priority, a.Catalog.Priority) })
 	return out
 }
 
-// Changed returns the names of the packages that are not the same in two snapshots, sorted:
-// another content, other catalogs, or other labels or priorities of these.
+// Changed returns the names of the packages that differ between two snapshots, sorted: in content,
+// in their catalogs, or in the catalogs' labels or priorities.
 func Changed(from, to *Snapshot) []string {
 	var suspects []string
 	for i := range from.catalogs {
@@ -131,8 +130,7 @@ func Changed(from, to *Snapshot) []string {
 	})
 }
 
-// unlike are the packages of either that are not in the other one as they are. There need
-// not be another one.
+// unlike returns the packages that differ between two catalogs. other may be nil.
 func unlike(one, other *Catalog) map[string]*index.Summary {
 	out := one.listed()
 	if out == nil {
@@ -155,7 +153,7 @@ func unlike(one, other *Catalog) map[string]*index.Summary {
 	return out
 }
 
-// Providers returns who offers a bundle that provides a kind, by the name of the package.
+// Providers returns the packages with a bundle that provides a kind, sorted by name.
 func (s *Snapshot) Providers(kind schema.GroupVersionKind) []Offer {
 	var out []Offer
 	for i := range s.catalogs {
@@ -190,7 +188,7 @@ func (s *Snapshot) ProviderNames(name string, kind schema.GroupVersionKind) []st
 	return slices.Compact(names)
 }
 
-// ForResolver reads what all catalogs have of a package, as the resolver wants it.
+// ForResolver reads a package from all catalogs, for the resolver.
 func (s *Snapshot) ForResolver(name string) []resolve.Catalog {
 	out := make([]resolve.Catalog, 0, len(s.catalogs))
 	for i := range s.catalogs {

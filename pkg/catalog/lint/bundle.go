@@ -11,7 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// checkBundles: each is in a channel, and has one version that no other has.
+// checkBundles checks that each bundle is in a channel, and has exactly one version, which no other
+// bundle has.
 func (l *linter) checkBundles(name string, own *fbc.Config) {
 	inChannel := map[string]bool{}
 	for i := range own.Channels {
@@ -58,7 +59,7 @@ func (l *linter) checkBundles(name string, own *fbc.Config) {
 	}
 }
 
-// checkVersion returns the version, or nothing when it has none.
+// checkVersion returns the version; empty if there is none.
 func checkVersion(bundle *fbc.Bundle, say func(Severity, string, ...any)) string {
 	count := 0
 	for _, property := range bundle.Properties {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// checkChannels: each has one head, from which all entries are reached.
+// checkChannels checks that each channel has one head, from which all entries are reached.
 func (l *linter) checkChannels(name string, own *fbc.Config) {
 	seen := map[string]bool{}
 	versions := graph.New(own, nil)
@@ -40,8 +40,9 @@ func (l *linter) checkChannels(name string, own *fbc.Config) {
 	}
 }
 
-// checkMissing finds bundles that another channel has between two entries of this channel: a user who has
-// installed one of them finds no upgrade here. Pre-releases are left out, as channels often do.
+// checkMissing finds bundles of another channel that lie between two entries of this channel. A
+// user who has installed such a bundle finds no upgrade here. It skips pre-releases, which channels
+// often omit.
 func checkMissing(channel, other *fbc.Channel, versions *graph.Graph, say func(Severity, string, ...any)) {
 	entries := map[string]*fbc.Entry{}
 	for i := range channel.Entries {
@@ -66,7 +67,7 @@ func checkMissing(channel, other *fbc.Channel, versions *graph.Graph, say func(S
 	}
 }
 
-// leaves reports whether an entry of a channel succeeds a bundle.
+// leaves reports whether an entry of a channel upgrades a bundle.
 func leaves(channel *fbc.Channel, name string, version semver.Version) bool {
 	return slices.ContainsFunc(channel.Entries, func(entry fbc.Entry) bool {
 		if entry.Replaces == name || slices.Contains(entry.Skips, name) {
@@ -112,8 +113,9 @@ func checkEntry(entry *fbc.Entry, versions *graph.Graph, say func(Severity, stri
 	}
 }
 
-// checkReplaces: exactly one entry is neither replaced nor skipped, and following replaces
-// from there reaches all others that are not skipped. The last one may replace what is gone.
+// checkReplaces checks that exactly one entry, the head, is neither replaced nor skipped. Following
+// replaces from the head must reach all entries that are not skipped. The last entry may replace a
+// bundle that is not in the channel.
 func checkReplaces(entries map[string]*fbc.Entry, say func(Severity, string, ...any)) {
 	left, skipped := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {

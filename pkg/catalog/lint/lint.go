@@ -17,11 +17,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// Severity tells whether opm refuses the catalog for a finding.
+// Severity defines whether opm refuses the catalog because of a finding.
 type Severity string
 
-// The severities: opm refuses a catalog with an error. After a warning, OLM v1 cannot use some content
-// as its author meant.
+// Severities: opm refuses a catalog with an error. After a warning, OLM v1 cannot use some content
+// as its author intended.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -36,7 +36,7 @@ type Finding struct {
 	Message  string   `json:"message"`
 }
 
-// String is "error: package p, channel c, bundle b: message".
+// String returns text such as "error: package p, channel c, bundle b: message".
 func (f Finding) String() string {
 	var where []string
 	for _, part := range []struct{ noun, name string }{{"package", f.Package}, {"channel", f.Channel}, {"bundle", f.Bundle}} {
@@ -50,8 +50,8 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Severity, strings.Join(where, ", "), f.Message)
 }
 
-// Check returns all findings, sorted by package, channel and bundle. It is for a catalog as
-// it was read: of documents with the same name all are looked at.
+// Check returns all findings, sorted by package, channel and bundle. It is for a complete catalog:
+// it also checks documents with the same name.
 func Check(catalog *fbc.Config) []Finding {
 	l := &linter{catalog: catalog}
 	for _, other := range catalog.Others {
@@ -76,7 +76,7 @@ type linter struct {
 
 func (l *linter) add(finding Finding) { l.findings = append(l.findings, finding) }
 
-// split is by package, with documents of the same name side by side.
+// split splits the catalog by package, and keeps documents with the same name.
 func (l *linter) split() map[string]*fbc.Config {
 	out := map[string]*fbc.Config{}
 	of := func(name string) *fbc.Config {
@@ -132,12 +132,12 @@ func (l *linter) checkNames(own *fbc.Config, say func(Severity, string, ...any))
 	}
 	if one.Icon != nil {
 		if problem := iconProblem(one.Icon); problem != "" {
-			say(Warning, "the icon %s", problem) // opm checked it once, and does not any more
+			say(Warning, "the icon %s", problem) // older versions of opm checked it
 		}
 	}
 }
 
-// iconProblem compares the bytes of an icon with its declared type.
+// iconProblem compares the content of an icon with its declared type.
 func iconProblem(icon *fbc.Icon) string {
 	switch {
 	case len(icon.Data) == 0:
@@ -158,7 +158,7 @@ func iconProblem(icon *fbc.Icon) string {
 	return ""
 }
 
-// checkDeprecations: each names something that exists, once.
+// checkDeprecations checks that each entry names an existing object, once.
 func (l *linter) checkDeprecations(own *fbc.Config, say func(Severity, string, ...any)) {
 	if len(own.Deprecations) > 1 {
 		say(Error, "there are %d documents olm.deprecations, of which OLM uses the last one", len(own.Deprecations))
@@ -190,7 +190,7 @@ func (l *linter) checkDeprecations(own *fbc.Config, say func(Severity, string, .
 	}
 }
 
-// imageProblem is empty for a reference that can be pulled.
+// imageProblem returns the reason why a reference cannot be pulled; empty if it can.
 func imageProblem(image string) string {
 	if _, err := reference.ParseNormalizedNamed(image); err != nil {
 		return fmt.Sprintf("%q is no reference of an image: %v", image, err)

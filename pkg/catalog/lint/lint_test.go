@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// sound is a catalog in which nothing is wrong; cases replace parts of it.
+// sound is a catalog without findings; test cases replace parts of it.
 const sound = `
 {"schema":"olm.package","name":"p","defaultChannel":"stable"}
 {"schema":"olm.channel","package":"p","name":"stable","entries":[{"name":"p.v1","replaces":"p.v0"},{"name":"p.v2","replaces":"p.v1","skips":["p.v1.5"],"skipRange":"<2.0.0"}]}
@@ -83,8 +83,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestMissing: a version between two entries of a channel that only another channel has is named, unless
-// something succeeds it.
+// TestMissing: a version of another channel between two entries of this channel is reported, unless
+// an entry upgrades it.
 func TestMissing(t *testing.T) {
 	const catalog = `
 {"schema":"olm.package","name":"p","defaultChannel":"3.x"}
@@ -127,7 +127,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestFieldCases reads catalogs that users reported; want are parts of the findings, in their order.
+// TestFieldCases reads catalogs from user reports; want lists parts of the findings, in order.
 func TestFieldCases(t *testing.T) {
 	const cases = "../../../../shared/data/field-cases/olm"
 	if _, err := os.Stat(cases); err != nil {
@@ -136,7 +136,7 @@ func TestFieldCases(t *testing.T) {
 	for name, c := range map[string]struct {
 		bundles int
 		want    []string
-		// refused is a part of the error of a catalog that cannot be read.
+		// refused is part of the error of a catalog that cannot be read.
 		refused string
 	}{
 		"19-skipped-chain/catalog.yaml":                     {bundles: 4, want: []string{`following replaces from the head "skipop.v4.0.0" does not reach skipop.v1.0.0`}},
@@ -180,7 +180,7 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// TestOperatorHub: opm takes this catalog, and so do its rules here. FULL=1 has it.
+// TestOperatorHub: opm accepts this catalog, so its rules give no error here. It needs FULL=1.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("set FULL=1: seconds for a catalog in which little can change")

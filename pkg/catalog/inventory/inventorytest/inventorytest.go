@@ -1,4 +1,4 @@
-// Package inventorytest makes catalogs for tests of readers of an inventory.
+// Package inventorytest creates catalogs for tests of inventory readers.
 package inventorytest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// Of is an inventory of catalogs, which is complete.
+// Of returns a complete inventory with these catalogs.
 func Of(catalogs ...inventory.Catalog) *inventory.Inventory {
 	made := inventory.New(clock.RealClock{})
 	for _, one := range catalogs {
@@ -27,7 +27,7 @@ func Of(catalogs ...inventory.Catalog) *inventory.Inventory {
 	return made
 }
 
-// FromText is a catalog of documents as JSON or YAML.
+// FromText returns a catalog from JSON or YAML documents.
 func FromText(t testing.TB, name, content string) inventory.Catalog {
 	t.Helper()
 	return indexed(t, name, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))), func(ctx context.Context, found func(*fbc.Document) error) error {
@@ -35,8 +35,8 @@ func FromText(t testing.TB, name, content string) inventory.Catalog {
 	})
 }
 
-// FromFile is a catalog in a file, which may be compressed. The test is skipped when
-// there is no such file: what is shared between workplaces is not everywhere.
+// FromFile returns a catalog from a file, which may be compressed. It skips the test if the file
+// does not exist, because shared files are not available everywhere.
 func FromFile(t testing.TB, name, file string) inventory.Catalog {
 	t.Helper()
 	if _, err := os.Stat(file); os.IsNotExist(err) {
@@ -52,7 +52,7 @@ func FromFile(t testing.TB, name, file string) inventory.Catalog {
 	})
 }
 
-// FromDirectory is a catalog in a folder.
+// FromDirectory returns a catalog from a folder.
 func FromDirectory(t testing.TB, name string, folder fs.FS) inventory.Catalog {
 	t.Helper()
 	return indexed(t, name, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name))), func(ctx context.Context, found func(*fbc.Document) error) error {
