@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNoStoredContexts: a context belongs to a call. One in a struct outlives the call that
-// it came with, or ends what others began: what has to last is started with one of its own,
-// and stopped. Tests, and packages for tests, may keep theirs.
+// TestNoStoredContexts: no struct has a field that is a context. A stored context outlives its
+// call, or ends work of other callers. Lasting work gets its own context and is stopped explicitly.
+// Tests and test packages are exempt.
 func TestNoStoredContexts(t *testing.T) {
 	sources(t, func(file string, source []byte) {
 		for _, at := range storedContexts(t, file, source) {
@@ -17,7 +17,7 @@ func TestNoStoredContexts(t *testing.T) {
 	})
 }
 
-// storedContexts is where structs of a file have a field that is a context.
+// storedContexts returns the positions of struct fields that are contexts.
 func storedContexts(t *testing.T, file string, source []byte) []token.Position {
 	t.Helper()
 	return positions(t, file, source, func(node ast.Node) []ast.Node {

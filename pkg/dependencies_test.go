@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDependencies checks that docs/reference/dependencies.md has an item with a reason for each module
-// that go.mod requires directly, in order, and no other.
+// TestDependencies: docs/reference/dependencies.md lists exactly the modules that go.mod requires
+// directly, in order, each with a reason.
 func TestDependencies(t *testing.T) {
 	var required []string
 	for line := range strings.Lines(read(t, "..", "go.mod")) {

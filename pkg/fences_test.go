@@ -1,6 +1,6 @@
-// Package fences has tests of the whole source tree: imports point one way, so that a
-// library stays a library; names use the words of the glossary; pages name tests,
-// packages and pages that exist. docs/adr and the package comments give the reasons.
+// Package fences has tests of the whole source tree. Imports point one way, so that a library stays
+// a library. Names use the words of the glossary. Pages name tests, packages and pages that exist.
+// docs/adr and the package comments give the reasons.
 package fences
 
 import (
@@ -27,8 +27,7 @@ type fence struct {
 	reason string
 }
 
-// fences lists folders, the deepest first: the first one that a package is in
-// counts.
+// fences lists folders, deepest first: the first folder that contains a package decides.
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
@@ -188,7 +187,7 @@ func TestFences(t *testing.T) {
 			}
 		}
 	}
-	// A folder that was renamed takes its fence with it, or the test sees nothing.
+	// A renamed folder must be renamed in fences, or the test checks nothing.
 	for _, folder := range []string{"pkg/manifest", "pkg/rollout", "pkg/rollout/targetclient", "pkg/store", "pkg/registry", "pkg/controller", "cmd"} {
 		if checked[folder] == 0 {
 			t.Errorf("there is no package in %s any more", folder)
@@ -196,8 +195,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestPlugin: the plugin is for a laptop. It has neither what serves and stores nor the libraries
-// of kubectl in it, and is half of the server for that.
+// TestPlugin: the plugin runs on users' machines. It contains neither the packages that serve and
+// store nor the libraries of kubectl. That halves its size.
 func TestPlugin(t *testing.T) {
 	for _, pkg := range dependencies(t, "./cmd/kubectl-penstock") {
 		for _, library := range []string{"k8s.io/apiserver/pkg/registry", "k8s.io/apiserver/pkg/storage", "k8s.io/apiserver/pkg/cel", "k8s.io/cli-runtime", "k8s.io/kubectl", "go.etcd.io", "google.golang.org/grpc", "sigs.k8s.io/controller-runtime/pkg/manager"} {
@@ -208,8 +207,9 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// TestServer: the server loads no plugins. A program that can has each exported method in it,
-// used or not: 37 MB more. kustomize, which Helm's client brings, can unless a tag says no.
+// TestServer: the server loads no Go plugins. If it could, the linker would keep every exported
+// method: 37 MB more. kustomize, which Helm's client imports, loads plugins unless a build tag
+// disables that.
 func TestServer(t *testing.T) {
 	tags, err := os.ReadFile("../hack/tags")
 	if err != nil {
@@ -220,11 +220,11 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// dependencies are the packages of which a program is made, by arguments of go list.
+// dependencies returns the packages of a program. args are arguments of go list.
 func dependencies(t *testing.T, args ...string) []string {
 	t.Helper()
-	// go test remembers a result as long as the files that the test itself looked at stay
-	// the same. The sources are read by other tests here.
+	// go test caches a result while the files that the test itself has opened are unchanged. Other
+	// tests here open the sources.
 	for _, file := range []string{"../go.mod", "../go.sum"} {
 		if _, err := os.Stat(file); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func dependencies(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// informerMakers are the folders that make informers themselves, with the reason.
+// informerMakers lists the folders that create informers themselves, with the reasons.
 func informerMakers() map[string]string {
 	return map[string]string{
 		"pkg/objectwatch":       "it makes them for all others",
@@ -248,8 +248,8 @@ func informerMakers() map[string]string {
 	}
 }
 
-// TestInformers: an informer is made by pkg/objectwatch, so that what it keeps and what happens
-// when it fails are said where it is made.
+// TestInformers: only pkg/objectwatch creates informers. So each informer declares its kept fields
+// and its handling of failures.
 func TestInformers(t *testing.T) {
 	makers := informerMakers()
 	found := map[string]bool{}
@@ -267,7 +267,7 @@ func TestInformers(t *testing.T) {
 			}
 		}
 	})
-	// A folder that makes none any more, or was renamed, needs no exception.
+	// A folder that does not create informers any more needs no exception.
 	for folder, reason := range makers {
 		if !found[folder] {
 			t.Errorf("%s makes no informer any more (%s)", folder, reason)
@@ -299,7 +299,8 @@ func TestInformersIn(t *testing.T) {
 	})
 }
 
-// finds compares how many places a search finds in each source with how many there are.
+// finds compares the number of positions that a search finds in each source with the expected
+// number.
 func finds(t *testing.T, search func(*testing.T, string, []byte) []token.Position, cases map[string]int) {
 	t.Helper()
 	for source, want := range cases {
@@ -329,7 +330,7 @@ func ruleOf(pkg string) (fence, bool) {
 	return fence{}, false
 }
 
-// in is true for a folder and all below it.
+// in is true for a folder and all packages below it.
 func in(folder, pkg string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
 func describe(folders []string) string {
@@ -365,8 +366,8 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
-// sources calls visit for each file of our code. Tests may import and make what
-// they need, and so may packages that exist for tests.
+// sources calls visit for each file of our code, except tests and test packages, which may import
+// and create anything.
 func sources(t *testing.T, visit func(file string, source []byte)) {
 	t.Helper()
 	root := os.DirFS("..")
@@ -393,8 +394,8 @@ func sources(t *testing.T, visit func(file string, source []byte)) {
 	}
 }
 
-// positions parses a file and returns the positions of the nodes that sought returns. It calls
-// sought for each node of the syntax tree.
+// positions parses a file, calls sought for each node of the syntax tree, and returns the positions
+// of the nodes that sought returns.
 func positions(t *testing.T, file string, source []byte, sought func(ast.Node) []ast.Node) []token.Position {
 	t.Helper()
 	files := token.NewFileSet()

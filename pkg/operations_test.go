@@ -9,9 +9,9 @@ import (
 )
 
 // TestOperations checks that a test runs every command of README.md and of docs/operations.
-// TestReadme runs the blocks "sh" of README.md, and TestMonitoring those of the other pages.
-// Every other block has a comment before it that names the test that runs it, or what it is
-// the output of (run), or says why no test does (not run).
+// TestReadme runs the blocks "sh" of README.md, and TestMonitoring those of the other pages. Every
+// other block has a comment before it. The comment names the test that runs the block or produces
+// the output (run), or the reason why no test runs it (not run).
 func TestOperations(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "operations", "*.md"))
@@ -98,7 +98,7 @@ func blocksOf(text string) []block {
 	return blocks
 }
 
-// The finder has to find, or the test above proves nothing.
+// TestBlocksOf: the function finds blocks, or TestOperations would prove nothing.
 func TestBlocksOf(t *testing.T) {
 	found := blocksOf("# Page\n\nWords:\n\n    one\n    more\n\n    still\n\n<!-- run: it -->\n```\n$ two\n    of it\n```\n\n- a list\n  goes on\n\n```sh\nthree\n```\n")
 	if len(found) != 3 || found[0].before != "Words:" || found[1].before != "<!-- run: it -->" || found[2].fence != "```sh" {

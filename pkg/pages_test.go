@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// TestStructure checks that docs/reference/structure.md names packages that exist, and each
-// folder of pkg.
+// TestStructure checks that the packages in docs/reference/structure.md exist, and that it names
+// each folder of pkg.
 func TestStructure(t *testing.T) {
 	text, err := os.ReadFile("../docs/reference/structure.md")
 	if err != nil {
@@ -103,7 +103,7 @@ func TestNamedTests(t *testing.T) {
 	}
 }
 
-// pages are all Markdown files of the repository, relative to its root.
+// pages returns all Markdown files of the repository, relative to its root.
 func pages(t *testing.T, root string) []string {
 	t.Helper()
 	found := []string{"README.md"}
@@ -129,7 +129,7 @@ func pages(t *testing.T, root string) []string {
 	return found
 }
 
-// linksOf finds the targets of the links of a page, outside of its code.
+// linksOf returns the link targets of a page, except in code.
 func linksOf(text string) []string {
 	var links []string
 	for _, m := range regexp.MustCompile(`\]\(([^()\s]+)\)`).FindAllStringSubmatch(withoutCode(text), -1) {
@@ -138,7 +138,7 @@ func linksOf(text string) []string {
 	return links
 }
 
-// withoutCode is a page without its blocks of code and its code within a line.
+// withoutCode returns a page without code blocks and inline code.
 func withoutCode(text string) string {
 	var lines []string
 	fenced := false
@@ -161,7 +161,7 @@ func withoutCode(text string) string {
 	})
 }
 
-// headingsOf are the anchors of a page's headings, as GitHub makes them.
+// headingsOf returns the anchors of a page's headings, as GitHub creates them.
 func headingsOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// unrun has the reasons whose command no test runs against the case: by heading of the
-// reference, with why. TestCommands of pkg/plugin/command checks that these commands exist.
+// unrun lists the reasons whose command no test runs against the case, by heading of the reference,
+// with an explanation. TestCommands of pkg/plugin/command checks that these commands exist.
 var unrun = []struct{ of, reasons, why string }{
 	{"Of revisions", "ContentUnreadable Unreadable", "The case needs a store with a damaged record. TestStoreUnreadable makes one, and the command only reads"},
 	{"Of revisions", "Invalid InvalidManifests", "The API server refuses such a revision. Only one that an earlier Penstock stored can be in the case"},
@@ -33,8 +33,8 @@ var unrun = []struct{ of, reasons, why string }{
 	{"Reasons of Ready", "AuthorUnknown ChangedSinceReview InvalidExtension InvalidManifests SignatureFormatUnsupported UnsupportedContent ReleaseBlocked RequiredByOthers RequirementsUnmet RevisionRefused", "The commands only open or show the ClusterExtension, as they do for InvalidConfiguration, Denied and Unresolved"},
 }
 
-// TestReasonsAreRun checks that a test runs the command of each reason of the reference against its
-// case, or that unrun says why none does.
+// TestReasonsAreRun checks each reason of the reference: a test runs its command against its case,
+// or unrun explains why none does.
 func TestReasonsAreRun(t *testing.T) {
 	root := ".."
 	run, err := reasonsRun(root)

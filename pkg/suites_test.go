@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestSuitesHaveATag: go test ./... runs unit tests alone. A package whose tests start a
-// control plane has the build constraint integration in all of its test files.
+// TestSuitesHaveATag: go test ./... runs only unit tests. A package whose tests start a control
+// plane has the build constraint integration in all of its test files.
 func TestSuitesHaveATag(t *testing.T) {
-	// Imports of these packages start control planes.
+	// These packages start control planes.
 	starters := []string{"framework/cluster\"", "framework/penstock\"", "framework/plane\"", "framework/replicas\""}
 	starts, without := map[string]bool{}, map[string][]string{}
 	root := os.DirFS("..")

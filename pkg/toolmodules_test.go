@@ -14,9 +14,9 @@ import (
 
 const kubernetes = "k8s.io/kubernetes"
 
-// TestToolModules: the control plane of the minor of Penstock's libraries has the module versions of
-// Penstock. Go compiles a package once for both only if the module, its version and those of all
-// dependencies are equal, and no replacement stands between: 1,300 packages are.
+// TestToolModules: the control plane with the minor version of Penstock's libraries has Penstock's
+// module versions. Go compiles a package once for both only if the module, its version and all
+// dependencies are equal, without replacements. That is true for 1,300 packages.
 func TestToolModules(t *testing.T) {
 	ours := moduleOf(t, "..")
 	folder := fmt.Sprintf("../hack/tools/v1.%d", utilversion.MustParseSemantic(ours.versions()["k8s.io/apiserver"]).Minor())
@@ -40,9 +40,9 @@ func TestToolModules(t *testing.T) {
 	}
 }
 
-// TestNodeTools: kubelet and kube-proxy of a real node are pinned in a module of their own, so that
-// only a real node builds them. The versions may differ from the default control plane as far as
-// Kubernetes supports it: nodes are at most three minors older.
+// TestNodeTools: kubelet and kube-proxy of a real node are pinned in a separate module, so that
+// only a real node builds them. Their versions may differ from the default control plane within
+// Kubernetes' support: nodes are at most three minors older.
 func TestNodeTools(t *testing.T) {
 	minor := func(folder string) uint {
 		return utilversion.MustParseSemantic(moduleOf(t, folder).versions()[kubernetes]).Minor()
@@ -53,7 +53,7 @@ func TestNodeTools(t *testing.T) {
 	}
 }
 
-// TestHosts: each tested minor of the host has its slice, the default one may have none.
+// TestHosts: each tested minor of the host has its slice. The default minor may have none.
 func TestHosts(t *testing.T) {
 	folders, err := filepath.Glob("../hack/tools/v1.*")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// defaultTools is the folder of the module that pins the default control plane.
+// defaultTools returns the folder of the module that pins the default control plane.
 func defaultTools(t *testing.T) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^default=(.+)$`).FindStringSubmatch(contentOfFile(t, "../hack/build-tools.sh"))
@@ -95,8 +95,8 @@ func contentOfFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// pinned is what a go.mod says. A tidy one names each module that has a compiled package, in the
-// version that is compiled.
+// pinned is the content of a go.mod. A tidy go.mod names each module with a compiled package, in
+// its compiled version.
 type pinned struct {
 	Require []struct{ Path, Version string }
 	Replace []struct {

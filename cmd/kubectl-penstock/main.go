@@ -1,5 +1,5 @@
-// Command kubectl-penstock is the plugin of kubectl: kubectl penstock. Called as
-// kubectl_complete-penstock it answers kubectl's questions for completions.
+// Command kubectl-penstock is the kubectl plugin: kubectl penstock. Called as
+// kubectl_complete-penstock, it returns completions to kubectl.
 package main
 
 import (
@@ -39,7 +39,8 @@ func run() int {
 	})
 }
 
-// programVersion returns the version of the linker, or else what Go noted of the sources.
+// programVersion returns the version that the linker has set, or else the version in Go's build
+// information.
 func programVersion() string {
 	if version != "" {
 		return version

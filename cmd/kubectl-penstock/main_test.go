@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// maxBytes is the size of the program: what somebody waits for who downloads it. Helm's engine, the
-// libraries that pull images and those that adopt are 18 MiB of it.
+// maxBytes bounds the program, which users download. Helm's engine and the libraries for pulling
+// images and for adoption are 18 MiB of it.
 const maxBytes = 64 << 20
 
 // TestProgram builds the plugin as it ships, and calls it by both of its names.

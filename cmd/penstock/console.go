@@ -38,7 +38,7 @@ type consoleOptions struct {
 	provider                  web.Provider
 }
 
-// newConsoleCommand is the console for who reaches it over the network.
+// newConsoleCommand returns the command that serves the console over the network.
 func newConsoleCommand() *cobra.Command {
 	options := consoleOptions{}
 	command := &cobra.Command{
@@ -69,7 +69,7 @@ func newConsoleCommand() *cobra.Command {
 	return command
 }
 
-// check names the option that is missing, or wrong.
+// check returns an error about a missing or invalid option.
 func (o *consoleOptions) check() error {
 	switch {
 	case len(o.hosts) == 0:
@@ -100,7 +100,7 @@ func (o *consoleOptions) check() error {
 	return nil
 }
 
-// checkProvider requires an issuer whose origin can stand in the Content-Security-Policy.
+// checkProvider requires an issuer whose origin is valid in the Content-Security-Policy.
 func checkProvider(provider web.Provider) error {
 	switch {
 	case provider.Issuer == "" && provider.ClientID == "" && len(provider.Scopes) == 0:
@@ -122,7 +122,7 @@ func checkProvider(provider web.Provider) error {
 	return nil
 }
 
-// hostname is the name of a host without its port, empty when it is none.
+// hostname returns the name of a host without its port; empty if it is invalid.
 func hostname(host string) string {
 	name := host
 	if split, _, err := net.SplitHostPort(host); err == nil {
@@ -134,12 +134,12 @@ func hostname(host string) string {
 	return name
 }
 
-// handler answers users, each with their own token.
+// handler serves users, each with their own token.
 func (o *consoleOptions) handler() (http.Handler, error) {
 	base := rest.Config{
 		Host: o.server, TLSClientConfig: rest.TLSClientConfig{CAFile: o.serverCertificate},
 		UserAgent: "penstock-console/" + programVersion(),
-		QPS:       -1, // kube-apiserver shares itself out among users
+		QPS:       -1, // kube-apiserver shares its capacity among users
 	}
 	version := &client.ServerVersion{}
 	return console.NewShared(console.SharedOptions{Hosts: slices.Clone(o.hosts), Provider: o.provider, As: func(token string) (*screens.API, error) {
@@ -149,7 +149,7 @@ func (o *consoleOptions) handler() (http.Handler, error) {
 	}})
 }
 
-// Times of the server of the console. There is none for a whole answer: streams last.
+// The timeouts of the console's server. There is none for a whole answer, because streams last.
 const (
 	consoleHeaderTime = 10 * time.Second
 	consoleIdleTime   = 2 * time.Minute
@@ -175,7 +175,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	fmt.Printf("the console listens on %s, for %s\n", listener.Addr(), strings.Join(o.hosts, ", "))
-	// There is no log: it would be one of who asks for what, and libraries write whole requests.
+	// The console has no log: it would record users' requests, and libraries log whole requests.
 	klog.SetLogger(logr.Discard())
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: consoleHeaderTime, IdleTimeout: consoleIdleTime, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),

@@ -31,8 +31,8 @@ type exportOptions struct {
 	output     string
 }
 
-// newExportCommand writes chains into an archive. It only reads, through the API,
-// what its user may read.
+// newExportCommand returns the command that writes chains to an archive. It reads only through the
+// API, with the user's rights.
 func newExportCommand() *cobra.Command {
 	options := exportOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
@@ -78,8 +78,7 @@ func export(command *cobra.Command, options exportOptions) error {
 	return err
 }
 
-// writeOutput makes a file that is there in whole or not at all, and that nobody
-// else may read.
+// writeOutput creates a file only if it is complete. No other user can read it.
 func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(stdout)
@@ -88,9 +87,9 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // It has another name when all is well.
+	defer os.Remove(file.Name()) // After success the file has another name.
 	defer file.Close()
-	// CreateTemp makes files with mode 0600, and renaming keeps it.
+	// CreateTemp creates files with mode 0600, and a rename keeps the mode.
 	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
 		return err
 	}
@@ -140,8 +139,8 @@ func (e *exporter) write(ctx context.Context, w io.Writer, names []string) error
 	return out.Close()
 }
 
-// chain exports one chain. Its revisions and its history are read as they are at
-// one moment; manifests never change.
+// chain exports one chain. Its revisions and its history are from one moment; manifests never
+// change.
 func (e *exporter) chain(ctx context.Context, out *archive.Writer, name string) error {
 	state, err := e.state(ctx, name)
 	if err != nil {
@@ -172,8 +171,8 @@ func (e *exporter) chain(ctx context.Context, out *archive.Writer, name string) 
 	return nil
 }
 
-// objects reads the manifests of a revision, all of them or an error: an archive
-// that lacks some could not be imported.
+// objects reads all manifests of a revision, or returns an error: an archive with missing manifests
+// could not be imported.
 func (e *exporter) objects(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	e.heard.Take()
 	list, err := e.api.ClusterExtensionRevisions().GetManifests(ctx, revision.Name, metav1.GetOptions{})

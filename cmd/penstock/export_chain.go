@@ -17,18 +17,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// stateTries is the number of reads of a chain that changes while it is read.
+// stateTries bounds the reads of a chain that changes meanwhile.
 const stateTries = 5
 
-// chainState is a chain as it is at one moment.
+// chainState is a chain at one moment.
 type chainState struct {
-	// revisions that are not being deleted, the newest first.
+	// revisions are the revisions that are not being deleted, newest first.
 	revisions []v1alpha1.ClusterExtensionRevision
 	history   *v1alpha1.RevisionHistory
 }
 
-// state reads revisions and history, again when they do not agree: somebody
-// created or deleted a revision in between.
+// state reads revisions and history. If they differ, it reads them again: a revision was created or
+// deleted in between.
 func (e *exporter) state(ctx context.Context, name string) (chainState, error) {
 	for range stateTries {
 		list, err := e.api.ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})
@@ -62,7 +62,7 @@ func (e *exporter) state(ctx context.Context, name string) (chainState, error) {
 	return chainState{}, errors.New("the extension keeps changing: try again when nobody creates or deletes its revisions")
 }
 
-// agrees reports whether history has the same revisions as the list.
+// agrees reports whether the history has the same revisions as the list.
 func (s chainState) agrees() bool {
 	there := map[int64]bool{}
 	for i := range s.revisions {
@@ -101,8 +101,8 @@ func archivedRow(record v1alpha1.RevisionRecord) archive.Row {
 		RequestedBy: record.RequestedBy, Cause: record.Cause,
 	}
 	if record.State == v1alpha1.StateDeleted && row.DeletedAt.IsZero() {
-		// It was removed by hand, and nobody knows when: not later than now, and
-		// the same in every archive.
+		// The record was removed manually at an unknown time. The chosen time is not in the future,
+		// and is the same in every archive.
 		row.DeletedAt = row.CreatedAt
 		if row.DeletedAt.IsZero() {
 			row.DeletedAt = time.Unix(0, 0).UTC()
@@ -119,8 +119,8 @@ func archivedRow(record v1alpha1.RevisionRecord) archive.Row {
 	return row
 }
 
-// archivedRevision leaves out what a server makes up anew: uid, versions, managed
-// fields, finalizers, and status but for what became of the revision.
+// archivedRevision omits the fields that a server sets itself: uid, versions, managed fields,
+// finalizers, and status except the outcome of the revision.
 func archivedRevision(revision *v1alpha1.ClusterExtensionRevision) (archive.Revision, error) {
 	spec := revision.Spec.DeepCopy()
 	for i := range spec.Previous {

@@ -17,13 +17,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// Exit codes of fsck, besides 1 for a check that could not be made, and wrongInput.
+// The exit codes of fsck, besides wrongInput, and 1 for a check that failed to run.
 const (
 	exitLeftOver = 3
 	exitDamaged  = 4
 )
 
-// newFsckCommand checks a store.
+// newFsckCommand returns the command that checks a store.
 func newFsckCommand() *cobra.Command {
 	var check database.Fsck
 	var output string
@@ -81,8 +81,8 @@ func newFsckCommand() *cobra.Command {
 	return command
 }
 
-// oneStore reports whether it is said which store is to be checked, and what is asked for can be
-// done there.
+// oneStore requires that the flags name exactly one store, and that the requested action is
+// possible there.
 func oneStore(check database.Fsck, byAPI bool) error {
 	named := 0
 	for _, given := range []bool{check.DataDir != "", len(check.Transport.ServerList) > 0, byAPI} {
@@ -100,7 +100,7 @@ func oneStore(check database.Fsck, byAPI bool) error {
 	}
 }
 
-// outcome is the error that says how the program is to exit.
+// outcome returns an error with the exit code for a report.
 func outcome(report fsck.Report) error {
 	switch {
 	case report.Damaged():
@@ -119,7 +119,7 @@ func printReport(out io.Writer, report fsck.Report, collected gc.Result, output 
 		return encoder.Encode(report)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush says what failed.
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush returns the error.
 	if output == "wide" && len(report.Extensions) > 0 {
 		line("EXTENSION\tREVISIONS\tBYTES\n")
 		for _, extension := range report.Extensions {
@@ -147,13 +147,13 @@ func printReport(out io.Writer, report fsck.Report, collected gc.Result, output 
 	return err
 }
 
-// printProblems prints a table of what is wrong, if anything is.
+// printProblems prints a table of the problems, if there are any.
 func printProblems(out io.Writer, problems []fsck.Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintf(table, "PROBLEM\tRECORD\tFOUND\tWHAT TO DO\n") // Flush says what failed.
+	_, _ = fmt.Fprintf(table, "PROBLEM\tRECORD\tFOUND\tWHAT TO DO\n") // Flush returns the error.
 	for _, problem := range problems {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", problem.Kind, problem.Key, problem.Message, problem.Repair)
 	}

@@ -31,9 +31,9 @@ type apiReport struct {
 	Extensions int `json:"extensions"`
 	Revisions  int `json:"revisions"`
 	Plans      int `json:"plans"`
-	// Manifests is the number of manifests that were read. The content of all except Secrets was
-	// compared with its digest here. Only the server can compare the content of Secrets; it does so
-	// at each read.
+	// Manifests is the number of manifests that were read. This command compares their content with
+	// their digests, except for Secrets. Only the server can compare the content of Secrets; it
+	// does so at each read.
 	Manifests int `json:"manifests"`
 	Secrets   int `json:"secrets"`
 	// Unchecked lists the rights that the caller lacks.
@@ -41,10 +41,10 @@ type apiReport struct {
 	Problems  []fsck.Problem `json:"problems"`
 }
 
-// lookInside is the advice on a problem that the API shows.
+// lookInside is the advice about a problem that the API shows.
 const lookInside = "penstock fsck --data-dir says more; see docs/operations/runbooks/PenstockStoreDamaged.md"
 
-// apiCheck reads everything that the API serves, as its caller.
+// apiCheck reads everything that the API serves, with the caller's rights.
 type apiCheck struct {
 	api    versioned.Interface
 	heard  *client.Warnings
@@ -101,7 +101,7 @@ func (c *apiCheck) run(ctx context.Context) error {
 	return nil
 }
 
-// manifests reads those of a revision, and compares their digests.
+// manifests reads the manifests of a revision, and compares their digests.
 func (c *apiCheck) manifests(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	key := "clusterextensionrevisions/" + revision.Name
 	c.heard.Take()
@@ -140,10 +140,10 @@ func (c *apiCheck) manifests(ctx context.Context, revision *v1alpha1.ClusterExte
 	return nil
 }
 
-// compare compares what a revision lists with what was read. Secrets may have been left
-// out, and their digests are keyed.
+// compare compares a listed object with the manifest that was read. Secrets may be missing, and
+// their digests are keyed.
 func (c *apiCheck) compare(key string, entry *v1alpha1.RevisionObject, read map[manifest.ID]manifest.Digest) {
-	// Stored objects were validated.
+	// An error is impossible: stored objects were validated.
 	version, _ := schema.ParseGroupVersion(entry.APIVersion)
 	id := manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name}
 	if id.IsSecret() {
@@ -157,7 +157,7 @@ func (c *apiCheck) compare(key string, entry *v1alpha1.RevisionObject, read map[
 	}
 }
 
-// history reads the history of an extension, which has a row for each revision.
+// history reads the history of an extension. It must have a row for each revision.
 func (c *apiCheck) history(ctx context.Context, extension string, revisions []string) error {
 	key := "revisionhistories/" + extension
 	var history *v1alpha1.RevisionHistory
@@ -176,7 +176,7 @@ func (c *apiCheck) history(ctx context.Context, extension string, revisions []st
 		if name == "" || rows[name] {
 			continue
 		}
-		// It may have been deleted since it was listed.
+		// The revision may have been deleted since it was listed.
 		if _, err := c.api.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{}); err == nil {
 			c.problem(fsck.Missing, key, "it has no row for "+name)
 		}
@@ -199,7 +199,7 @@ func (c *apiCheck) plans(ctx context.Context) error {
 	return err
 }
 
-// unreadable notes an object whose record the server cannot read.
+// unreadable records an object whose record the server cannot read.
 func (c *apiCheck) unreadable(resource string, object metav1.Object) bool {
 	if !objectmeta.IsUnreadable(object) {
 		return false
@@ -208,9 +208,9 @@ func (c *apiCheck) unreadable(resource string, object metav1.Object) bool {
 	return true
 }
 
-// read sends a request, and reports whether it failed. It adds a problem for a damaged store, and
-// an unchecked right for a missing one. A missing object fails without a problem. Other failures are
-// the error.
+// read sends a request, and reports whether it failed. It records a problem for a damaged store,
+// and an unchecked right if the right is missing. A missing object fails without a problem. Other
+// failures are returned as the error.
 func (c *apiCheck) read(key string, kind fsck.Kind, right string, request func() error) (failed bool, err error) {
 	switch err := request(); {
 	case err == nil:
@@ -238,7 +238,7 @@ func (c *apiCheck) problem(kind fsck.Kind, key, message string) {
 	c.report.Problems = append(c.report.Problems, fsck.Problem{Kind: kind, Key: key, Message: message, Repair: lookInside})
 }
 
-// outcome is the error that says how the program is to exit.
+// outcome returns an error with the exit code for a report.
 func (r apiReport) outcome() error {
 	switch {
 	case len(r.Problems) > 0:

@@ -22,7 +22,7 @@ import (
 // TestFsck: a store is checked while it is served and while it is not. --repair deletes
 // unreferenced records, and the exit code gives the result.
 func TestFsck(t *testing.T) {
-	dir, err := os.MkdirTemp("", "penstock") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "penstock") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

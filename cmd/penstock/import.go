@@ -29,7 +29,8 @@ type importOptions struct {
 	check      bool
 }
 
-// newImportCommand brings an archive into the store of a cluster, through the API.
+// newImportCommand returns the command that imports an archive into the store of a cluster, through
+// the API.
 func newImportCommand() *cobra.Command {
 	options := importOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
@@ -56,8 +57,8 @@ func newImportCommand() *cobra.Command {
 	return command
 }
 
-// runImport reads the archive three times, so that it needs no memory for it: to
-// see that it is whole, to have every chain checked, and to import.
+// runImport reads the archive three times instead of keeping it in memory. It checks that the
+// archive is complete, lets the server check every chain, and imports.
 func runImport(command *cobra.Command, path string, options importOptions) error {
 	clients, heard, err := options.Client()
 	if err != nil {
@@ -97,28 +98,29 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	return err
 }
 
-// importer sends chains of an archive to the server, one a request.
+// importer sends chains of an archive to the server, one per request.
 type importer struct {
 	api     rest.Interface
 	heard   *client.Warnings
 	file    io.ReadSeeker
 	options importOptions
 	out     io.Writer
-	// pause between two tries.
+	// pause is the pause between two attempts.
 	pause time.Duration
-	// count of the chains to import, and how many of them this command imported.
+	// count is the number of chains to import. imported is the number that this command has
+	// imported.
 	count, imported int
 }
 
 const (
-	// sendTries is the number of requests to a server that is busy or away, and sendPause the wait
-	// between them. The cluster serves a starting server within seconds.
+	// sendTries is the number of requests to a server that is busy or unavailable. sendPause is the
+	// pause between them. A starting server is ready within seconds.
 	sendTries = 8
 	sendPause = 2 * time.Second
 )
 
-// sendAll sends every chain. Unanswered requests are sent again: an
-// import that was done, or begun, is known there.
+// sendAll sends every chain. It repeats unanswered requests: the server recognises an import that
+// was finished or begun.
 func (i *importer) sendAll(ctx context.Context, check bool) error {
 	sent := map[string]bool{}
 	for try := 1; ; try++ {
@@ -143,7 +145,7 @@ func (i *importer) sendAll(ctx context.Context, check bool) error {
 	}
 }
 
-// outgoing is a chain in the archive, its revisions still to be read.
+// outgoing is a chain in the archive. Its revisions are not read yet.
 type outgoing struct {
 	archive.Chain
 	reader *archive.Reader
@@ -158,7 +160,7 @@ func (i *importer) printWarnings(warned []string) error {
 	return nil
 }
 
-// inspect reads the whole archive, and finds the chains that were asked for.
+// inspect reads the whole archive, and finds the requested chains.
 func (i *importer) inspect(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, name := range i.options.extensions {
@@ -235,14 +237,14 @@ func (c *outgoing) revisions(ctx context.Context, do func(archive.Item) error) e
 	return nil
 }
 
-// send posts one chain as an archive of its own, while it is read.
+// send posts one chain as a separate archive, while it reads the chain.
 func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error {
 	body, feed := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
 		err := chain.write(ctx, feed)
 		written <- err
-		// Never fails; nil is the end.
+		// CloseWithError never fails. A nil error means the end.
 		_ = feed.CloseWithError(err)
 	}()
 	history := &v1alpha1.RevisionHistory{}
@@ -257,8 +259,8 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	var status int
 	err := request.Do(ctx).StatusCode(&status).Into(history)
 	_ = body.CloseWithError(errAnswered)
-	// A server that refuses does not read to the end, and the transport closes the
-	// body as soon as it has the answer: neither is a failure of the archive.
+	// A server that refuses does not read to the end, and the transport closes the body when it has
+	// the answer. Neither is a failure of the archive.
 	if failed := <-written; failed != nil && !errors.Is(failed, errAnswered) && !errors.Is(failed, io.ErrClosedPipe) {
 		err = failed
 	}
@@ -277,7 +279,7 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	return err
 }
 
-// behind returns the answer of somebody between us and the server, which client-go keeps out of the
+// behind returns the answer of a proxy or another server in between, which client-go omits from the
 // error's text.
 func behind(err error) string {
 	var status apierrors.APIStatus
@@ -292,7 +294,7 @@ func behind(err error) string {
 	return ""
 }
 
-// errAnswered ends writing to a server that has answered.
+// errAnswered ends the writing when the server has answered.
 var errAnswered = errors.New("the server has answered")
 
 func (c *outgoing) write(ctx context.Context, w io.Writer) error {

@@ -97,8 +97,8 @@ func TestImportAnswers(t *testing.T) {
 	}
 }
 
-// largeArchive has more than a connection buffers: who writes it notices that it
-// is not read.
+// largeArchive returns an archive larger than the buffers of a connection. So the writer notices
+// that nobody reads it.
 func largeArchive(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer

@@ -1,5 +1,5 @@
-// Command penstock is the API server with its controllers, and the tools around
-// it. There is one file per verb.
+// Command penstock is the API server with its controllers, and the tools for it. Each verb has a
+// file.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
-	_ "time/tzdata" // windows of plans name time zones, and the image has none
+	_ "time/tzdata" // windows of plans name time zones, and the image has no time zone files
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -40,10 +40,9 @@ func main() {
 		}
 		os.Exit(database.RunStoreProcess())
 	}
-	// Errors are for a person, also those of a server that did not start: not
-	// a line of the log.
+	// Errors are for people, also those of a server that did not start: they are not log lines.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {
-		// Catalogs, charts and clusters are quoted in errors.
+		// Errors may quote catalogs, charts and clusters.
 		fmt.Fprintln(os.Stderr, screen.SafeLines("Error: "+err.Error()))
 		os.Exit(verbs.ExitStatus(err))
 	}
@@ -79,10 +78,11 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// userAgent says to a server what asks.
+// userAgent identifies this program to servers.
 func userAgent() string { return "penstock/" + programVersion() }
 
-// programVersion returns the version of the linker, or else what Go noted of the sources.
+// programVersion returns the version that the linker has set, or else the version in Go's build
+// information.
 func programVersion() string {
 	if version != "" {
 		return version

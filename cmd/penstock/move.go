@@ -27,7 +27,7 @@ type moveOptions struct {
 	timeout                       time.Duration
 }
 
-// newMoveCommand makes an installation of a trial.
+// newMoveCommand returns the command that turns a trial into an installation.
 func newMoveCommand() *cobra.Command {
 	options := moveOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
@@ -51,7 +51,7 @@ func newMoveCommand() *cobra.Command {
 	flags.StringVarP(&options.kustomize, "kustomize", "k", "", "Folder of manifests to apply with kubectl, with the name of your image in it.")
 	flags.StringVar(&options.namespace, "namespace", registration.DefaultNamespace, "Namespace of Penstock in the cluster.")
 	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long the installation may take to serve the store.")
-	// It is defined above.
+	// The flag is defined above.
 	_ = command.MarkFlagRequired("data-dir")
 	return command
 }
@@ -88,7 +88,7 @@ func move(command *cobra.Command, options moveOptions) error {
 	return nil
 }
 
-// apply installs from a folder, as a person does.
+// apply runs kubectl on a folder, as a user would.
 func apply(command *cobra.Command, options moveOptions) error {
 	args := append([]string{"apply", "--server-side", "-k", options.kustomize}, options.Arguments()...)
 	// #nosec G204 -- the folder that its user names
@@ -100,7 +100,7 @@ func apply(command *cobra.Command, options moveOptions) error {
 	return nil
 }
 
-// awaitServed returns what the installation serves.
+// awaitServed waits until the installation serves its API, and returns the number of its objects.
 func awaitServed(ctx context.Context, clients versioned.Interface, timeout time.Duration) (string, error) {
 	var served string
 	var last error

@@ -55,8 +55,7 @@ func TestUseACatalog(t *testing.T) {
 	}
 }
 
-// ranLine runs a line of a shell, and returns what it prints on both streams; what is written
-// into a file is left out.
+// ranLine runs a line of a shell, and returns the output of both streams, except redirected output.
 func ranLine(t *testing.T, line string) string {
 	t.Helper()
 	line, _, intoFile := strings.Cut(line, " > ")

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// newRestoreCommand makes a store of a snapshot.
+// newRestoreCommand returns the command that creates a store from a snapshot.
 func newRestoreCommand() *cobra.Command {
 	var dataDir string
 	command := &cobra.Command{
@@ -34,7 +34,7 @@ func newRestoreCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&dataDir, "data-dir", "", "Directory to restore to, created when absent. No penstock serve may use it.")
-	// It is defined above.
+	// The flag is defined above.
 	_ = command.MarkFlagRequired("data-dir")
 	return command
 }

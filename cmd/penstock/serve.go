@@ -18,10 +18,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// newServeCommand runs the server.
+// newServeCommand returns the command that runs the server.
 func newServeCommand() *cobra.Command {
-	// The library's options say what is wrong with themselves only when they
-	// are used; what cannot be set up here is a mistake in this source tree.
+	// An error here is a mistake in this source code. The library validates its options later.
 	options, err := server.NewOptions()
 	settings := &app.Settings{Version: programVersion(), Catalogs: app.NewCatalogs()}
 	command := &cobra.Command{

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
-// fillIn sets what a person left out and the situation tells. Changed says which flags
-// were given, getenv is os.Getenv.
+// fillIn sets defaults that depend on the situation. changed reports whether a flag was given;
+// getenv is os.Getenv.
 func fillIn(options *server.Options, settings *app.Settings, changed func(flag string) bool, getenv func(string) string) error {
 	if named := getenv("KUBECONFIG"); options.Kubeconfig == "" && named != "" {
 		files := filepath.SplitList(named)
@@ -22,13 +22,13 @@ func fillIn(options *server.Options, settings *app.Settings, changed func(flag s
 	if settings.Catalogs.Dir == "" && options.DataDir != "" {
 		settings.Catalogs.Dir = filepath.Join(options.DataDir, "catalogs")
 	}
-	// A process that registers by the name localhost is reached from this machine alone.
+	// A process that registers with the name localhost is only reachable from this machine.
 	serving := options.Recommended.SecureServing
 	if options.Register && options.RegisterHost == server.DefaultRegisterHost && options.RegisterServicePort == 0 && !changed("bind-address") {
 		serving.BindAddress = net.IPv4(127, 0, 0, 1)
 	}
-	// On loopback the content of catalogs takes any free port, so that a second process finds
-	// its ports free with another --secure-port.
+	// On loopback, catalogs are served on any free port. So a second process needs only another
+	// --secure-port.
 	if serving.BindAddress.IsLoopback() && !changed("catalog-addr") {
 		settings.Catalogs.Addr = net.JoinHostPort(serving.BindAddress.String(), "0")
 	}

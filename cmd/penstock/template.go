@@ -21,7 +21,7 @@ type templateOptions struct {
 	output string
 }
 
-// newTemplateCommand tries the template of an image.
+// newTemplateCommand returns the command that tries the template of an image.
 func newTemplateCommand() *cobra.Command {
 	options := templateOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
@@ -44,14 +44,14 @@ func newTemplateCommand() *cobra.Command {
 
 // templateResult is the command's output as JSON.
 type templateResult struct {
-	// Image is empty when there is none.
+	// Image is the resulting image; empty without one.
 	Image     string             `json:"image"`
 	Variables []templateVariable `json:"variables"`
 	// Problem describes the syntax error.
 	Problem string `json:"problem,omitempty"`
 }
 
-// templateVariable has a value, or says why it has none.
+// templateVariable has a value, or the reason why it has none.
 type templateVariable struct {
 	Variable string `json:"variable"`
 	Value    string `json:"value,omitempty"`
@@ -93,7 +93,7 @@ func resolveTemplate(command *cobra.Command, options templateOptions, text strin
 	return result.print(command, options.output)
 }
 
-// print prints the image and what the variables stand for. Without an image it is an error.
+// print prints the image and the values of the variables. It returns an error without an image.
 func (r templateResult) print(command *cobra.Command, output string) error {
 	if output == "json" {
 		encoder := json.NewEncoder(command.OutOrStdout())

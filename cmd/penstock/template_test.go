@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// templateCluster serves as much as templates are read of, and returns a kubeconfig.
+// templateCluster serves the objects that templates read, and returns a kubeconfig.
 func templateCluster(t *testing.T) string {
 	t.Helper()
 	answers := map[string]string{

@@ -99,7 +99,7 @@ func up(ctx context.Context, dir, kind string) error {
 	return nil
 }
 
-// load gives the real node of a control plane the image of a layout of the OCI.
+// load imports the image of an OCI layout into the real node of a control plane.
 func load(ctx context.Context, dir, folder, reference string) error {
 	image, err := layout.Index(folder)
 	if err != nil {
@@ -122,7 +122,7 @@ func down(ctx context.Context, dir string) error {
 	if err := plane.Down(ctx, dir); err != nil {
 		return err
 	}
-	// .local is ours too, as long as nothing else is in it.
+	// Remove .local too if it is empty.
 	if parent := filepath.Dir(dir); filepath.Base(parent) == ".local" {
 		_ = os.Remove(parent)
 	}
@@ -136,7 +136,7 @@ func down(ctx context.Context, dir string) error {
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// quoted is a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if !strings.ContainsAny(word, " \t\"'$`\\*?[#~&|;<>()") {
 		return word

@@ -41,7 +41,7 @@ func main() {
 		found := map[string]row{}
 		modules := []string{"k8s.io/api"}
 		if i == len(os.Args)-2 {
-			// They have lost no kind yet.
+			// These modules have not removed a kind yet.
 			modules = append(modules, "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator")
 		}
 		for _, module := range modules {
@@ -52,7 +52,7 @@ func main() {
 		}
 		release := "1." + strings.Split(version, ".")[1]
 		for kind, last := range before {
-			// A kind that is in no library is served by no kube-apiserver of that release.
+			// If a library lacks a kind, no kube-apiserver of that release serves it.
 			if _, still := found[kind]; !still && prerelease(kind) && (last.removed == "-" || minor(release) < minor(last.removed)) {
 				last.removed = release
 				table[kind] = last
@@ -71,14 +71,13 @@ func main() {
 	}
 }
 
-// prerelease reports whether a kind is of an alpha or beta version.
+// prerelease reports whether a kind has an alpha or beta version.
 func prerelease(kind string) bool {
 	version, _, _ := strings.Cut(kind, " ")
 	return strings.Contains(version, "alpha") || strings.Contains(version, "beta")
 }
 
-// newer names a replacement where the libraries name none: the highest version of the kind in
-// the last one.
+// newer adds missing replacements: the highest version of the kind in the last release.
 func newer(table, last map[string]row) {
 	for kind, one := range table {
 		apiVersion, name, _ := strings.Cut(kind, " ")
@@ -111,7 +110,7 @@ func minor(release string) int {
 func read(module, version string, to map[string]row) error {
 	download := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	download.Stderr = os.Stderr
-	download.Dir = os.TempDir() // outside this module: the versions are others
+	download.Dir = os.TempDir() // outside of this module, whose go.mod pins other versions
 	out, err := download.Output()
 	if err != nil {
 		return err
@@ -121,7 +120,7 @@ func read(module, version string, to map[string]row) error {
 		return err
 	}
 	return filepath.WalkDir(found.Dir, func(path string, entry os.DirEntry, err error) error {
-		// Kubernetes writes the methods of some kinds by hand.
+		// For some kinds, Kubernetes has these methods in files that are not generated.
 		if err != nil || entry.Name() != "zz_generated.prerelease-lifecycle.go" && entry.Name() != "lifecycle.go" {
 			return err
 		}
@@ -149,7 +148,7 @@ func readFile(path string, to map[string]row) error {
 		}
 		kind := method.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name
 		if strings.HasSuffix(kind, "List") {
-			continue // as its items
+			continue // like its items
 		}
 		key := version + " " + kind
 		one, known := to[key]
@@ -172,7 +171,7 @@ func readFile(path string, to map[string]row) error {
 	return nil
 }
 
-// literals are the values that a method returns.
+// literals returns the values that a method returns.
 func literals(body *ast.BlockStmt) []string {
 	var out []string
 	ast.Inspect(body, func(node ast.Node) bool {
@@ -184,7 +183,7 @@ func literals(body *ast.BlockStmt) []string {
 	return out
 }
 
-// groupOf is the GroupName of the package of a folder, or of the one around it.
+// groupOf returns the GroupName of the package in a folder, or of its parent.
 func groupOf(folder string) (string, error) {
 	for _, file := range []string{filepath.Join(folder, "register.go"), filepath.Join(filepath.Dir(folder), "register.go")} {
 		content, err := os.ReadFile(file)

@@ -37,8 +37,8 @@ func run() error {
 	return nil
 }
 
-// inV2 returns the v2 form that a v3 schema (of IntOrString and the like)
-// carries along, or schema itself when it is the same in both.
+// inV2 returns the v2 form of a v3 schema. IntOrString and similar types contain it; otherwise both
+// forms are equal.
 func inV2(schema spec.Schema) spec.Schema {
 	if v2, ok := schema.Extensions[common.ExtensionV2Schema].(spec.Schema); ok {
 		return v2

@@ -10,14 +10,13 @@ import (
 	"github.com/penstock-project/penstock/hack/release/layout"
 )
 
-// imagePlatforms are those that the server is built for.
+// imagePlatforms returns the platforms of the server.
 func imagePlatforms() []platform {
 	return []platform{{"linux", "amd64"}, {"linux", "arm64"}}
 }
 
-// image builds the server for each platform and makes the layout, in place of what is
-// there. Programs and their bills of materials stay in the folder scratch. It returns the
-// digest.
+// image builds the server for each platform, and replaces the layout. It returns the digest.
+// Programs and their bills of materials stay in the folder scratch.
 func (s sources) image(ctx context.Context, dir, scratch string, platforms []platform) (string, error) {
 	var programs []layout.Program
 	for _, p := range platforms {

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// Beside what is made, and kept: what has not changed is not linked again.
+	// Programs are kept next to the output, so that unchanged programs are not linked again.
 	scratch := filepath.Join(filepath.Dir(filepath.Clean(*out)), "programs")
 	switch args[0] {
 	case "image":
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	return fmt.Errorf("%q: want image or all", args[0])
 }
 
-// parsePlatforms reads a list with commas; empty is all that there are.
+// parsePlatforms parses a comma-separated list; empty means all platforms.
 func parsePlatforms(list string, all []platform) ([]platform, error) {
 	if list == "" {
 		return all, nil

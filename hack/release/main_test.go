@@ -43,7 +43,8 @@ func TestVacate(t *testing.T) {
 	}
 }
 
-// A version that krew, Helm or kubectl would not take is refused before anything is built.
+// TestVersion: a version that krew, Helm or kubectl would refuse is refused before anything is
+// built.
 func TestVersion(t *testing.T) {
 	for _, version := range []string{"1.2.3", "v1.2", "devel", "v1.2.3 ", "v1.2.3+build"} {
 		if err := (&sources{version: version}).release(t.Context(), t.TempDir(), t.TempDir(), nil, signers{}); err == nil || !strings.Contains(err.Error(), "for instance v1.2.3") {

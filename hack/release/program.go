@@ -16,12 +16,12 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// platform as Go names it.
+// platform is a platform with Go's names.
 type platform struct{ system, architecture string }
 
 func (p platform) String() string { return p.system + "/" + p.architecture }
 
-// file is the name of a program on the platform.
+// file returns the file name of a program on the platform.
 func (p platform) file(name string) string {
 	if p.system == "windows" {
 		return name + ".exe"
@@ -29,17 +29,17 @@ func (p platform) file(name string) string {
 	return name
 }
 
-// sources are the checkout that a release is made of.
+// sources is the checkout of a release.
 type sources struct {
 	root, version, revision string
-	// created is the time of the last commit: what is made of the same commit is the same.
+	// created is the time of the last commit, so that the same commit gives the same files.
 	created time.Time
 }
 
-// modified ends a revision when the checkout has changes that are in no commit.
+// modified ends the revision of a checkout with uncommitted changes.
 const modified = "-dirty"
 
-// readSources asks git, and takes SOURCE_DATE_EPOCH where there is no git.
+// readSources reads the sources from git, or SOURCE_DATE_EPOCH without git.
 func readSources(ctx context.Context, version string) (sources, error) {
 	s := sources{root: ".", version: version, created: time.Unix(0, 0)}
 	if _, err := os.Stat("go.mod"); err != nil {
@@ -63,12 +63,12 @@ func readSources(ctx context.Context, version string) (sources, error) {
 	return s, nil
 }
 
-// committed is an error when the checkout has what is in no commit: a release says which commit
-// it is of, and has to be made again from that. Versions that are not final are made all the
-// same, and say so.
+// committed returns an error if the checkout has uncommitted changes: a release names its commit,
+// and must be reproducible from it. For versions that are not final, it prints a warning and marks
+// the revision.
 func (s *sources) committed(ctx context.Context) error {
 	changes, err := git(ctx, "status", "--porcelain")
-	// Without git nothing is known of changes.
+	// Without git, changes are unknown.
 	if err != nil || changes == "" {
 		return nil
 	}
@@ -89,8 +89,8 @@ func git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// vacate removes a folder that was made here before, which has a file by the name of mark.
-// Any other folder that is not empty is an error: somebody mistyped its name.
+// vacate removes a folder of an earlier run, which has a file with the name mark. Any other folder
+// with content is an error, because the user may have mistyped its name.
 func vacate(dir, mark string) error {
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(found) == 0 {
@@ -108,8 +108,8 @@ func vacate(dir, mark string) error {
 	return nil
 }
 
-// build compiles a program of cmd for a platform into a folder and returns its path. The
-// flags are those of everything else that is built here, so that caches are shared.
+// build compiles a program of cmd for a platform into a folder and returns its path. It uses the
+// flags of all other builds here, so that they share caches.
 func (s sources) build(ctx context.Context, name string, p platform, dir string) (string, error) {
 	tags, err := os.ReadFile(filepath.Join(s.root, "hack", "tags"))
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	imageRepository = "ghcr.io/penstock-project/penstock"
 )
 
-// pluginPlatforms are those that the plugin is built for.
+// pluginPlatforms returns the platforms of the plugin.
 func pluginPlatforms() []platform {
 	var found []platform
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -36,10 +36,10 @@ func pluginPlatforms() []platform {
 	return found
 }
 
-// release makes everything in a folder, in place of what is there. Programs stay in the
-// folder scratch. The image and the server are for those of the platforms that they are for.
+// release creates all files in a folder, and replaces earlier ones. Programs stay in the folder
+// scratch. The image and the server are built only for their own platforms.
 func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform, by signers) error {
-	// Build metadata follows a +, which the tag of an image cannot have.
+	// Build metadata follows a +, which the tag of an image cannot contain.
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v"))
 	if err != nil || !strings.HasPrefix(s.version, "v") || parsed.Metadata() != "" {
 		return fmt.Errorf("the version is %q: a release has v and a semantic version without build metadata, for instance v1.2.3", s.version)
@@ -47,7 +47,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	if err := s.committed(ctx); err != nil {
 		return err
 	}
-	// Before anything is built.
+	// The changelog is checked before anything is built.
 	changelog, err := os.ReadFile(filepath.Join(s.root, "CHANGELOG.md"))
 	if err != nil {
 		return fmt.Errorf("reading what changed: %w", err)
@@ -62,7 +62,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the release: %w", err)
 	}
-	// The next attempt can remove the rest of an interrupted one.
+	// This file lets the next attempt remove the rest of an interrupted one.
 	if err := write(filepath.Join(dir, release.Checksums), nil); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 		return err
 	}
 	for _, p := range servers {
-		// Built for the image just now.
+		// The program was built for the image just now.
 		if _, err := s.pack("penstock", p, filepath.Join(scratch, p.system+"-"+p.architecture, "penstock"), dir); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 		func() error { return s.releaseChart(dir, by.pgp) },
 		func() error { return s.releaseManifests(dir) },
 		func() error { return s.releaseNotes(dir, digest, changes) },
-		// The last: it sums up all the others.
+		// The checksums come last, because they cover all other files.
 		func() error { return sums(dir) },
 	} {
 		if err := step(); err != nil {
@@ -121,8 +121,8 @@ func (s sources) releaseImage(ctx context.Context, dir, scratch string, platform
 	return digest, archive.Write(filepath.Join(dir, "penstock_"+s.version+"_image.tar.gz"), files, s.created)
 }
 
-// pack makes the archive of a program, flat and with the license, and its bill of materials
-// beside it.
+// pack creates a flat archive of a program with the license. It writes the bill of materials next
+// to the archive.
 func (s sources) pack(name string, p platform, path, dir string) (string, error) {
 	base := filepath.Join(dir, fmt.Sprintf("%s_%s_%s_%s", name, s.version, p.system, p.architecture))
 	bill, err := bom.Of(bom.Program{Path: path, Name: name, Version: s.version, Created: s.created})
@@ -137,7 +137,7 @@ func (s sources) pack(name string, p platform, path, dir string) (string, error)
 	}, s.created)
 }
 
-// releaseKrew writes the manifest of krew, which krew has to take.
+// releaseKrew writes the manifest of krew, and validates it.
 func (s sources) releaseKrew(dir string, plugins []krew.Archive) error {
 	manifest, err := krew.Make(s.version, download+s.version, plugins)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s sources) releaseKrew(dir string, plugins []krew.Archive) error {
 	return write(filepath.Join(dir, "penstock-krew.yaml"), manifest)
 }
 
-// releaseChart packages the chart, and signs it by the file with a secret key of OpenPGP.
+// releaseChart packages the chart. pgp is a file with a secret key of OpenPGP that signs the chart.
 func (s sources) releaseChart(dir, pgp string) error {
 	found, err := chart.Load(filepath.Join(s.root, "artifacts", "chart"))
 	if err != nil {
@@ -163,7 +163,7 @@ func (s sources) releaseChart(dir, pgp string) error {
 	return found.Sign(made, pgp)
 }
 
-// releaseManifests packs what is applied by kubectl, and the examples of the quick start.
+// releaseManifests packs the manifests for kubectl, and the examples of the quick start.
 func (s sources) releaseManifests(dir string) error {
 	files := []archive.File{{Name: "LICENSE", Path: filepath.Join(s.root, "LICENSE")}}
 	for _, folder := range []string{"deploy", "examples", "monitoring"} {
@@ -176,7 +176,7 @@ func (s sources) releaseManifests(dir string) error {
 	return archive.Write(filepath.Join(dir, "penstock_"+s.version+"_manifests.tar.gz"), files, s.created)
 }
 
-// releaseNotes writes the notes, from what CHANGELOG.md has for the version.
+// releaseNotes writes the notes from the version's section of CHANGELOG.md.
 func (s sources) releaseNotes(dir, digest, changes string) error {
 	return write(filepath.Join(dir, "NOTES.md"), []byte(notes.Write(notes.Release{Version: s.version, Digest: digest, Changes: changes})))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// signers are the keys of a release, each of which may be absent.
+// signers holds the keys of a release. Each may be absent.
 type signers struct {
 	// key signs checksums, provenance and image.
 	key *sign.Key
@@ -47,7 +47,7 @@ func readSigners(key, pgp string) (signers, error) {
 	return made, err
 }
 
-// sign signs a release that is otherwise complete, and verifies it. Folder is the layout of the image.
+// sign signs an otherwise complete release, and verifies it. folder is the layout of the image.
 func (s *sources) sign(by *sign.Key, dir, folder string, platforms []platform) error {
 	if s.revision == "" {
 		return errors.New("signing the release: its commit is unknown without git, and the provenance names it")
@@ -99,7 +99,7 @@ func (s *sources) sign(by *sign.Key, dir, folder string, platforms []platform) e
 	return nil
 }
 
-// signImage adds signatures to the layout, and packs what they add into an archive of its own.
+// signImage adds signatures to the layout, and packs the added files into a separate archive.
 func (s *sources) signImage(by *sign.Key, dir, folder string) error {
 	before, err := archive.Folder(folder, "image")
 	if err != nil {

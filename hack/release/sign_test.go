@@ -47,7 +47,7 @@ func newECDSA(t *testing.T) *sign.Key {
 	return newKey(t, made)
 }
 
-// small makes a release of three files, with the image of a program that does nothing, and signs it.
+// small creates and signs a release of three files. Its image has a program that does nothing.
 func small(t *testing.T, key *sign.Key) string {
 	t.Helper()
 	return smallOf(t, key, strings.Repeat("1f", 20))
@@ -136,7 +136,7 @@ func TestVerify(t *testing.T) {
 		reason string
 		change func(t *testing.T, dir string)
 		wanted release.Wanted
-		// failing is the first step that fails, and want a part of its error.
+		// failing is the first step that fails. want is a part of its error.
 		failing, want string
 	}{
 		"whole":          {reason: "nothing is changed"},
@@ -201,7 +201,7 @@ func TestVerify(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s: step %s: %v, want an error with %q", c.reason, step, err, c.want)
 				}
-				// Later steps may follow from it.
+				// Later steps may fail for the same reason.
 				break
 			}
 		})
@@ -239,7 +239,7 @@ func TestVerifyModified(t *testing.T) {
 	}
 }
 
-// The same key makes the same signatures, so that a release can be made again.
+// TestSignedAgain: the same key creates the same signatures, so that a release can be reproduced.
 func TestSignedAgain(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

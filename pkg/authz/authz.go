@@ -1,5 +1,5 @@
-// Package authz has Right, a verb on a resource or on a path. Questions to the host, to a
-// target and to an authorizer use this one type.
+// Package authz has Right, a verb on a resource or on a path. All access checks use this type: of
+// the host, of a target, and of an authorizer.
 package authz
 
 import (
@@ -15,19 +15,19 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Right is a verb on a resource, or on one object of it. A right on a path has a verb
-// besides, and nothing else.
+// Right is a verb on a resource, or on one object of it. A right on a path has only the path and a
+// verb.
 type Right struct {
 	Verb string
 	// Version is empty for all versions of the group.
 	Group, Version, Resource, Subresource string
-	// Namespace and Name of the object, as in a SubjectAccessReview: an empty name means
-	// all objects, an empty namespace all of them or none.
+	// Namespace and Name identify the object, as in a SubjectAccessReview. An empty name means all
+	// objects. An empty namespace means all namespaces, or a cluster-scoped object.
 	Namespace, Name string
 	Path            string
 }
 
-// On is the right to a verb on one object; an empty name means all of them.
+// On returns the right to a verb on one object; an empty name means all objects.
 func On(resource schema.GroupVersionResource, verb, namespace, name string) Right {
 	return Right{Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: namespace, Name: name}
 }
@@ -56,7 +56,7 @@ func (r Right) String() string {
 	return b.String()
 }
 
-// Of returns the question for an authorizer whether a user has the right.
+// Of returns the attributes for an authorizer, which decides whether a user has the right.
 func (r Right) Of(who user.Info) authorizer.AttributesRecord {
 	if r.Path != "" {
 		return authorizer.AttributesRecord{User: who, Verb: r.Verb, Path: r.Path}
@@ -67,7 +67,7 @@ func (r Right) Of(who user.Info) authorizer.AttributesRecord {
 	}
 }
 
-// Attributes returns the attributes for an access review. The right must not be one on a path.
+// Attributes returns the attributes for an access review. The right must not be on a path.
 func (r Right) Attributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
 		Verb: r.Verb, Group: r.Group, Version: r.version(), Resource: r.Resource,
@@ -87,8 +87,8 @@ func (r Right) Has(ctx context.Context, by authorizer.UnconditionalAuthorizer, w
 	return false, err
 }
 
-// Unknown is the answer to a request when Has could not say what its user may do: 503,
-// which clients repeat.
+// Unknown returns the answer to a request whose user's rights are unknown because of an error of
+// Has: 503, after which clients retry.
 func Unknown(err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 }

@@ -27,7 +27,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestQuestions: an authorizer and an access review are asked the same.
+// TestQuestions: the attributes for an authorizer and for an access review are equal.
 func TestQuestions(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice"}
 	for name, tc := range map[string]struct {
@@ -50,7 +50,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestHas: nothing is allowed because nobody answered, and an error beside a yes is none.
+// TestHas: a missing answer allows nothing. An error of one authorizer does not matter if another
+// one allows.
 func TestHas(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 type Window struct {
 	Name string
 	deny bool
-	// extensions are the labels of those that it is for, nil for all.
+	// extensions selects extensions by their labels; nil selects all.
 	extensions labels.Selector
 	recurs     *window.Window
 	once       window.Span
@@ -48,7 +48,7 @@ func New(of *MaintenanceWindow) Window {
 	return w
 }
 
-// NewAll reads MaintenanceWindows, in the order of their names.
+// NewAll parses MaintenanceWindows, in the order of their names.
 func NewAll(objects []unstructured.Unstructured) []Window {
 	all := make([]Window, len(objects))
 	for i := range objects {
@@ -71,8 +71,8 @@ func (w Window) Selects(of map[string]string) bool {
 	return w.extensions == nil || w.extensions.Matches(labels.Set(of))
 }
 
-// At is the time that is open at a moment, or else the next one; zero when there is none any more,
-// or when the window cannot be read.
+// At returns the present opening, or else the next one. It is zero if there is none, or if the
+// window cannot be read.
 func (w Window) At(now time.Time) (span window.Span, open bool) {
 	switch {
 	case w.problem != "":
@@ -85,14 +85,14 @@ func (w Window) At(now time.Time) (span window.Span, open bool) {
 	return window.Span{}, false
 }
 
-// Decision says whether an upgrade may begin.
+// Decision is whether an upgrade may begin.
 type Decision struct {
 	Open bool
-	// By names the window that blocks the upgrade, and Why has the reason.
+	// By is the name of the window that blocks the upgrade, and Why is the reason.
 	By, Why string
-	// Opens is for a decision that is not open: the time from which the upgrade may begin, zero for
-	// never or unknown. Closes is for an open decision: the time until which the upgrade may begin,
-	// zero for no end or unknown. Both hold as long as the windows do not change.
+	// Opens is set if Open is false: the time from which the upgrade may begin, zero for never or
+	// unknown. Closes is set if Open is true: the time until which the upgrade may begin, zero for
+	// no end or unknown. Both are valid while the windows do not change.
 	Opens, Closes time.Time
 }
 
@@ -104,8 +104,8 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s; it may begin at %s", d.Why, d.Opens.UTC().Format(time.RFC3339))
 }
 
-// steps bounds how many openings and closings are looked at for the next change of a decision:
-// beyond them it is not known.
+// steps bounds the openings and closings that are checked for the next change of a decision. Beyond
+// them the change is unknown.
 const steps = 512
 
 // Decide reports whether an upgrade of an extension with these labels may begin. No Deny window
@@ -142,8 +142,8 @@ func Decide(all []Window, of map[string]string, now time.Time) Decision {
 	return decided
 }
 
-// decideAt decides at a moment, by windows that can be read, and says when the decision may be
-// another one; zero for never.
+// decideAt decides at a moment, by readable windows. until is the time at which the decision may
+// change; zero for never.
 func decideAt(mine []Window, at time.Time) (decided Decision, until time.Time) {
 	var denied, allowed string
 	var allow []string

@@ -92,8 +92,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideHolds: a decision agrees with the individual windows at any time, until the time at
-// which it says that it ends.
+// TestDecideHolds: a decision agrees with the individual windows at any time, until its stated end.
 func TestDecideHolds(t *testing.T) {
 	begin := at(t, "2026-10-20T00:00:00Z")
 	random := rand.New(rand.NewPCG(7, 7))

@@ -15,7 +15,7 @@ var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1al
 // Kind is the kind of MaintenanceWindows.
 var Kind = Resource.GroupVersion().WithKind("MaintenanceWindow")
 
-// Types of windows.
+// The types of windows.
 const (
 	// TypeAllow blocks upgrades of the selected extensions while the window is closed, unless
 	// another Allow window is open.
@@ -25,7 +25,7 @@ const (
 	TypeDeny = "Deny"
 )
 
-// MaintenanceWindow is a time for upgrades, or one without them.
+// MaintenanceWindow is a time in which upgrades may begin, or a time in which they may not.
 type MaintenanceWindow struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -40,14 +40,14 @@ type Spec struct {
 	Type string `json:"type"`
 	// Schedule is a cron expression for the times at which the window opens, in TimeZone.
 	Schedule string `json:"schedule,omitempty"`
-	// TimeZone is a name of the IANA database; empty is UTC.
+	// TimeZone is a name of the IANA database; empty means UTC.
 	TimeZone string `json:"timeZone,omitempty"`
 	// Duration is the time that the window stays open.
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// Start and End are the times of a window that opens once.
 	Start *metav1.Time `json:"start,omitempty"`
 	End   *metav1.Time `json:"end,omitempty"`
-	// ExtensionSelector chooses ClusterExtensions by their labels; nil is all.
+	// ExtensionSelector selects ClusterExtensions by their labels; nil selects all.
 	ExtensionSelector *metav1.LabelSelector `json:"extensionSelector,omitempty"`
 }
 
@@ -60,16 +60,16 @@ type Status struct {
 	ClosesAt *metav1.Time `json:"closesAt,omitempty"`
 }
 
-// Conditions of a MaintenanceWindow.
+// The conditions of a MaintenanceWindow.
 const (
-	// ConditionAccepted is False while the window cannot be read: upgrades of its extensions wait
-	// then.
+	// ConditionAccepted is False while the window cannot be read: upgrades of its extensions then
+	// wait.
 	ConditionAccepted = "Accepted"
 	// ConditionOpen is True while the window is open.
 	ConditionOpen = "Open"
 )
 
-// From reads a MaintenanceWindow.
+// From parses a MaintenanceWindow.
 func From(object *unstructured.Unstructured) (*MaintenanceWindow, error) {
 	read := &MaintenanceWindow{}
 	content, err := json.Marshal(object.Object)

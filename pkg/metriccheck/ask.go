@@ -21,7 +21,7 @@ import (
 const (
 	// MaxAnswer bounds an answer, in bytes.
 	MaxAnswer = 64 << 10
-	// maxAge bounds the age of a sample, and how far the clock of the service may be ahead.
+	// maxAge bounds the age of a sample, and the lead of the service's clock.
 	maxAge = 2 * time.Minute
 )
 
@@ -55,9 +55,9 @@ func (s *Spec) Ask(ctx context.Context, dialer outbound.Dialer, query, token str
 	return v1alpha1.MetricYes, value, ""
 }
 
-// send returns the body of the answer. Timeout and limit bound the work of the service, too. Prometheus gives
-// the sample of an instant query the time of the query, and looks back for five minutes: without lookback_delta
-// a metric that has ended would count for longer than maxAge
+// send returns the body of the answer. The timeout and the limit also bound the work of the
+// service. For an instant query, Prometheus looks back for five minutes, and gives the sample the
+// time of the query. So without lookback_delta, an ended metric would count for longer than maxAge
 // (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries).
 func (s *Spec) send(ctx context.Context, dialer outbound.Dialer, query, token string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
@@ -99,7 +99,7 @@ func (s *Spec) send(ctx context.Context, dialer outbound.Dialer, query, token st
 
 var errUnreadable = errors.New("the answer is not that of the HTTP API of Prometheus")
 
-// read returns the only sample of an answer: the format is at
+// read returns the only sample of an answer. The format is described at
 // https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries.
 func read(body []byte) (at time.Time, sample float64, err error) {
 	var answer struct {

@@ -36,7 +36,7 @@ func Judge(names []string, measured []v1alpha1.MetricMeasurement, since, end tim
 	return verdict, message
 }
 
-// Find returns the measurement of a MetricCheck, nil for none.
+// Find returns the measurement of a MetricCheck; nil for none.
 func Find(measured []v1alpha1.MetricMeasurement, name string) *v1alpha1.MetricMeasurement {
 	if i := slices.IndexFunc(measured, func(m v1alpha1.MetricMeasurement) bool { return m.Name == name }); i >= 0 {
 		return &measured[i]

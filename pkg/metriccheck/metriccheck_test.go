@@ -30,7 +30,8 @@ func vector(samples ...string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(series, ",") + `]}}`
 }
 
-// TestAsk: a sample within the bounds is Yes, one outside is No, everything else is Unknown.
+// TestAsk: a sample within the bounds is Yes, and a sample outside is No. Any other answer is
+// Unknown.
 func TestAsk(t *testing.T) {
 	low, high := 0.5, 10.0
 	for name, tc := range map[string]struct {
@@ -89,7 +90,7 @@ func anywhere() outbound.Dialer {
 	return outbound.Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }}
 }
 
-// TestUnreachable: a loopback address is not asked. A service that hangs gives Unknown.
+// TestUnreachable: no request is sent to a loopback address. A service that hangs gives Unknown.
 func TestUnreachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,7 +109,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestExpression: names become literals of PromQL, whatever they contain.
+// TestExpression: names become literals of PromQL, with any content.
 func TestExpression(t *testing.T) {
 	spec := Spec{Query: `errors{ext={{extension}},ns={{namespace}}}`}
 	for name, tc := range map[string]struct {
@@ -129,7 +130,7 @@ func TestExpression(t *testing.T) {
 	}
 }
 
-// TestFrom: a value that the definition refuses is refused without it, too.
+// TestFrom: From refuses the values that the definition refuses.
 func TestFrom(t *testing.T) {
 	for content, want := range map[string]string{
 		"{address: 'http://p:9090', query: up, max: 1}":               "",
@@ -152,7 +153,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestJudge: one No fails, Yes needs all at the end, and Unknown never counts as Yes.
+// TestJudge: one No fails. Yes needs a Yes of all checks at the end. Unknown never counts as Yes.
 func TestJudge(t *testing.T) {
 	said := func(name string, verdict v1alpha1.MetricVerdict, at time.Duration) v1alpha1.MetricMeasurement {
 		return v1alpha1.MetricMeasurement{Name: name, Verdict: verdict, Time: metav1.NewTime(noon.Add(at)), Message: "2 is above the maximum of 1"}

@@ -26,7 +26,7 @@ const TokenLabel = "penstock.dev/metric-check-token"
 // TokenKey is the key of the token in its Secret.
 const TokenKey = "token"
 
-// MetricCheck is a question to a metric service.
+// MetricCheck is a query to a metric service.
 type MetricCheck struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -38,20 +38,21 @@ type MetricCheck struct {
 type Spec struct {
 	// Address is the URL of the service.
 	Address string `json:"address"`
-	// CABundle has the service's certificate authorities as PEM; empty uses those of this machine.
+	// CABundle has the service's certificate authorities as PEM; empty uses this machine's
+	// authorities.
 	CABundle []byte `json:"caBundle,omitempty"`
 	// TokenSecret names a Secret in the namespace of Penstock; empty sends no token.
 	TokenSecret string `json:"tokenSecret,omitempty"`
 	// Query is in PromQL, with placeholders.
 	Query string `json:"query"`
-	// Min and Max bound a sample that is Yes; at least one is set.
+	// Min and Max bound a sample that counts as Yes; at least one is set.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
 	// InitialDelaySeconds is the delay of the first query after the objects became Available.
 	InitialDelaySeconds int32 `json:"initialDelaySeconds"`
 }
 
-// Placeholders of Spec.Query.
+// The placeholders of Spec.Query.
 const (
 	extensionPlaceholder = "{{extension}}"
 	namespacePlaceholder = "{{namespace}}"
@@ -84,7 +85,7 @@ func From(object *unstructured.Unstructured) (*MetricCheck, error) {
 func (s *Spec) Digest() string {
 	content, err := json.Marshal(s)
 	if err != nil {
-		return "" // numbers of JSON are finite: it cannot fail
+		return "" // encoding cannot fail: numbers from JSON are finite
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Names of the metrics.
+// The names of the metrics.
 const (
 	Info          = "clusterextensionrevision_info"
 	Condition     = "clusterextensionrevision_condition"
@@ -77,12 +77,12 @@ type Metric struct {
 	Labels []string
 	// Help describes the value and its unit.
 	Help string
-	// EveryReplica is true for metrics that every replica exposes. Only the leader exposes the
-	// others.
+	// EveryReplica is true for metrics that every replica exposes. Only the leader exposes all
+	// other metrics.
 	EveryReplica bool
 }
 
-// Catalogue lists all metrics of Penstock's own.
+// Catalogue returns all of Penstock's own metrics.
 func Catalogue() []Metric {
 	return []Metric{
 		{Name: Info, Type: "gauge", Labels: []string{"name", "extension", "revision", "lifecycle"},
@@ -186,7 +186,7 @@ func Catalogue() []Metric {
 	}
 }
 
-// described returns the metric of that name.
+// described returns the metric with a name.
 func described(name string) Metric {
 	all := Catalogue()
 	return all[slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })]
@@ -198,13 +198,13 @@ func Desc(name string) *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 }
 
-// Counter returns the counter of that name.
+// Counter returns the counter with a name.
 func Counter(name string) *prometheus.CounterVec {
 	m := described(name)
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 }
 
-// Histogram returns the histogram of that name, with these upper bounds.
+// Histogram returns the histogram with a name and upper bounds.
 func Histogram(name string, buckets []float64) *prometheus.HistogramVec {
 	m := described(name)
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)

@@ -11,7 +11,7 @@ import (
 
 const (
 	page = "../../docs/reference/metrics.md"
-	// The items of the catalogue stand between these lines.
+	// The items of the catalogue are between these lines.
 	begin, end = "<!-- begin: pkg/metrics -->\n", "<!-- end: pkg/metrics -->\n"
 )
 
@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// list is the catalogue as the page shows it.
+// list returns the catalogue as on the page.
 func list() string {
 	out := &strings.Builder{}
 	for _, every := range []bool{false, true} {

@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestEveryRuleGives: a promtool test fires each alert, and gives a value of each recording rule.
+// TestEveryRuleGives: a promtool test fires each alert, and each recording rule has a value.
 // promtool itself accepts untested rules.
 func TestEveryRuleGives(t *testing.T) {
 	files, err := filepath.Glob(monitoring + "tests/*.yaml")
@@ -84,7 +84,7 @@ type ruleFile struct {
 	}
 }
 
-// pageLabels are the labels of each metric that the page describes.
+// pageLabels returns the labels of each metric on the page.
 func pageLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(page)
@@ -101,7 +101,7 @@ func pageLabels(t *testing.T) map[string][]string {
 	return found
 }
 
-// literals are the texts in quotes of all code that is no test.
+// literals returns the quoted texts of all code except tests.
 func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	found, quoted := map[string]bool{}, regexp.MustCompile(`"([A-Za-z]+)"`)
@@ -121,7 +121,8 @@ func literals(t *testing.T) map[string]bool {
 	return found
 }
 
-// expressions are those of the rules and the dashboard, and the series of the tests of rules.
+// expressions returns the expressions of the rules and the dashboard, and the series in the tests
+// of rules.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -183,7 +184,7 @@ func read(t *testing.T, path string, into any) {
 
 func checkExpression(t *testing.T, where, expr string, labels map[string][]string, words map[string]bool) {
 	t.Helper()
-	// Labels and suffixes that scraping and histograms add.
+	// Scraping and histograms add these labels and suffixes.
 	all := []string{"instance", "job", "le"}
 	groupings := grouping.FindAllStringSubmatch(expr, -1)
 	theirs := false
@@ -193,7 +194,7 @@ func checkExpression(t *testing.T, where, expr string, labels map[string][]strin
 			known, ours = labels[regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(match[1], "")]
 		}
 		if !ours {
-			// A function, or a metric of a library.
+			// This is a function, or a metric of a library.
 			theirs = theirs || match[2] != "" || strings.HasPrefix(match[1], "penstock:") || strings.Contains(match[1], "_total") || strings.Contains(match[1], "_bucket")
 			if regexp.MustCompile(`^(penstock|clusterextension|clusterextensionrevision|configurationplan)_`).MatchString(match[1]) {
 				t.Errorf("%s: there is no metric %s", where, match[1])
@@ -217,14 +218,14 @@ func checkExpression(t *testing.T, where, expr string, labels map[string][]strin
 	}
 }
 
-// checkValues of labels whose values are constants of the code.
+// checkValues checks values of labels whose values are constants of the code.
 func checkValues(t *testing.T, where, label, values string, words map[string]bool) {
 	t.Helper()
 	if !slices.Contains([]string{"condition", "status", "reason", "phase", "state", "lifecycle", "decision", "result"}, label) {
 		return
 	}
 	for value := range strings.SplitSeq(values, "|") {
-		// Phases of revisions are whatever people choose.
+		// Users choose the names of phases.
 		if regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(value) && !words[value] {
 			t.Errorf("%s: nothing in the code has the value %s, which label %s is compared with", where, value, label)
 		}

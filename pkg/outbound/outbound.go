@@ -19,17 +19,18 @@ import (
 // Timeout bounds one request.
 const Timeout = 10 * time.Second
 
-// services are addresses at which clouds have their metadata services, besides link-local ones.
+// services returns the addresses of clouds' metadata services, besides link-local addresses.
 func services() []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254")}
 }
 
-// embedding are prefixes of IPv6 addresses that lead to an IPv4 address, by the byte where that begins.
+// embedding maps prefixes of IPv6 addresses with an embedded IPv4 address to the byte where it
+// begins.
 func embedding() map[netip.Prefix]int {
 	return map[netip.Prefix]int{netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("64:ff9b:1::/48"): 12, netip.MustParsePrefix("2002::/16"): 2, netip.MustParsePrefix("::/96"): 12}
 }
 
-// Allowed is nil for an address that Penstock may connect to.
+// Allowed returns nil for an address that Penstock may connect to.
 func Allowed(to netip.AddrPort, host []netip.AddrPort) error {
 	address := to.Addr().Unmap().WithZone("")
 	for prefix, at := range embedding() {
@@ -60,14 +61,14 @@ func Allowed(to netip.AddrPort, host []netip.AddrPort) error {
 
 // Dialer connects to addresses that users name.
 type Dialer struct {
-	// Hosts are the host's API, as host:port.
+	// Hosts are addresses of the host's API, as host:port.
 	Hosts []string
-	// Check decides about an address; nil is Allowed.
+	// Check decides about an address; nil means Allowed.
 	Check func(to netip.AddrPort, host []netip.AddrPort) error
 }
 
 // Transport sends requests over new connections, without proxies. roots are the authorities of the
-// server's certificate; nil uses those of this machine.
+// server's certificate; nil uses this machine's authorities.
 func (d Dialer) Transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		DialContext: d.dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
@@ -77,7 +78,8 @@ func (d Dialer) Transport(roots *x509.CertPool) *http.Transport {
 
 var errNotHTTP = errors.New("the server answered something else than HTTP")
 
-// Quiet is an error of the way to a server. Errors about an answer quote it.
+// Quiet returns errors about the connection unchanged. It replaces other errors, which may quote an
+// answer.
 func Quiet(err error) error {
 	var operation *net.OpError
 	var name *net.DNSError
@@ -89,7 +91,8 @@ func Quiet(err error) error {
 	return errNotHTTP
 }
 
-// dial checks each address before it connects: what the name meant earlier does not count.
+// dial checks each address just before it connects, because a name may resolve to another address
+// than before.
 func (d Dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, err := d.host(ctx)
 	if err != nil {
@@ -109,7 +112,7 @@ func (d Dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return dialer.DialContext(ctx, network, address)
 }
 
-// host resolves the host's API.
+// host resolves the addresses of the host's API.
 func (d Dialer) host(ctx context.Context) ([]netip.AddrPort, error) {
 	var all []netip.AddrPort
 	for _, one := range d.Hosts {

@@ -17,7 +17,7 @@ func (v *verification) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// open opens a file. A named pipe would never end.
+// open opens a regular file. Reading a named pipe would never end.
 func (v *verification) open(name string) (*os.File, error) {
 	file := filepath.Join(v.dir, name)
 	info, err := os.Stat(file)
@@ -50,7 +50,7 @@ func (v *verification) read(name string, largest int64) ([]byte, error) {
 	return content, nil
 }
 
-// ParseSums reads the form of sha256sum. Names are of files in the folder itself.
+// ParseSums parses the output of sha256sum. Names must be of files in the folder itself.
 func ParseSums(content []byte) (map[string]string, error) {
 	sums, n := map[string]string{}, 0
 	lines := bufio.NewScanner(bytes.NewReader(content))

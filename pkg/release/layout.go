@@ -20,7 +20,8 @@ import (
 const (
 	// largestImage bounds the unpacked archive of the image, in bytes. Its checksum is signed.
 	largestImage = 4 << 30
-	// largestSignatures bounds the unpacked archive of signatures, in bytes. Nobody signs it.
+	// largestSignatures bounds the unpacked archive of signatures, in bytes. This archive is not
+	// signed.
 	largestSignatures = 2 * sigstore.LargestBundle
 	// mostFiles bounds the files of an archive.
 	mostFiles = 10_000
@@ -28,10 +29,10 @@ const (
 
 var errTooLarge = errors.New("unpacked, it is too large")
 
-// layout has the small files of an archive with a layout of the OCI, by path.
+// layout holds the small files of an archive with an OCI layout, by path.
 type layout map[string][]byte
 
-// readLayout unpacks at most so many bytes of a packed archive.
+// readLayout unpacks at most largest bytes of a packed archive.
 func readLayout(packed io.Reader, largest int64) (layout, error) {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -64,8 +65,8 @@ func readLayout(packed io.Reader, largest int64) (layout, error) {
 	}
 }
 
-// atMost reads so many bytes, and fails when there are more. The end of a limited reader would be
-// taken for the end of the archive.
+// atMost reads a number of bytes, and fails if there are more. With a plain limited reader, the
+// limit would look like the end of the archive.
 type atMost struct {
 	from io.Reader
 	left int64
@@ -79,7 +80,7 @@ func (a *atMost) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blob returns content that has the digest.
+// blob returns the content with a digest.
 func (l layout) blob(digest string) ([]byte, error) {
 	hash, is := strings.CutPrefix(digest, "sha256:")
 	content, there := l[path.Join("image/blobs/sha256", hash)]
@@ -100,7 +101,7 @@ func (l layout) manifests() ([]specs.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// digest is that of the index of all platforms.
+// digest returns the digest of the image index.
 func (l layout) digest() (string, error) {
 	manifests, err := l.manifests()
 	if err != nil {
@@ -115,7 +116,7 @@ func (l layout) digest() (string, error) {
 	return "", errors.New("there is no index of an image")
 }
 
-// bundle is the Sigstore bundle that refers to the digest.
+// bundle returns the Sigstore bundle for the digest.
 func (l layout) bundle(digest string) ([]byte, error) {
 	manifests, err := l.manifests()
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// zeros are the content of large files.
+// zeros is the content of large files.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// packed is an archive with files of so many bytes.
+// packed returns an archive with files of the given sizes.
 func packed(t *testing.T, sizes ...int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func packed(t *testing.T, sizes ...int64) []byte {
 	return out.Bytes()
 }
 
-// TestReadLayoutBounds reads archives of a stranger: each has a bound, also for files that are skipped.
+// TestReadLayoutBounds: untrusted archives are read within bounds, which also count skipped files.
 func TestReadLayoutBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		content []byte

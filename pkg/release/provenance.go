@@ -10,7 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// provenance verifies that the same signer attests each file, and which builder and source.
+// provenance verifies that the same signer attests each file, and checks the builder and the
+// source.
 func (v *verification) provenance() (string, error) {
 	if v.sums == nil {
 		return "", errUnsigned
@@ -48,12 +49,12 @@ func (v *verification) provenance() (string, error) {
 	return fmt.Sprintf("made by %s from %s", from.builder, from.said()), nil
 }
 
-// origin is a provenance's statement on how the files were made.
+// origin is a provenance's statement about how the files were created.
 type origin struct {
 	builder string
-	// source is the dependency with a commit.
+	// source is the source dependency with its commit.
 	source string
-	// modified is true when the source had changes that are in no commit.
+	// modified is true if the source had uncommitted changes.
 	modified bool
 }
 
@@ -101,7 +102,8 @@ func originOf(statement *intoto.Statement) (origin, error) {
 	return found, nil
 }
 
-// ofRepository compares a source, such as git+https://example.com/a@refs/tags/v1, with a repository.
+// ofRepository reports whether a source, such as git+https://example.com/a@refs/tags/v1, is from a
+// repository.
 func ofRepository(source, repository string) bool {
 	rest, is := strings.CutPrefix(strings.TrimPrefix(source, "git+"), strings.TrimSuffix(repository, ".git"))
 	rest = strings.TrimPrefix(rest, ".git")

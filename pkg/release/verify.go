@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// Names of files of a release.
+// The names of files of a release.
 const (
 	// Checksums lists the SHA-256 of each file, as sha256sum prints it.
 	Checksums = "checksums.txt"
@@ -42,7 +42,7 @@ const (
 )
 
 // Signed reports whether a file contains signatures. Checksums excludes such files, so that a
-// commit always gives the same Checksums, whoever signs it.
+// commit gives the same Checksums with any key.
 func Signed(name string) bool {
 	return name == Checksums || name == Signature || name == Provenance ||
 		strings.HasSuffix(name, ImageSignaturesSuffix) || strings.HasSuffix(name, ChartSignatureSuffix)
@@ -56,7 +56,7 @@ type Wanted struct {
 	Source string
 }
 
-// Step is one thing that was verified.
+// Step is the result of one verification.
 type Step struct {
 	Name  string `json:"name"`
 	Found string `json:"found"`
@@ -96,9 +96,10 @@ type verification struct {
 	dir    string
 	by     *sigstore.Verifier
 	wanted Wanted
-	// sums has the signed digest of each file, in hexadecimal. It is nil without a good signature.
+	// sums holds the signed digest of each file, in hexadecimal. It is nil without a valid
+	// signature.
 	sums map[string]string
-	// good has the names of files that have their digest.
+	// good holds the names of files that match their digest.
 	good map[string]bool
 }
 
@@ -144,7 +145,7 @@ func (v *verification) files() (string, error) {
 	for name, want := range v.sums {
 		found, err := v.sum(name)
 		switch {
-		// A user downloads the files for one platform.
+		// A user may download the files for one platform only.
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			failed = append(failed, err)
@@ -164,7 +165,7 @@ func (v *verification) files() (string, error) {
 	return fmt.Sprintf("%d of %d files are there and have their checksums", len(v.good), len(v.sums)), nil
 }
 
-// image verifies the signatures of the image, when the folder has both.
+// image verifies the signatures of the image if the folder has both archives.
 func (v *verification) image() (string, error) {
 	if v.sums == nil {
 		return "", errUnsigned

@@ -19,14 +19,14 @@ type Record struct {
 	Policy       string `json:"policy,omitempty"`
 	Verification string `json:"verification,omitempty"`
 	Rule         string `json:"rule"`
-	// Signers are the keys and identities of the verified signatures, sorted. It is empty when the
-	// rule asks for no signature.
+	// Signers are the keys and identities of the verified signatures, sorted. It is empty if the
+	// rule requires no signature.
 	Signers []string `json:"signers,omitempty"`
 	// Time is the time of the verification.
 	Time time.Time `json:"time"`
 }
 
-// Of is the record of an image with its digest, nil without a record.
+// Of returns the record if it is about an image with its digest; otherwise nil.
 func (r *Record) Of(image string) *Record {
 	if r == nil {
 		return nil
@@ -36,7 +36,7 @@ func (r *Record) Of(image string) *Record {
 	return &of
 }
 
-// String is the value of the annotation, empty without a record.
+// String returns the value of the annotation; empty without a record.
 func (r *Record) String() string {
 	if r == nil {
 		return ""
@@ -48,7 +48,7 @@ func (r *Record) String() string {
 	return string(content)
 }
 
-// Parse reads the value of the annotation. It returns nil when there is none that can be read.
+// Parse parses the value of the annotation. It returns nil for an empty or invalid value.
 func Parse(value string) *Record {
 	r := &Record{}
 	if value == "" || json.Unmarshal([]byte(value), r) != nil {

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// RootDate is the day of the embedded trusted root of pkg/verification: its publisher had no newer
-	// one then.
+	// RootDate is the day on which the embedded trusted root of pkg/verification was the newest
+	// published one.
 	RootDate = "2026-11-05"
-	// oldRoot is the age from which a root may lack the authorities and logs that sign today.
+	// oldRoot is the age from which a root may lack the present authorities and logs.
 	oldRoot = 365 * 24 * time.Hour
-	// RenewRoot says how to use a newer root than the embedded one.
+	// RenewRoot is the advice about using a newer root than the embedded one.
 	RenewRoot = "if the verification policy has no trustedRoot, run cosign trusted-root create --with-default-services --out trusted_root.json, " +
 		"add the file to the policy's ConfigMap and set trustedRoot: trusted_root.json; or upgrade Penstock"
 )

@@ -1,5 +1,5 @@
-// Package sigstore verifies Sigstore bundles (v0.3) by a public key. It makes no requests. It
-// refuses bundles of an identity, which have a certificate.
+// Package sigstore verifies Sigstore bundles (v0.3) with a public key. It sends no requests. It
+// refuses bundles with a certificate, which are signed by an identity.
 package sigstore
 
 import (
@@ -28,14 +28,14 @@ const (
 	LargestBundle = 16 << 20
 )
 
-// Verifier verifies bundles by one key.
+// Verifier verifies bundles with one key.
 type Verifier struct {
 	verifier signature.Verifier
 	// Key is the name of the key, as KeyName returns it.
 	Key string
 }
 
-// ByKey verifies bundles that were signed by the private key of a public key in PEM.
+// ByKey returns a verifier of signatures by the private key of a public key in PEM.
 func ByKey(content []byte) (*Verifier, error) {
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(content)
 	if err != nil {
@@ -52,7 +52,7 @@ func ByKey(content []byte) (*Verifier, error) {
 	return &Verifier{verifier: loaded, Key: name}, nil
 }
 
-// KeyName is sha256:HEX of a public key in PKIX form.
+// KeyName returns sha256:HEX of a public key in PKIX form.
 func KeyName(public crypto.PublicKey) (string, error) {
 	content, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -106,7 +106,7 @@ func (v *Verifier) verify(found, content []byte) error {
 	return nil
 }
 
-// parse reads a bundle, which says that it was signed by a key.
+// parse parses a bundle. The bundle must be signed with a key.
 func parse(signed []byte) (*protobundle.Bundle, error) {
 	if len(signed) > LargestBundle {
 		return nil, fmt.Errorf("the bundle has %d bytes, allowed are %d", len(signed), LargestBundle)

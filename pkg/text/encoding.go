@@ -7,18 +7,19 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// ByteOrderMark may stand before UTF-8 text, also within a file that was joined from several.
+// ByteOrderMark may precede UTF-8 text, also in the middle of a file that was joined from several
+// files.
 const ByteOrderMark = "\ufeff"
 
-// UTF8 returns text without its byte order mark, and converts UTF-16, which PowerShell writes, to
-// UTF-8. It returns text without a mark unchanged.
+// UTF8 returns text without its byte order mark. It converts UTF-16, which PowerShell writes, to
+// UTF-8. Text without a mark is returned unchanged.
 func UTF8(content []byte) []byte {
 	if !HasMark(content) {
 		return content
 	}
 	converted, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), content)
 	if err != nil {
-		return content // it is not valid, and the reader of the text says so
+		return content // the text is invalid, and its reader reports that
 	}
 	return converted
 }

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// digestLength is the length of the digest in a name: 80 bits, so that nobody finds another identity
-// for the name of an object that somebody else will create.
+// digestLength is the length of the digest in a name: 80 bits. So no user can find another identity
+// with the name of another user's future object.
 const digestLength = 16
 
-// Name returns a DNS label of at most the given number of bytes, at least 18, for an object without
-// a name of its own. It begins with the readable text and ends with a digest of the identity. A
-// hyphen alone would be ambiguous: "a-b" with "c", and "a" with "b-c".
+// Name returns a DNS label of at most the given number of bytes, at least 18, for an object whose
+// name Penstock chooses. It begins with the readable text and ends with a digest of the identity. A
+// hyphen between the parts would be ambiguous: "a-b" with "c", and "a" with "b-c".
 func Name(most int, readable string, identity ...string) string {
-	// A list of strings always has an encoding, and no two lists have the same.
+	// Encoding a list of strings never fails, and different lists have different encodings.
 	encoded, _ := json.Marshal(identity)
 	sum := sha256.Sum256(encoded)
 	digest := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:digestLength]

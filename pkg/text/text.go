@@ -1,4 +1,4 @@
-// Package text formats messages for people: their length, and counts.
+// Package text formats messages for people: it bounds their length, and formats counts.
 package text
 
 import (
@@ -10,8 +10,8 @@ import (
 
 const ellipsis = "…"
 
-// Cut returns the first bytes of a text, at most so many, without a sign that there were
-// more. The character that does not fit is left out.
+// Cut returns the first bytes of a text, at most limit, without an ellipsis. It omits a character
+// that does not fit.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -22,9 +22,8 @@ func Cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// Clip returns a text of at most so many bytes. It cuts a longer text at
-// its end, where an ellipsis stands, and no character is left half: conditions and
-// errors are UTF-8.
+// Clip returns a text of at most limit bytes. A longer text is cut and ends with an ellipsis. It
+// never cuts within a character, because conditions and errors are UTF-8.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -33,8 +32,8 @@ func Clip(text string, limit int) string {
 }
 
 // Middle returns a text of at most the given number of bytes, with an ellipsis in place of the
-// middle. A server's refusal begins with the field, then has the value, which may be long, and ends
-// with the reason.
+// middle. A server's refusal begins with the field and ends with the reason. The value between them
+// may be long.
 func Middle(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -50,7 +49,7 @@ func Punctuated(message string) string {
 	return strings.NewReplacer(".; ", "; ", ".: ", ": ").Replace(message)
 }
 
-// Count is "1 object" or "8 objects".
+// Count returns a text such as "1 object" or "8 objects".
 func Count[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -59,8 +58,8 @@ func Count[N int | int32 | int64](n N, noun string) string {
 }
 
 // Line returns untrusted text as one printable line of at most the given number of bytes. Each gap
-// becomes one space. Unprintable characters are removed, because they could move the cursor, or
-// reverse or hide text.
+// becomes one space. It removes unprintable characters: they could move the cursor, or reverse or
+// hide text.
 func Line(text string, limit int) string {
 	var b strings.Builder
 	gap := false

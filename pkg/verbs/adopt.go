@@ -15,14 +15,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// adoptFlags are those that all commands have that adopt.
+// adoptFlags are the common flags of commands that adopt.
 type adoptFlags struct {
 	program Program
 	dryRun  bool
 	timeout time.Duration
 }
 
-// addTo adds them; forWhat says what the timeout is for.
+// addTo defines the flags. forWhat is the purpose of the timeout.
 func (f *adoptFlags) addTo(flags *pflag.FlagSet, forWhat string) {
 	f.program.addCluster(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
@@ -54,7 +54,7 @@ type adoption struct {
 	heard     *client.Warnings
 }
 
-// warn prints what the server has warned of.
+// warn prints the server's warnings.
 func (a *adoption) warn() {
 	for _, warning := range a.heard.Take() {
 		fmt.Fprintf(a.side, "warning: %s\n", warning)
@@ -68,7 +68,7 @@ func (a *adoption) succeeds(ctx context.Context, revision string) error {
 	return a.Await(waiting, revision)
 }
 
-// undo leaves to another program again what a plan has.
+// undo returns the objects of a plan to the other program.
 func (a *adoption) undo(ctx context.Context, back *adopt.Return) (forgotten bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func (a *adoption) undo(ctx context.Context, back *adopt.Return) (forgotten bool
 	return forgotten, toFinish(err)
 }
 
-// toFinish adds to an error what is to be done then.
+// toFinish adds the next step to an error.
 func toFinish(err error) error {
 	if err == nil {
 		return nil
@@ -85,8 +85,8 @@ func toFinish(err error) error {
 	return fmt.Errorf("%w; to finish the adoption, run the command again", err)
 }
 
-// takeEach adopts one after the other of what has plans, unless nothing is to be written, and
-// returns why others are refused.
+// takeEach calls take for each plan, except in a dry run. It then returns an error with the refused
+// installations.
 func takeEach[P any](a *adoption, plans []P, refused []string, take func(P) error) error {
 	if a.dryRun {
 		fmt.Fprintln(a.out, "\nnothing was written")

@@ -21,7 +21,7 @@ type helmOptions struct {
 	manager string
 }
 
-// newAdoptHelm makes an extension of a release of Helm, or a release of it again.
+// newAdoptHelm returns the command that turns a Helm release into an extension, or back.
 func newAdoptHelm(p Program) *cobra.Command {
 	options := helmOptions{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
@@ -119,7 +119,7 @@ func (h *fromHelm) take(ctx context.Context) error {
 	return err
 }
 
-// show prints what would be.
+// show prints the effect of the adoption.
 func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 	table := tabwriter.NewWriter(h.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tSTATE\tHELM\tCHART\tOBJECTS")
@@ -147,7 +147,7 @@ func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 	return err
 }
 
-// giveBack leaves everything to Helm again.
+// giveBack returns all objects to Helm.
 func (h *fromHelm) giveBack(ctx context.Context) error {
 	back, err := h.PlanUndo(ctx, h.options.request, h.options.manager)
 	if err != nil {

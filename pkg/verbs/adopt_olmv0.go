@@ -21,7 +21,7 @@ type olmv0Options struct {
 	request adopt.OLMv0Request
 }
 
-// newAdoptOLMv0 makes extensions of what OLM v0 has installed.
+// newAdoptOLMv0 returns the command that turns installations of OLM v0 into extensions.
 func newAdoptOLMv0(p Program) *cobra.Command {
 	options := olmv0Options{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
@@ -74,7 +74,7 @@ type fromOLMv0 struct {
 	options olmv0Options
 }
 
-// take prints what there is, and adopts one Subscription after the other.
+// take prints the Subscriptions, and adopts them one after the other.
 func (o *fromOLMv0) take(ctx context.Context) error {
 	plans, err := o.PlanOLMv0(ctx, o.options.request)
 	if err != nil {
@@ -100,8 +100,8 @@ func (o *fromOLMv0) take(ctx context.Context) error {
 	})
 }
 
-// show prints the Subscriptions, their objects, and what is not taken. It returns why
-// Subscriptions are refused.
+// show prints the Subscriptions, their objects, and the objects that are not adopted. It returns
+// the reasons for refused Subscriptions.
 func (o *fromOLMv0) show(ctx context.Context, plans []*adopt.OLMv0Plan) ([]string, error) {
 	var refused, objects, left []string
 	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
@@ -150,7 +150,7 @@ func stateOf(plan *adopt.OLMv0Plan, obstacles []string) string {
 	}
 }
 
-// adopt adopts one Subscription, and says what one has to do then.
+// adopt adopts one Subscription, and prints the user's next steps.
 func (o *fromOLMv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
 	revision, err := o.AdoptOLMv0(ctx, plan)
 	o.warn()

@@ -20,8 +20,7 @@ type olmv1Options struct {
 	undo    bool
 }
 
-// newAdoptOLMv1 makes extensions of what OLM v1 has installed, or leaves them to it
-// again.
+// newAdoptOLMv1 returns the command that turns installations of OLM v1 into extensions, or back.
 func newAdoptOLMv1(p Program) *cobra.Command {
 	options := olmv1Options{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
@@ -79,7 +78,7 @@ type fromOLMv1 struct {
 	options olmv1Options
 }
 
-// take prints what there is, and adopts one extension after the other.
+// take prints the extensions, and adopts them one after the other.
 func (o *fromOLMv1) take(ctx context.Context) error {
 	plans, err := o.PlanOLMv1(ctx, o.options.request)
 	if err != nil {
@@ -101,8 +100,8 @@ func (o *fromOLMv1) take(ctx context.Context) error {
 	})
 }
 
-// show prints the table, and the objects that are not as they were rolled out. It returns why
-// extensions are refused.
+// show prints the table, and the objects that differ from the rolled out content. It returns the
+// reasons for refused extensions.
 func (o *fromOLMv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]string, error) {
 	var refused, differing []string
 	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
@@ -157,7 +156,7 @@ func (o *fromOLMv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 	return err
 }
 
-// giveBack leaves extensions to operator-controller again.
+// giveBack returns extensions to operator-controller.
 func (o *fromOLMv1) giveBack(ctx context.Context) error {
 	for _, name := range o.options.request.Extensions {
 		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)

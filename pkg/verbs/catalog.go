@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// exitError ends the program with a status of its own.
+// exitError ends the program with a given exit status.
 type exitError struct {
 	error
 	status int
@@ -24,8 +24,8 @@ type exitError struct {
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// wrongInput is the status for flags that are wrong and files that cannot be read, where a
-// script must tell that from the answer no.
+// wrongInput is the exit status for invalid flags and unreadable files. Scripts must distinguish it
+// from the answer no.
 const wrongInput = 2
 
 // ExitStatus returns the exit status of an error, 1 by default.
@@ -37,13 +37,13 @@ func ExitStatus(err error) int {
 	return 1
 }
 
-// Exit gives an error a status to exit with.
+// Exit returns an error with an exit status.
 func Exit(err error, status int) error { return &exitError{err, status} }
 
-// Unusable gives an error the status for input that cannot be used.
+// Unusable returns an error with the exit status for unusable input.
 func Unusable(err error) error { return Exit(err, wrongInput) }
 
-// NewCatalog returns the verbs for authors and readers of catalogs. They need no cluster.
+// NewCatalog returns the commands for authors and readers of catalogs. They need no cluster.
 func NewCatalog(p Program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "catalog",
@@ -100,7 +100,7 @@ func loadCatalog(ctx context.Context, images *registryFlags, path string, into *
 		defer file.Close()
 		return fbc.Read(ctx, file, filepath.Base(path), fbc.DefaultLimits(), into.Add)
 	}
-	// A root that symbolic links do not lead out of.
+	// The root does not follow symbolic links out of the directory.
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func loadCatalogImage(ctx context.Context, images *registryFlags, ref string, in
 	return fbc.ReadDirectory(ctx, fetched.FS, fbc.DefaultLimits(), into.Add)
 }
 
-// packageOf is the part of one package, or an error that says that there is none.
+// packageOf returns the content of one package, or an error if there is none.
 func packageOf(config *fbc.Config, name string) (*fbc.Config, error) {
 	if own := config.Package(name); own != nil {
 		return own, nil
@@ -129,13 +129,13 @@ func packageOf(config *fbc.Config, name string) (*fbc.Config, error) {
 	return nil, Unusable(fmt.Errorf("the catalog has no package %q", name))
 }
 
-// printText prints what quotes a catalog, which somebody else wrote.
+// printText prints text that quotes a catalog. The text is untrusted.
 func printText(to io.Writer, text string) error {
 	_, err := io.WriteString(to, screen.SafeLines(text))
 	return err
 }
 
-// CheckOutput is for commands that print text for a person, or JSON.
+// CheckOutput checks the format flag of commands that print text or JSON.
 func CheckOutput(format string) error {
 	if format != "text" && format != "json" {
 		return Unusable(fmt.Errorf("--output %q: want text or json", format))

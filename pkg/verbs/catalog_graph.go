@@ -111,7 +111,7 @@ func bundleNamed(drawn *graph.Graph, wanted string) (string, error) {
 	return "", fmt.Errorf("--to %q: the package has no such version or bundle", wanted)
 }
 
-// print leaves the path out when it is nil.
+// print prints the graph, and the path if it is not nil.
 func (o *catalogGraphOptions) print(command *cobra.Command, drawn *graph.Graph, from graph.Installed, path []graph.Upgrade) error {
 	to := command.OutOrStdout()
 	if o.output == "json" {

@@ -25,7 +25,7 @@ type catalogResolveOptions struct {
 	request    resolve.Request
 	installed  string
 	output     string
-	// kubeVersion is that of the cluster; empty is not known.
+	// kubeVersion is the version of the cluster; empty means unknown.
 	kubeVersion string
 	images      registryFlags
 }
@@ -52,7 +52,7 @@ func newCatalogResolve(p Program) *cobra.Command {
 	return command
 }
 
-// add defines the flags that say which bundle is wanted.
+// add defines the flags that select a bundle.
 func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.catalogs, catalogFlag, nil, "File, directory or image (oci://) of a catalog; NAME=FILE gives it another name. May be given several times.")
 	flags.StringArrayVar(&o.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; the highest wins. Default: 0.")
@@ -65,7 +65,7 @@ func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
 
 const catalogFlag = "catalog"
 
-// catalogFlags are those that do nothing without --catalog.
+// catalogFlags lists the flags that need --catalog.
 func catalogFlags() []string {
 	return []string{"priority", "package", "version", "channel", "installed", "self-certified"}
 }
@@ -100,7 +100,7 @@ func catalogResolve(command *cobra.Command, options catalogResolveOptions) error
 	return printText(command.OutOrStdout(), fmt.Sprintf("%s %s from catalog %s\n%s\n", answer.Bundle, answer.Version, resolution.Catalog, answer.Reason))
 }
 
-// noBundle prints the answer no, which is an answer and not a failure.
+// noBundle prints the answer no, which is not a failure.
 func noBundle(to io.Writer, format string, err error) error {
 	reason := whyNone(err)
 	if format == "json" {
@@ -111,7 +111,7 @@ func noBundle(to io.Writer, format string, err error) error {
 	return &exitError{reason, 1}
 }
 
-// whyNone is an answer of the resolver with what it knows besides.
+// whyNone adds the resolver's reason to its error.
 func whyNone(err error) error {
 	var none *resolve.Error
 	if errors.As(err, &none) && none.Reason != "" {
@@ -128,7 +128,7 @@ func (o *catalogResolveOptions) complete() error {
 		return errors.New("--package is required")
 	}
 	if o.installed != "" {
-		// Bundles have no = in their names, versions neither.
+		// Names of bundles contain no =, nor do versions.
 		bundle, version, found := strings.Cut(o.installed, "=")
 		if !found || bundle == "" || version == "" {
 			return fmt.Errorf("--installed %q: want BUNDLE=VERSION, for instance argocd-operator.v0.14.0=0.14.0", o.installed)
@@ -145,7 +145,8 @@ func (o *catalogResolveOptions) complete() error {
 	return nil
 }
 
-// load reads the catalogs, each under its name: the part of the package, and all of each.
+// load reads the catalogs. It returns the package's part of each by its name, and the whole
+// catalogs.
 func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []*fbc.Config, error) {
 	priorities, err := o.priorityOf()
 	if err != nil {
@@ -174,8 +175,8 @@ func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []
 	return out, whole, nil
 }
 
-// catalogName takes the name of a catalog from what was given: the last part of its path,
-// unless there is a name before it. An image is named without tag and digest.
+// catalogName splits NAME=PATH. Without a name, the catalog's name is the last part of its path,
+// without tag and digest for an image.
 func catalogName(given string) (name, path string) {
 	if name, path, found := strings.Cut(given, "="); found {
 		return name, path

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runCatalog runs the command as a shell would, and returns its exit status.
+// runCatalog runs the command, and returns its output and its exit status.
 func runCatalog(args ...string) (stdout string, status int, err error) {
 	var out bytes.Buffer
 	command := NewCatalog(program())
@@ -36,7 +36,7 @@ func TestCatalogCommands(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   []string
 		status int
-		// stdout, and what the error says when there is one.
+		// stdout is the expected output. err is a part of the expected error.
 		stdout, err string
 	}{
 		"resolve": {args: []string{"resolve", "--catalog", catalogBefore, "--package", "lamp"},
@@ -85,7 +85,7 @@ func TestCatalogCommands(t *testing.T) {
 	}
 }
 
-// TestCatalogHostile: text of a catalog is printed, and does nothing to a terminal.
+// TestCatalogHostile: text of a catalog is printed, and cannot control a terminal.
 func TestCatalogHostile(t *testing.T) {
 	const name = `v1\u001b[2J`
 	content := `{"schema":"olm.package","name":"p","defaultChannel":"a\u001b[2J"}
@@ -109,7 +109,7 @@ func TestCatalogHostile(t *testing.T) {
 	}
 }
 
-// TestCatalogGraphJSON: the output for tools.
+// TestCatalogGraphJSON checks the output for tools.
 func TestCatalogGraphJSON(t *testing.T) {
 	stdout, status, err := runCatalog("graph", catalogAfter, "--package", "lamp", "-o", "json", "--installed", "lamp.v1.0.0=1.0.0", "--to", "lamp.v1.3.0")
 	if status != 0 {
@@ -132,11 +132,11 @@ func TestCatalogGraphJSON(t *testing.T) {
 	}
 }
 
-// sharedCatalogs has real catalogs, and requests with upstream's answers; it is no part of
-// the repository.
+// sharedCatalogs is a folder outside of the repository, with real catalogs, and requests with
+// upstream's answers.
 const sharedCatalogs = "../../../shared/data/catalogs"
 
-// TestCatalogResolveUpstream: the command answers as OLM v1 does.
+// TestCatalogResolveUpstream: the command gives OLM v1's answers.
 func TestCatalogResolveUpstream(t *testing.T) {
 	file, err := os.Open(filepath.Join(sharedCatalogs, "small-cases.jsonl"))
 	if os.IsNotExist(err) {
@@ -165,7 +165,7 @@ func TestCatalogResolveUpstream(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Selector != nil {
-			continue // without a cluster one names the catalogs that one means
+			continue // a selector needs a cluster; this command gets its catalogs by name
 		}
 		tried++
 		args := []string{"resolve", "--package", c.Package, "--version", c.Version, "-o", "json"}
@@ -188,7 +188,7 @@ func TestCatalogResolveUpstream(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
-		// A bundle with dependencies is chosen here: a ClusterExtension waits for what it requires.
+		// This command chooses a bundle with dependencies: a ClusterExtension waits for them.
 		if bundle, _, dependent := strings.Cut(strings.TrimPrefix(c.Want.Error, `validating bundle "`), `": bundle "`); dependent {
 			c.Want.Bundle, c.Want.Version, c.Want.Error = bundle, got.Version, ""
 		}

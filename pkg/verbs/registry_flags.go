@@ -15,10 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 )
 
-// imageScheme is before the references of images, where a file may be given, too.
+// imageScheme begins the references of images, where a file is possible, too.
 const imageScheme = "oci://"
 
-// imageReference takes the reference of an image, if it is one.
+// imageReference returns the reference of an image, if the argument has the scheme.
 func imageReference(given string) (ref string, isImage bool) {
 	return strings.CutPrefix(given, imageScheme)
 }
@@ -26,8 +26,8 @@ func imageReference(given string) (ref string, isImage bool) {
 // unusedImages is the time after which an unused image is removed from the cache.
 const unusedImages = 7 * 24 * time.Hour
 
-// registryFlags say how images are pulled. Proxies are those of the environment: HTTPS_PROXY
-// and NO_PROXY.
+// registryFlags configure the pulling of images. Proxies are from the environment: HTTPS_PROXY and
+// NO_PROXY.
 type registryFlags struct {
 	authFile  string
 	conf      string
@@ -49,12 +49,12 @@ func (f *registryFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cache, "image-cache", "", "Directory for pulled images. Default: penstock/images in the user's cache (oci://).")
 }
 
-// registryFlagNames are the flags that do nothing without an image.
+// registryFlagNames lists the flags that need an image.
 func registryFlagNames() []string {
 	return []string{"auth-file", "registries-conf", "signature-policy", "registries-d", "certs-dir", "ca-file", "image-cache"}
 }
 
-// fetch pulls an image, or finds it in the cache.
+// fetch returns an image from the cache, or pulls it.
 func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.Image, err error) {
 	if f.ca != "" && f.certs != "" {
 		return nil, errors.New("--ca-file and --certs-dir: want one or the other")
@@ -62,10 +62,10 @@ func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.I
 	options := image.DefaultOptions()
 	options.Registries = image.Registries{
 		Conf: orEnvironment(f.conf, "CONTAINERS_REGISTRIES_CONF"), Certs: f.certs, Policy: f.policy, Lookaside: f.lookaside,
-		// The file is the user's own.
+		// The credentials file is the user's own, so its helpers may run.
 		Helpers: true,
 	}
-	// A person waits.
+	// A user waits, so there are few retries.
 	options.Backoff.Steps = 3
 	if f.ca != "" {
 		if options.Registries.CAs, err = folderOf(f.ca); err != nil {
@@ -87,7 +87,7 @@ func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.I
 	return fetched, nil
 }
 
-// explain adds to what a registry refused which flag helps.
+// explain adds a flag that may help to a registry's refusal.
 func (f *registryFlags) explain(err error, auth string) error {
 	var authority x509.UnknownAuthorityError
 	switch unauthorized := strings.Contains(strings.ToLower(err.Error()), "unauthorized"); {
@@ -113,7 +113,7 @@ func (f *registryFlags) open(options image.Options) (*image.Store, error) {
 	return image.Open(folder, options)
 }
 
-// folderOf copies a file with CAs into a folder of its own, as the library wants it.
+// folderOf copies a file with CAs into a separate folder, because the library needs a folder.
 func folderOf(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

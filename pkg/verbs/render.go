@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// NewRender returns the verb that renders plain manifests as a revision. It asks a cluster only for
-// --revision next, and for the capabilities that a chart needs.
+// NewRender returns the command that renders plain manifests as a revision. It sends requests to a
+// cluster only for --revision next, and for the capabilities that a chart needs.
 func NewRender(p Program) *cobra.Command {
 	options := renderOptions{program: p}
 	command := &cobra.Command{
@@ -78,8 +78,7 @@ func NewRender(p Program) *cobra.Command {
 	return command
 }
 
-// render reads, prints the revision on stdout and a summary for people on
-// stderr.
+// render reads the input, prints the revision on stdout, and prints a summary for people on stderr.
 func render(command *cobra.Command, options renderOptions) error {
 	read, err := readInput(command, options)
 	if err != nil {
@@ -111,7 +110,7 @@ func render(command *cobra.Command, options renderOptions) error {
 	return err
 }
 
-// tooEarly are objects whose kind a later phase defines, as hooks of a chart may be.
+// tooEarly returns the objects whose kind a later phase defines, such as hooks of a chart.
 func tooEarly(phases []source.Phase) []manifestrelease.Early {
 	var objects []manifest.Object
 	var numbers []int
@@ -123,7 +122,7 @@ func tooEarly(phases []source.Phase) []manifestrelease.Early {
 	return manifestrelease.TooEarly(objects, func(i int) int { return numbers[i] })
 }
 
-// readPhases reads a directory, a file or, as "-", standard input.
+// readPhases reads a directory, a file, or standard input for "-".
 func readPhases(ctx context.Context, stdin io.Reader, from string, warn func(directory.Error)) ([]source.Phase, error) {
 	if from == "-" {
 		return directory.RenderStream(ctx, stdin, "stdin", directory.Options{Warn: warn})
@@ -140,8 +139,8 @@ func readPhases(ctx context.Context, stdin io.Reader, from string, warn func(dir
 		defer file.Close()
 		return directory.RenderStream(ctx, file, from, directory.Options{Warn: warn})
 	}
-	// A root that symbolic links do not lead out of: what is rendered is what is
-	// in the directory.
+	// The root does not follow symbolic links out of the directory. So only content of the
+	// directory is rendered.
 	root, err := os.OpenRoot(from)
 	if err != nil {
 		return nil, err
@@ -151,7 +150,7 @@ func readPhases(ctx context.Context, stdin io.Reader, from string, warn func(dir
 	return phases, withDirectory(from, err)
 }
 
-// below tells warnings with file names that an editor can open.
+// below returns a function that adds the directory to the file names of warnings.
 func below(dir string, warn func(directory.Error)) func(directory.Error) {
 	return func(one directory.Error) {
 		one.File = filepath.Join(dir, filepath.FromSlash(one.File))
@@ -159,12 +158,12 @@ func below(dir string, warn func(directory.Error)) func(directory.Error) {
 	}
 }
 
-// warnings are told to a person while nothing else is printed.
+// warnings returns a function that prints warnings for people.
 func warnings(command *cobra.Command) func(directory.Error) {
 	return func(one directory.Error) { fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", one.Error()) }
 }
 
-// withDirectory makes the file names of errors ones that an editor can open.
+// withDirectory adds the directory to the file names of errors.
 func withDirectory(dir string, err error) error {
 	var all *directory.Errors
 	if errors.As(err, &all) {
@@ -179,7 +178,7 @@ func withDirectory(dir string, err error) error {
 	return nil
 }
 
-// checkLimits says here what the server would say later.
+// checkLimits checks the limits that the server would check later.
 func checkLimits(phases []source.Phase) error {
 	size := 0
 	for _, phase := range phases {
@@ -199,8 +198,8 @@ func checkLimits(phases []source.Phase) error {
 	return nil
 }
 
-// renderedRevision is a ClusterExtensionRevision as a person would write it: of
-// metadata only the name and what the history shows, and no status.
+// renderedRevision is a ClusterExtensionRevision as a user would write it. It has no status, and in
+// metadata only the name and the annotations for the history.
 type renderedRevision struct {
 	APIVersion string                                `json:"apiVersion"`
 	Kind       string                                `json:"kind"`
@@ -262,7 +261,7 @@ func encode(revision renderedRevision, format string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// summary says what was rendered: cert-manager-1: 47 objects in 8 phases.
+// summary describes the rendered revision: cert-manager-1: 47 objects in 8 phases.
 func summary(phases []source.Phase, options renderOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s in %s\n", options.revisionName(), text.Count(source.Count(phases), "object"), text.Count(len(phases), "phase"))

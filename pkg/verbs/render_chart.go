@@ -20,7 +20,7 @@ import (
 	texts "github.com/penstock-project/penstock/pkg/text"
 )
 
-// capabilitiesTimeout bounds how long the cluster is asked what it serves.
+// capabilitiesTimeout bounds the requests for the capabilities of the cluster.
 const capabilitiesTimeout = 30 * time.Second
 
 // chartOptions are the flags of a Helm chart.
@@ -44,7 +44,7 @@ func (o *chartOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.carryOn, "carry-on", "", "File with the existing generated Secrets, YAML or JSON: their values stay (--chart).")
 }
 
-// chartFlags are those that do nothing without --chart.
+// chartFlags lists the flags that need --chart.
 func chartFlags() []string {
 	return []string{"values", "release", "kube-version", "api-versions", "generated-secret", "carry-on"}
 }
@@ -72,7 +72,7 @@ func readChart(command *cobra.Command, options renderOptions) (source.Rendered, 
 	return rendered, nil
 }
 
-// chartOptions reads the files that the flags name, and what the cluster serves.
+// chartOptions reads the files of the flags, and the capabilities of the cluster.
 func (o *renderOptions) chartOptions(command *cobra.Command) (chart.Options, error) {
 	made, err := o.chart.options(o.installNamespace, o.extension)
 	if err != nil || o.chart.kubeVersion != "" {
@@ -99,7 +99,7 @@ func (o *renderOptions) chartOptions(command *cobra.Command) (chart.Options, err
 	return made, nil
 }
 
-// options reads the files that the flags name.
+// options reads the files of the flags.
 func (o *chartOptions) options(installNamespace, extension string) (chart.Options, error) {
 	values, err := readValues(o.valueFiles)
 	if err != nil {
@@ -140,7 +140,7 @@ func renderChart(command *cobra.Command, renderer chart.Renderer, from string) (
 	return renderer.Render(command.Context(), root.FS())
 }
 
-// readValues joins files as Helm does: maps are merged, everything else is replaced.
+// readValues merges files like Helm: maps are merged, and other values are replaced.
 func readValues(files []string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range files {
@@ -168,7 +168,7 @@ func merge(into, more map[string]any) {
 	}
 }
 
-// readGenerated reads which Secrets are generated, and what they have been.
+// readGenerated reads the generated Secrets and their earlier values.
 func (o *chartOptions) readGenerated(installNamespace string) ([]chart.GeneratedSecret, error) {
 	previous := map[string]map[string]any{}
 	if o.carryOn != "" {
@@ -193,7 +193,7 @@ func (o *chartOptions) readGenerated(installNamespace string) ([]chart.Generated
 	return generated, nil
 }
 
-// addSecrets takes the Secrets of a document, which may be a list of them.
+// addSecrets adds the Secrets of a document, which may be a list.
 func addSecrets(to map[string]map[string]any, document, installNamespace string) error {
 	content, err := yaml.YAMLToJSONStrict([]byte(document))
 	if err != nil {

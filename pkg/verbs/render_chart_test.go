@@ -14,12 +14,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// TestMain has this test be the process that renders charts, as main does.
+// TestMain makes the test program the process that renders charts, like main.
 func TestMain(m *testing.M) {
 	if template.IsProcess(os.Args) {
 		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	// The cluster of the kubeconfig is no input of them.
+	// The tests must not use the cluster of the user's kubeconfig.
 	if err := os.Setenv("KUBECONFIG", os.DevNull); err != nil {
 		panic(err)
 	}
@@ -55,7 +55,7 @@ note: the Namespace coast is not among the objects: it has to exist
 	if got := revisionOf(t, first).Annotations[v1alpha1.VersionAnnotation]; got != "0.3.0" {
 		t.Errorf("version %q, want that of the chart", got)
 	}
-	// The token of the first revision is carried on from its Secret.
+	// The token of the first revision is taken from its Secret.
 	secret := ""
 	for _, phase := range revisionOf(t, first).Spec.Phases {
 		for _, entry := range phase.Objects {

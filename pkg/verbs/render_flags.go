@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/release"
 )
 
-// nextRevision is the value of --revision that asks the server.
+// nextRevision is the value of --revision that requests the next number from the server.
 const nextRevision = "next"
 
 // renderOptions are the flags of penstock render.
@@ -42,7 +42,7 @@ type renderOptions struct {
 	installNamespace    string
 	// from is the directory, the file, the image, or - for standard input.
 	from string
-	// number is the revision's: that of the flag, or the next one.
+	// number is the revision's number, from the flag or from the server.
 	number int64
 }
 
@@ -78,8 +78,7 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	}
 }
 
-// validate says what is wrong with the flags, and takes the number of the revision from
-// them unless the server has to say it.
+// validate checks the flags. It reads the revision's number, unless the server must choose it.
 func (o *renderOptions) validate() error {
 	if problems := validation.IsDNS1123Subdomain(o.extension); len(problems) > 0 {
 		return fmt.Errorf("--extension %q: %s", o.extension, strings.Join(problems, "; "))
@@ -106,7 +105,7 @@ func (o *renderOptions) validate() error {
 	return o.validateChoices()
 }
 
-// validateChoices checks flags that have a few values.
+// validateChoices checks flags with a few allowed values.
 func (o *renderOptions) validateChoices() error {
 	for _, choice := range []struct {
 		flag, value string
@@ -135,8 +134,8 @@ func values[T ~string](all ...T) []string {
 	return out
 }
 
-// askNext asks the server for the number behind the highest one. It is not reserved:
-// when somebody else creates that revision first, the server refuses ours.
+// askNext requests the number after the highest one from the server. The number is not reserved. If
+// another user creates that revision first, the server refuses this one.
 func (o *renderOptions) askNext(ctx context.Context) error {
 	clients, _, err := o.program.Cluster.Client()
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// wantedImage is an image to render, and why it.
+// wantedImage is an image to render, and the reason for its choice.
 type wantedImage struct {
 	ref string
-	// format is the format that --bundle or --chart expect; empty for any.
+	// format is the format that --bundle or --chart require; empty for any.
 	format packed.Format
 	// chosen is the answer of the catalogs, or nil.
 	chosen *resolve.Resolution
-	// whole are the catalogs with all their packages.
+	// whole holds the catalogs with all their packages.
 	whole []*fbc.Config
 }
 
-// validateImage refuses flags that would do nothing, whatever is in the image.
+// validateImage refuses flags that have no effect for any image.
 func (o *renderOptions) validateImage(command *cobra.Command) error {
 	why := "with an image"
 	if len(o.catalog.catalogs) > 0 {
@@ -45,7 +45,7 @@ func (o *renderOptions) validateImage(command *cobra.Command) error {
 	return o.bundle.validateCertificates()
 }
 
-// wanted is the image that was named, or the one that the catalogs choose.
+// wanted returns the named image, or the catalogs' choice.
 func (o *renderOptions) wanted(ctx context.Context) (wantedImage, error) {
 	if len(o.catalog.catalogs) > 0 {
 		return o.choose(ctx)
@@ -78,8 +78,8 @@ func (o *renderOptions) choose(ctx context.Context) (wantedImage, error) {
 	return wantedImage{ref: ref, chosen: chosen, whole: whole}, nil
 }
 
-// readImage chooses, pulls and renders: 1. which image, 2. what is in it, 3. whether the flags
-// fit that, 4. its manifests, 5. whether it is what the catalog says.
+// readImage chooses an image, pulls it and renders it. It checks that the flags fit the image's
+// format, and that the content matches the catalog.
 func readImage(command *cobra.Command, options renderOptions) (input, error) {
 	wanted, err := options.wanted(command.Context())
 	if err != nil {
@@ -107,7 +107,7 @@ func readImage(command *cobra.Command, options renderOptions) (input, error) {
 	return input{Rendered: rendered, annotations: wanted.annotations(rendered, fetched.Reference), notes: wanted.notes(rendered, fetched.Reference, format, options)}, nil
 }
 
-// fits refuses flags that do nothing for what is in the image.
+// fits refuses flags that have no effect for the image's format.
 func (o *renderOptions) fits(command *cobra.Command, format packed.Format) error {
 	why := "with " + string(format)
 	switch format {
@@ -155,7 +155,7 @@ func (o *renderOptions) renderImage(command *cobra.Command, wanted wantedImage, 
 	return rendered, nil
 }
 
-// check compares what was rendered with what the catalog says of it.
+// check compares the rendered content with the catalog's description.
 func (w wantedImage) check(rendered source.Rendered) error {
 	if w.chosen == nil || rendered.Package == "" {
 		return nil
@@ -169,7 +169,7 @@ func (w wantedImage) check(rendered source.Rendered) error {
 	return nil
 }
 
-// told says which bundle of a catalog an error is about.
+// told adds the bundle of the catalog to an error.
 func (w wantedImage) told(err error) error {
 	if w.chosen == nil {
 		return err
@@ -195,7 +195,7 @@ func (w wantedImage) deprecations() []source.Warning {
 	return out
 }
 
-// annotations say in the revision what it was made of.
+// annotations returns the annotations about the source of the revision.
 func (w wantedImage) annotations(rendered source.Rendered, reference string) map[string]string {
 	out := map[string]string{v1alpha1.ReferenceAnnotation: reference}
 	if rendered.Package != "" {
@@ -207,7 +207,7 @@ func (w wantedImage) annotations(rendered source.Rendered, reference string) map
 	return out
 }
 
-// notes say to a person what was rendered, and why.
+// notes returns notes for people about the rendered content and its choice.
 func (w wantedImage) notes(rendered source.Rendered, reference string, format packed.Format, options renderOptions) string {
 	var b strings.Builder
 	if w.chosen != nil {
@@ -224,8 +224,8 @@ func (w wantedImage) notes(rendered source.Rendered, reference string, format pa
 	return b.String()
 }
 
-// providers names the packages of the catalogs that have what a bundle requires, or is nil
-// without catalogs.
+// providers returns a function that finds the packages with a bundle's requirement; nil without
+// catalogs.
 func (w wantedImage) providers() func(source.Requirement) []string {
 	if w.chosen == nil {
 		return nil

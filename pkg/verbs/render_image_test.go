@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// reached are the flags with which a registry is reached.
+// reached returns the flags for access to a registry.
 func reached(t *testing.T, r *registry.Registry) []string {
 	t.Helper()
 	return []string{
@@ -94,8 +94,7 @@ func TestRenderImage(t *testing.T) {
 	}
 }
 
-// foghornToken is a Secret of an earlier revision, so that the chart has nothing to make by
-// chance.
+// foghornToken is a Secret of an earlier revision, so that the chart generates no random values.
 func foghornToken(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token.yaml")
@@ -106,7 +105,7 @@ func foghornToken(t *testing.T) string {
 	return file
 }
 
-// TestRenderCatalog: a catalog chooses the bundle; its image is at a mirror.
+// TestRenderCatalog: a catalog chooses the bundle, and its image is pulled from a mirror.
 func TestRenderCatalog(t *testing.T) {
 	r := registry.Serve(t)
 	at := reached(t, r)
@@ -139,7 +138,7 @@ func TestRenderImageRefuses(t *testing.T) {
 	chart := "oci://" + r.Push(t, example("foghorn-chart"), "ns/chart:v1")
 	plain := "oci://" + r.Push(t, example("lighthouse", "v1.0.0"), "ns/plain:v1")
 	catalog := "oci://" + r.Push(t, example("catalog"), "ns/catalog:v1")
-	// Another version than the catalog says.
+	// This image has another version than the catalog states.
 	r.Push(t, example("lighthouse-bundles", "v1.1.0"), "lighthouse/bundle:v1.0.0")
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(config, []byte("deploymentConfig:\n  env:\n  - {value: a}\n"), 0o600); err != nil {
@@ -192,7 +191,7 @@ func TestRenderImageRefuses(t *testing.T) {
 	}
 }
 
-// TestCatalogOfImage: the commands about catalogs take images, too.
+// TestCatalogOfImage: the commands for catalogs accept images, too.
 func TestCatalogOfImage(t *testing.T) {
 	r := registry.Serve(t)
 	at := reached(t, r)

@@ -35,12 +35,12 @@ func (o *bundleOptions) add(flags *pflag.FlagSet) {
 		"Render a bundle that requires other packages or kinds, which must be installed already. A warning names them (--bundle).")
 }
 
-// bundleFlags are those that do nothing without --bundle.
+// bundleFlags lists the flags that need --bundle.
 func bundleFlags() []string {
 	return []string{"config", "certificates", "accept-requirements"}
 }
 
-// validateInput takes the one input, and refuses flags that would do nothing.
+// validateInput reads the single input, and refuses flags without an effect.
 func (o *renderOptions) validateInput(command *cobra.Command, args []string) error {
 	inputs := slices.DeleteFunc(append(slices.Clone(args), o.bundle.dir, o.chart.from), func(one string) bool { return one == "" })
 	if len(o.catalog.catalogs) > 0 {
@@ -83,16 +83,16 @@ func (o *renderOptions) validateInput(command *cobra.Command, args []string) err
 	return o.validateLayout(command)
 }
 
-// ofImage reports whether an image is rendered: one that is named, or that a catalog chooses.
+// ofImage reports whether an image is rendered: a named image, or a catalog's choice.
 func (o *renderOptions) ofImage() bool {
 	_, isImage := imageReference(o.from)
 	return isImage || len(o.catalog.catalogs) > 0
 }
 
-// installNamespaceFlag is of bundles and charts.
+// installNamespaceFlag is a flag for bundles and charts.
 const installNamespaceFlag = "install-namespace"
 
-// refuseFlags refuses flags that would do nothing.
+// refuseFlags refuses flags without an effect.
 func refuseFlags(command *cobra.Command, why string, flags ...[]string) error {
 	for _, name := range slices.Concat(flags...) {
 		if command.Flags().Changed(name) {
@@ -119,12 +119,12 @@ func (o *bundleOptions) validateCertificates() error {
 // input is the read input, with warnings for people.
 type input struct {
 	source.Rendered
-	// annotations of the revision say what it was made of.
+	// annotations describe the source of the revision.
 	annotations map[string]string
 	notes       string
 }
 
-// readInput reads what is to be rendered.
+// readInput reads the input.
 func readInput(command *cobra.Command, options renderOptions) (in input, err error) {
 	switch {
 	case options.ofImage():
@@ -194,7 +194,7 @@ func readConfig(name string) ([]byte, error) {
 	return content, nil
 }
 
-// warnOf tells warnings with file names that an editor can open.
+// warnOf prints warnings, with the directory in file names.
 func warnOf(command *cobra.Command, dir string, warnings []source.Warning) {
 	for _, one := range warnings {
 		if one.File != "" {

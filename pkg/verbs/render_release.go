@@ -15,13 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Layouts of a directory of manifests.
+// The layouts of a directory of manifests.
 const (
 	plainLayout   = "plain"
 	releaseLayout = "release"
 )
 
-// addReleaseFlags adds what annotations of release manifests ask for.
+// addReleaseFlags defines the flags that annotations of release manifests need.
 func (o *renderOptions) addReleaseFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.release.Profile, "profile", "", "Cluster profile: keep manifests with include.release.openshift.io/<profile>: \"true\" (--layout release).")
 	flags.StringSliceVar(&o.release.Exclude, "exclude", nil, "Leave out manifests with exclude.release.openshift.io/<identifier>: \"true\" (--layout release).")
@@ -30,12 +30,12 @@ func (o *renderOptions) addReleaseFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.release.FeatureGates, "feature-gates", nil, "Feature gates that are on, for release.openshift.io/feature-gate (--layout release).")
 }
 
-// releaseFlags are those that only one layout has.
+// releaseFlags lists the flags for only one layout.
 func releaseFlags() []string {
 	return []string{"profile", "exclude", "capabilities", "feature-set", "feature-gates"}
 }
 
-// validateLayout refuses flags that would do nothing.
+// validateLayout refuses flags without an effect.
 func (o *renderOptions) validateLayout(command *cobra.Command) error {
 	switch o.layout {
 	case releaseLayout:
@@ -58,7 +58,7 @@ func (o *renderOptions) validateLayout(command *cobra.Command) error {
 	}
 }
 
-// readLayout reads manifests, and says what of them was left out.
+// readLayout reads manifests, and reports the omitted ones.
 func readLayout(command *cobra.Command, options renderOptions) (phases []source.Phase, notes string, err error) {
 	from := options.from
 	if options.layout != releaseLayout {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// releaseDir has two run levels, with something for another profile and something
-// to be deleted.
+// releaseDir creates a directory with two run levels. One manifest is for another profile, and one
+// is to be deleted.
 func releaseDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// runRender runs the command as a shell would.
+// runRender runs the command, and returns its output.
 func runRender(stdin string, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
 	command := NewRender(program())
@@ -223,7 +223,7 @@ func revisionOf(t *testing.T, text string) v1alpha1.ClusterExtensionRevision {
 }
 
 // TestRenderExamples: the versions of the example operator can be rendered, and behave as their
-// names say.
+// names suggest.
 func TestRenderExamples(t *testing.T) {
 	dir := filepath.Join("..", "..", "artifacts", "examples", "lighthouse")
 	versions := map[string][]string{}

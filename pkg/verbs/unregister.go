@@ -31,7 +31,7 @@ type unregisterOptions struct {
 	timeout   time.Duration
 }
 
-// NewUnregister is the way out.
+// NewUnregister returns the command that removes Penstock from a cluster.
 func NewUnregister(p Program) *cobra.Command {
 	options := unregisterOptions{program: p}
 	command := &cobra.Command{
@@ -101,16 +101,16 @@ or, to register it again later:
   kubectl annotate namespace %[1]s penstock.dev/unregistered-at-
 `
 
-// releaser lets go of all revisions.
+// releaser deletes all revisions and keeps their objects.
 type releaser struct {
 	api     olmclient.ClusterExtensionRevisionInterface
 	out     io.Writer
 	timeout time.Duration
 }
 
-// release deletes all revisions so that their objects stay, and waits until they
-// are gone. A chain goes oldest first: what is left of it then never has a reason
-// to go back to an older revision.
+// release deletes all revisions, keeps their objects, and waits until the revisions are deleted. It
+// deletes the oldest revision of a chain first, so that the rest never falls back to an older
+// revision.
 func (r *releaser) release(ctx context.Context) error {
 	list, err := r.api.List(ctx, metav1.ListOptions{})
 	switch {
@@ -146,13 +146,13 @@ func (r *releaser) release(ctx context.Context) error {
 	return err
 }
 
-// awaitNone returns the revisions that are still there when the time is over.
+// awaitNone returns the revisions that still exist at the timeout.
 func (r *releaser) awaitNone(ctx context.Context) ([]v1alpha1.ClusterExtensionRevision, error) {
 	var left []v1alpha1.ClusterExtensionRevision
 	err := wait.PollUntilContextTimeout(ctx, releasePoll, r.timeout, true, func(ctx context.Context) (bool, error) {
 		list, err := r.api.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			// It may come back in time.
+			// The server may answer again in time.
 			return false, nil
 		}
 		left = list.Items
@@ -164,7 +164,7 @@ func (r *releaser) awaitNone(ctx context.Context) ([]v1alpha1.ClusterExtensionRe
 	return left, nil
 }
 
-// force takes our finalizer from a revision that is being deleted.
+// force removes Penstock's finalizer from a revision that is being deleted.
 func (r *releaser) force(ctx context.Context, revision v1alpha1.ClusterExtensionRevision) error {
 	finalizers := slices.DeleteFunc(slices.Clone(revision.Finalizers), func(name string) bool { return name == v1alpha1.TeardownFinalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

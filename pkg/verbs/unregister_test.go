@@ -37,7 +37,7 @@ func TestReleaseWithoutController(t *testing.T) {
 		if policy := deletion.GetDeleteOptions().PropagationPolicy; policy == nil || *policy != metav1.DeletePropagationOrphan {
 			t.Errorf("%s is deleted with its objects", deletion.GetName())
 		}
-		// It stays, as a finalizer makes it stay.
+		// The object stays, as with a finalizer.
 		return true, nil, nil
 	})
 	var out bytes.Buffer

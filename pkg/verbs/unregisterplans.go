@@ -14,13 +14,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// reportPlans says what becomes of plans, before anything is done. Where they cannot be
-// read, it says that: the way out does not depend on it.
+// reportPlans prints the consequences for plans before anything is removed. If plans cannot be
+// read, it prints that: unregistering does not depend on it.
 func reportPlans(ctx context.Context, clients versioned.Interface, out io.Writer) error {
 	listed, err := clients.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // the cluster does not serve them
+		return nil // the cluster does not serve plans
 	case err != nil:
 		_, err := fmt.Fprintf(out, "The plans cannot be read (%v); what they have changed in the cluster stays\n", err)
 		return err
@@ -29,7 +29,7 @@ func reportPlans(ctx context.Context, clients versioned.Interface, out io.Writer
 	return err
 }
 
-// farewellToPlans says what is kept of plans and what is lost.
+// farewellToPlans describes which data of plans is kept, and which is lost.
 func farewellToPlans(plans []hcov1alpha1.ConfigurationPlan) string {
 	if len(plans) == 0 {
 		return ""

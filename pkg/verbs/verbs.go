@@ -1,6 +1,6 @@
 // Package verbs has the commands that both the server's program and the plugin have: rendering,
-// adoption from other tools, and removing Penstock from a cluster. Commands that read catalogs,
-// which only the server's program has, share its flags and files.
+// adoption from other tools, and removing Penstock from a cluster. The commands for catalogs, which
+// only the server's program has, share its flags and files.
 package verbs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// extensionFlag says of which extension a command speaks.
+// extensionFlag is the flag that names the extension.
 const extensionFlag = "extension"
 
 // Program is the program that has the commands.
@@ -21,18 +21,18 @@ type Program struct {
 	Name string
 	// Cluster is the cluster that commands use.
 	Cluster *client.Flags
-	// HasClusterFlags is true when all commands of the program have the flags of the cluster.
+	// HasClusterFlags is true if all commands of the program have the cluster flags.
 	HasClusterFlags bool
 }
 
-// addCluster defines the flags of the cluster where the program has none for all commands.
+// addCluster defines the cluster flags, unless all commands of the program have them.
 func (p Program) addCluster(flags *pflag.FlagSet) {
 	if !p.HasClusterFlags {
 		p.Cluster.Add(flags)
 	}
 }
 
-// examples puts the name of the program in place of each % that begins a command.
+// examples replaces each % at the start of a command with the name of the program.
 func (p Program) examples(lines ...string) string {
 	return strings.ReplaceAll("  "+strings.Join(lines, "\n  "), "%", p.Name)
 }

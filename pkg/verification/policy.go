@@ -33,10 +33,10 @@ const (
 	mostRules, mostSigners = 1000, 20
 )
 
-// file is a policy as it is written.
+// file is the content of a policy file.
 type file struct {
 	// TrustedRoot is a file with authorities and logs for identities, in the format
-	// application/vnd.dev.sigstore.trustedroot+json. Empty uses those of Sigstore's public
+	// application/vnd.dev.sigstore.trustedroot+json. Empty means the root of Sigstore's public
 	// instance.
 	TrustedRoot string `json:"trustedRoot"`
 	Rules       []Rule `json:"rules"`
@@ -50,9 +50,9 @@ type Rule struct {
 	// Catalog restricts the rule to the image of a ClusterCatalog and to images that this catalog
 	// offers.
 	Catalog string `json:"catalog"`
-	// AnyOf are keys and identities, one of which must have signed.
+	// AnyOf are keys and identities. One of them must have signed.
 	AnyOf []Signer `json:"anyOf"`
-	// Provenance, when set, asks for an attestation of the build in place of a signature.
+	// Provenance, if set, requires an attestation of the build instead of a signature.
 	Provenance *Provenance `json:"provenance"`
 }
 
@@ -77,10 +77,10 @@ type Provenance struct {
 // Policy has rules that were read and checked.
 type Policy struct {
 	rules []rule
-	// roots verifies certificates, and rootName names it.
+	// roots verifies certificates. rootName is its name.
 	roots    *verify.Verifier
 	rootName string
-	// digest is that of all files.
+	// digest is the digest of all files.
 	digest string
 }
 
@@ -90,7 +90,7 @@ type rule struct {
 	signers []signer
 }
 
-// signer is a Signer that was checked: either of them.
+// signer is a checked Signer: a key or an identity.
 type signer struct {
 	key      *sigstore.Verifier
 	identity *verify.CertificateIdentity
@@ -172,8 +172,8 @@ func readFile(name string, sum hash.Hash) ([]byte, error) {
 	return content, nil
 }
 
-// verifier verifies certificates and their times. Authorities that log their certificates have their
-// logs in the trusted root: then each certificate must be in one.
+// verifier returns the verifier of certificates and their times. If the trusted root has
+// certificate logs, each certificate must be in a log.
 func verifier(content []byte) (*verify.Verifier, error) {
 	trusted, err := root.NewTrustedRootFromJSON(content)
 	if err != nil {
@@ -234,10 +234,11 @@ func checkSigner(written Signer, read func(string) ([]byte, error)) (signer, err
 	return signer{identity: &identity}, err
 }
 
-// strangers are issuers and subjects that no expression of a policy is about.
+// strangers are issuers and subjects that a useful expression does not match.
 var strangers = []string{"", "x", "somebody@stranger.invalid", "https://stranger.invalid", "https://stranger.invalid/somebody/something/.github/workflows/release.yml@refs/heads/main"}
 
-// anchored is the expression that matches whole texts only. One that anybody satisfies is refused.
+// anchored returns an expression that matches whole texts only. It refuses an expression that
+// matches strangers.
 func anchored(field, expression string) (string, error) {
 	if expression == "" {
 		return "", nil
@@ -259,8 +260,8 @@ type Rules struct {
 }
 
 // For returns the rules for a reference of the form registry/repository:tag or …@digest that a
-// catalog has offered, or nil if none applies. The longest match among the rules for all catalogs
-// applies, and the longest among the rules for this catalog, too.
+// catalog has offered; nil if none applies. Up to two rules apply. One is the longest match among
+// the rules for all catalogs. The other is the longest match among the rules for this catalog.
 func (p *Policy) For(reference, catalog string) *Rules {
 	var general, own *rule
 	for i := range p.rules {
@@ -302,7 +303,7 @@ func matches(prefix, reference string) bool {
 	return ok && tag != "" && strings.HasPrefix(tag, rest)
 }
 
-// canonical gives all spellings of a host that lead to one registry the same one.
+// canonical replaces the different spellings of a registry's host with one spelling.
 func canonical(reference string) string {
 	host, rest, slash := strings.Cut(reference, "/")
 	host = strings.TrimSuffix(strings.ToLower(host), ":443")
@@ -321,10 +322,10 @@ func (r *Rules) Digest() string {
 	return digest
 }
 
-// Policy is the digest of the policy and of the files that it names.
+// Policy returns the digest of the policy and of the files that it names.
 func (r *Rules) Policy() string { return r.policy.digest }
 
-// String names the rules.
+// String returns the names of the rules.
 func (r *Rules) String() string {
 	var names []string
 	for _, one := range r.rules {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// compare says what a provenance (SLSA v1 or v0.2) lacks.
+// compare returns an error if a provenance (SLSA v1 or v0.2) does not meet the requirements.
 func (p *Provenance) compare(statement *intoto.Statement) error {
 	var builder, source string
 	switch predicate := statement.GetPredicate(); statement.GetPredicateType() {
@@ -32,8 +32,8 @@ func (p *Provenance) compare(statement *intoto.Statement) error {
 	return errors.Join(errs...)
 }
 
-// source1 returns the repository of the source of a build: that of its parameters, or else the
-// first repository of Git among its dependencies.
+// source1 returns the repository of a build's source: from its parameters, or else the first Git
+// repository among its dependencies.
 func source1(predicate *structpb.Struct) string {
 	for _, path := range [][]string{{"workflow", "repository"}, {"source", "uri"}, {"source", "repository"}} {
 		if found := at(predicate, append([]string{"buildDefinition", "externalParameters"}, path...)...); found != "" {
@@ -50,7 +50,7 @@ func source1(predicate *structpb.Struct) string {
 
 func field(of *structpb.Struct, name string) *structpb.Value { return of.GetFields()[name] }
 
-// at is the text at a path, or empty.
+// at returns the text at a path, or "".
 func at(of *structpb.Struct, path ...string) string {
 	for _, name := range path[:len(path)-1] {
 		of = field(of, name).GetStructValue()
@@ -58,7 +58,7 @@ func at(of *structpb.Struct, path ...string) string {
 	return field(of, path[len(path)-1]).GetStringValue()
 }
 
-// repository is a URI without the scheme of Git and the revision.
+// repository returns a URI without the Git scheme and the revision.
 func repository(uri string) string {
 	uri = strings.TrimPrefix(uri, "git+")
 	if at := strings.LastIndexByte(uri, '@'); at > strings.LastIndex(uri, "://")+2 && at > strings.IndexByte(uri, '.') {

@@ -48,7 +48,7 @@ const (
 
 var digest = "sha256:" + strings.Repeat("ab", 32)
 
-// authority is a Sigstore instance of its own.
+// authority is a separate Sigstore instance.
 type authority struct {
 	*ca.VirtualSigstore
 	t *testing.T
@@ -68,7 +68,7 @@ type rootOf struct {
 	identities, entries, certificates, stamps *authority
 }
 
-// root is its trusted root. Its certificates are in no log.
+// root returns the instance's trusted root. Its certificates are in no log.
 func (a *authority) root() []byte {
 	return rootOf{identities: a, entries: a, stamps: a}.content()
 }
@@ -79,7 +79,7 @@ func (r rootOf) content() []byte {
 	logs := func(found map[string]*root.TransparencyLog) map[string]*root.TransparencyLog {
 		for id, log := range found {
 			var err error
-			if log.ID, err = hex.DecodeString(id); err != nil { // the library has the text there
+			if log.ID, err = hex.DecodeString(id); err != nil { // the library has the ID as text there
 				t.Fatal(err)
 			}
 			log.SignatureHashFunc = crypto.SHA256
@@ -104,7 +104,7 @@ func (r rootOf) content() []byte {
 // attestation holds the properties of a generated bundle.
 type attestation struct {
 	subject, predicateType, predicate, digest string
-	// after is the time of the entry in the log.
+	// after is the time of the log entry.
 	after time.Duration
 	// stamped bundles have a timestamp. untimed bundles have a log entry without a time.
 	stamped, untimed bool
@@ -160,7 +160,7 @@ func (a *authority) bundle(one attestation) []byte {
 	entry := entries[0].TransparencyLogEntry()
 	entry.KindVersion = &rekor.KindVersion{Kind: "dsse", Version: "0.0.1"}
 	if one.untimed {
-		// As in Rekor v2, the log says nothing about the time.
+		// As in Rekor v2, the log entry has no time.
 		entry.IntegratedTime = 0
 	} else {
 		promise, err := a.RekorSignPayload(tlog.RekorPayload{Body: base64.StdEncoding.EncodeToString(entry.GetCanonicalizedBody()), IntegratedTime: entry.GetIntegratedTime(),
@@ -194,7 +194,7 @@ func envelope(t *testing.T, raw *dsse.Envelope) *protodsse.Envelope {
 	return &protodsse.Envelope{PayloadType: raw.PayloadType, Payload: payload, Signatures: []*protodsse.Signature{{Sig: signed}}}
 }
 
-// changed is a bundle that was changed after it was signed.
+// changed returns a bundle that was changed after it was signed.
 func changed(t *testing.T, signed []byte, change func(*protobundle.Bundle)) []byte {
 	t.Helper()
 	parsed := &protobundle.Bundle{}
@@ -205,7 +205,7 @@ func changed(t *testing.T, signed []byte, change func(*protobundle.Bundle)) []by
 	return marshalled(t, parsed)
 }
 
-// forOther makes a statement one about another image.
+// forOther changes a statement so that it is about another image.
 func forOther(of *protobundle.Bundle) {
 	envelope := of.GetDsseEnvelope()
 	envelope.Payload = bytes.ReplaceAll(envelope.Payload, []byte(strings.TrimPrefix(digest, "sha256:")), bytes.Repeat([]byte("cd"), 32))
@@ -220,7 +220,7 @@ func marshalled(t *testing.T, made *protobundle.Bundle) []byte {
 	return content
 }
 
-// keyPair is a public key in PEM, and the bundle of a statement by it.
+// keyPair returns a public key in PEM, and the bundle of a statement that it verifies.
 func keyPair(t *testing.T, one attestation) (public, signed []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -275,7 +275,7 @@ func TestVerify(t *testing.T) {
 		reason string
 		signer string
 		more   string
-		// digest is that of the image, when it is another.
+		// digest is the digest of the image, if it differs.
 		digest  string
 		bundles [][]byte
 		want    []string
@@ -338,7 +338,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// log2 is a log of Rekor v2: it signs no times, and its checkpoints have the name of its host alone.
+// log2 is a log of Rekor v2. It signs no times, and its checkpoints have only the name of its host.
 type log2 struct {
 	host string
 	key  ed25519.PrivateKey
@@ -377,14 +377,14 @@ func (l *log2) trustedBy(t *testing.T, content []byte) []byte {
 	return made
 }
 
-// keyHash is the name of the key in a checkpoint (https://c2sp.org/signed-note).
+// keyHash returns the key's hash in a checkpoint (https://c2sp.org/signed-note).
 func (l *log2) keyHash() []byte {
 	sum := sha256.Sum256(append([]byte(l.host+"\n\x01"), l.public()...))
 	return sum[:4]
 }
 
-// enter puts the only entry of the log into a bundle, in place of its entries: the hash of what was signed,
-// in canonical JSON (RFC 8785).
+// enter replaces a bundle's log entries with the only entry of this log: the hash of the signed
+// content, in canonical JSON (RFC 8785).
 func (l *log2) enter(b *protobundle.Bundle) {
 	signed := b.GetDsseEnvelope()
 	hashed := sha256.Sum256(dsse.PAE(signed.GetPayloadType(), signed.GetPayload()))
@@ -402,7 +402,7 @@ func (l *log2) enter(b *protobundle.Bundle) {
 	}}
 }
 
-// TestRekor2: an entry in a log of Rekor v2 counts together with a timestamp, when the log is trusted.
+// TestRekor2: an entry in a trusted log of Rekor v2 counts together with a timestamp.
 func TestRekor2(t *testing.T) {
 	ours, log := newAuthority(t), newLog2(t)
 	untimed := signature().with(func(a *attestation) { a.untimed = true })
@@ -442,7 +442,7 @@ func TestRekor2(t *testing.T) {
 	}
 }
 
-// policyOf trusts one identity by a trusted root.
+// policyOf returns a policy that trusts one identity by a trusted root.
 func policyOf(t *testing.T, trusted []byte) *Policy {
 	t.Helper()
 	policy, err := Load(policyFile(t, "trustedRoot: root.json\nrules: [{match: registry.example.com, anyOf: [{issuer: "+issuer+", subject: "+workflow+"}]}]", map[string][]byte{"root.json": trusted}))
@@ -462,7 +462,7 @@ func TestExpired(t *testing.T) {
 		neither := ours.bundle(signature().with(func(a *attestation) { a.untimed, a.stamped = true, false }))
 		policy := policyOf(t, ours.root())
 
-		time.Sleep(30 * time.Minute) // of the certificate's 10
+		time.Sleep(30 * time.Minute) // the certificate is valid for 10 minutes
 		late := newAuthority(t)
 		restamped := changed(t, neither, func(b *protobundle.Bundle) {
 			stamp, err := late.TimestampResponse(b.GetDsseEnvelope().GetSignatures()[0].GetSig())
@@ -473,7 +473,7 @@ func TestExpired(t *testing.T) {
 		})
 		lateStamps := policyOf(t, rootOf{identities: ours, entries: ours, stamps: late}.content())
 
-		time.Sleep(10 * 365 * 24 * time.Hour) // longer than any authority here
+		time.Sleep(10 * 365 * 24 * time.Hour) // longer than any authority here is valid
 		for name, tc := range map[string]struct {
 			reason string
 			policy *Policy
@@ -688,7 +688,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// FuzzVerify: bundles are bytes of strangers.
+// FuzzVerify: untrusted bundles do not end the process.
 func FuzzVerify(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, []byte("rules: [{anyOf: [{issuer: a, subject: b}]}]"), 0o600); err != nil {

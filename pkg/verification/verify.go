@@ -23,7 +23,7 @@ const (
 )
 
 // Verify returns the keys and identities that signed the image with a digest (sha256:HEX), sorted.
-// The error says why the bundles do not satisfy a rule. It checks ctx between bundles.
+// The error is the reason why the bundles do not satisfy a rule. It checks ctx between bundles.
 func (r *Rules) Verify(ctx context.Context, bundles [][]byte, digest string) ([]string, error) {
 	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
 	if err != nil || !strings.HasPrefix(digest, "sha256:") || len(raw) != 32 {
@@ -41,7 +41,7 @@ func (r *Rules) Verify(ctx context.Context, bundles [][]byte, digest string) ([]
 	return slices.Compact(all), nil
 }
 
-// verify returns who signed by one rule.
+// verify returns the signer by one rule.
 func (p *Policy) verify(ctx context.Context, one rule, bundles [][]byte, digest []byte) ([]string, error) {
 	if len(bundles) == 0 {
 		return nil, errors.New("the image has no Sigstore bundle")
@@ -64,7 +64,7 @@ func (p *Policy) verify(ctx context.Context, one rule, bundles [][]byte, digest 
 	return nil, errors.New(strings.Join(reasons, "; "))
 }
 
-// bundle returns who signed one bundle, when it satisfies the rule.
+// bundle returns the signer of one bundle, if the bundle satisfies the rule.
 func (p *Policy) bundle(one rule, content, digest []byte) (string, error) {
 	var errs []error
 	for _, by := range one.signers {
@@ -80,7 +80,7 @@ func (p *Policy) bundle(one rule, content, digest []byte) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// satisfied compares a statement that was signed with the rule.
+// satisfied compares a signed statement with the rule.
 func (r *rule) satisfied(statement *intoto.Statement, digest []byte) error {
 	if !slices.ContainsFunc(statement.GetSubject(), func(s *intoto.ResourceDescriptor) bool {
 		return s.GetDigest()["sha256"] == hex.EncodeToString(digest)
@@ -96,8 +96,9 @@ func (r *rule) satisfied(statement *intoto.Statement, digest []byte) error {
 	return nil
 }
 
-// statement verifies a bundle by a signer, and returns what was signed and by whom. Bundles are bytes of
-// strangers: one on which the libraries panic is no signature, and must not end the process.
+// statement verifies a bundle with a signer, and returns the signed statement and the signer's
+// name. Bundles are untrusted: if a library panics on one, the bundle counts as invalid, and the
+// process continues.
 func (p *Policy) statement(by signer, content, digest []byte) (signed *intoto.Statement, name string, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
@@ -123,7 +124,8 @@ func (p *Policy) statement(by signer, content, digest []byte) (signed *intoto.St
 		return nil, "", errors.New("the bundle has no statement that an identity signed")
 	}
 	certificate := result.Signature.Certificate
-	// A workflow has the commit's tag or branch at the end, which differs from version to version.
+	// The subject of a workflow ends with the commit's tag or branch, which differs between
+	// versions.
 	subject, _, _ := strings.Cut(certificate.SubjectAlternativeName, "@refs/")
 	return result.Statement, fmt.Sprintf("identity %s of %s", subject, certificate.Issuer), nil
 }

@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Bounds of a duration.
+// The bounds of a duration.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 31 * 24 * time.Hour
 )
 
-// Validate returns the faults of a recurring window, whose fields are schedule, timeZone and duration below a path.
+// Validate returns the errors in a recurring window. Its fields are schedule, timeZone and duration
+// below path.
 func Validate(schedule, zone string, lasts time.Duration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if _, err := Schedule(schedule); err != nil {

@@ -1,5 +1,5 @@
-// Package window says when an action may begin: at repeated times, given in cron format, each for a
-// while. It knows no clock.
+// Package window computes when an action may begin: at repeated times in cron format, each for a
+// duration. It uses no clock.
 package window
 
 import (
@@ -20,7 +20,7 @@ type Window struct {
 	hourly bool
 }
 
-// Span is one stretch of time: from Opens, to the moment before Closes.
+// Span is a time span from Opens until just before Closes.
 type Span struct{ Opens, Closes time.Time }
 
 // New returns the window that opens by a schedule in a time zone for a duration. The error
@@ -40,15 +40,15 @@ func New(schedule, zone string, lasts time.Duration) (*Window, error) {
 	return &Window{schedule: read, zone: location, lasts: lasts, hourly: read.Hour&every != 0}, nil
 }
 
-// every is the bit by which the parser marks a field that is a star.
+// every is the bit with which the parser marks a star.
 const every = 1 << 63
 
-// Schedule reads when windows open: the five fields of cron, or one of its names. The
-// error is to stand behind the schedule.
+// Schedule parses a schedule: the five fields of cron, or one of its names. The error follows the
+// schedule in a message.
 func Schedule(text string) (*cron.SpecSchedule, error) {
 	switch {
 	case strings.Contains(text, "TZ"):
-		// Before it is parsed: the parser panics at one without a space.
+		// This check comes before the parser, which panics at a zone without a space.
 		return nil, errors.New("must not name a time zone: it has a field of its own")
 	case strings.HasPrefix(strings.TrimSpace(text), "@every"):
 		return nil, errors.New("must say when, not how often: minute, hour, day of the month, month and day of the week")
@@ -61,7 +61,7 @@ func Schedule(text string) (*cron.SpecSchedule, error) {
 	if !ok {
 		return nil, errors.New("must be minute, hour, day of the month, month and day of the week")
 	}
-	// It is read on a clock without summer time; what zones make of that is said here.
+	// The schedule is computed on a clock without zones. This package handles the zone's changes.
 	schedule.Location = time.UTC
 	if opening(schedule, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, errors.New("never comes: there is no such day")
@@ -69,8 +69,8 @@ func Schedule(text string) (*cron.SpecSchedule, error) {
 	return schedule, nil
 }
 
-// Doubt returns a probable mistake in a schedule that is valid; empty for none. Cron opens a window
-// on each day that one of its two fields for days names, where both name some.
+// Doubt returns a probable mistake in a valid schedule; empty for none. If both fields for days are
+// set, cron opens the window on the days of either field.
 func Doubt(text string) string {
 	schedule, err := Schedule(text)
 	if err != nil || schedule.Dom&every != 0 || schedule.Dow&every != 0 {
@@ -79,7 +79,7 @@ func Doubt(text string) string {
 	return fmt.Sprintf("schedule %q names days of the month and days of the week: cron opens the window on each day that is one or the other, not only on days that are both; set one of the two to *", text)
 }
 
-// Zone finds a time zone by its name. The error is to stand behind the name.
+// Zone returns a time zone by its name. The error follows the name in a message.
 func Zone(name string) (*time.Location, error) {
 	if name == "" || strings.EqualFold(name, "local") {
 		return nil, errors.New("must be a name of the IANA database, such as Europe/Berlin or UTC")
@@ -95,9 +95,9 @@ func Zone(name string) (*time.Location, error) {
 // extends the joined window by at least half a window.
 const merges = 64
 
-// At is the time that is open at some moment, or else the next one. Windows that touch or
-// overlap are one; where they do so without end, Closes is a time until which it does not
-// close. A window that may never open any more is empty.
+// At returns the present opening, or else the next one. Openings that touch or overlap count as
+// one. If they do so without end, Closes is a time until which the window stays open. The span is
+// empty if the window never opens again.
 func (w *Window) At(now time.Time) (span Span, open bool) {
 	first := w.opens(now.Add(-w.lasts))
 	if first.IsZero() {
@@ -105,7 +105,7 @@ func (w *Window) At(now time.Time) (span Span, open bool) {
 	}
 	span = Span{first, first.Add(w.lasts)}
 	for range merges {
-		// The later one saves steps, where there is one.
+		// The later candidate, if there is one, saves steps.
 		next := w.opens(span.Closes.Add(-w.lasts / 2))
 		if next.After(span.Closes) {
 			next = w.opens(span.Closes.Add(-w.lasts))
@@ -118,12 +118,12 @@ func (w *Window) At(now time.Time) (span Span, open bool) {
 	return span, !first.After(now)
 }
 
-// Local is a time as the clocks show it in the zone of the window.
+// Local returns a time as the clocks show it in the zone of the window.
 func (w *Window) Local(t time.Time) string {
 	return t.In(w.zone).Format("Mon 2006-01-02 15:04 MST") + ", " + w.zone.String()
 }
 
-// opens is the first opening after a moment; zero when there is none in years.
+// opens returns the first opening after a moment; zero if there is none in years.
 func (w *Window) opens(after time.Time) time.Time {
 	if w.hourly {
 		return w.opensHourly(after)
@@ -131,15 +131,15 @@ func (w *Window) opens(after time.Time) time.Time {
 	return w.opensDaily(after)
 }
 
-// opensDaily is for schedules that name hours. An hour that is skipped when the clocks go
-// forward begins at that moment, and of an hour that comes twice the first one counts: each
-// time that the schedule names opens one window, as people expect.
+// opensDaily is for schedules that name hours. If the clocks skip such an hour, the window opens at
+// that moment. If the hour comes twice, only the first one counts. So each named time opens one
+// window, as users expect.
 func (w *Window) opensDaily(after time.Time) time.Time {
 	for shown := clock(after.In(w.zone)); ; {
 		if shown = opening(w.schedule, shown); shown.IsZero() {
 			return shown
 		}
-		// One of the first of two hours is over in the second.
+		// The first of two equal hours may have ended already.
 		if moment := w.moment(shown); moment.After(after) {
 			return moment
 		}
@@ -160,7 +160,7 @@ func (w *Window) moment(shown time.Time) time.Time {
 	if begins.IsZero() {
 		return at
 	}
-	// The clocks showed it before they went back, perhaps.
+	// The clocks may have shown the time before they went back, too.
 	_, before := begins.Add(-1).Zone()
 	if earlier := shown.Add(-time.Duration(before) * time.Second).In(w.zone); earlier.Before(begins) && clock(earlier).Equal(shown) {
 		return earlier
@@ -171,8 +171,8 @@ func (w *Window) moment(shown time.Time) time.Time {
 // changes bounds the clock changes that the search for the next opening crosses.
 const changes = 64
 
-// opensHourly is for schedules that name no hour. It goes by the time that passes: an hour
-// that is skipped has no window, one that comes twice has two.
+// opensHourly is for schedules that name no hour. It counts the elapsed time: a skipped hour has no
+// window, and an hour that comes twice has two windows.
 func (w *Window) opensHourly(after time.Time) time.Time {
 	for range changes {
 		here := after.In(w.zone)
@@ -186,7 +186,7 @@ func (w *Window) opensHourly(after time.Time) time.Time {
 		if moment := shown.Add(-shift).In(w.zone); ends.IsZero() || moment.Before(ends) {
 			return moment
 		}
-		// The first moment after the change counts, and opening looks behind.
+		// The first moment after the change counts, and opening returns only later times.
 		_, offset = ends.In(w.zone).Zone()
 		shift = time.Duration(offset) * time.Second
 		if shown = opening(w.schedule, ends.UTC().Add(shift-1)); shown.IsZero() {
@@ -201,9 +201,9 @@ func (w *Window) opensHourly(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// changed is until when the clocks of a zone go on as at a moment; zero for ever. In the
-// last days of leap years after 2037 time.Time.ZoneBounds may name a moment that is over
-// (seen in Go 1.26): nothing changes within a day then.
+// changed returns the next change of a zone's clocks; zero for never. In the last days of leap
+// years after 2037, time.Time.ZoneBounds may return a past moment (seen in Go 1.26). The clocks
+// then do not change within a day.
 func changed(t time.Time) time.Time {
 	_, ends := t.ZoneBounds()
 	if !ends.IsZero() && !ends.After(t) {
@@ -212,13 +212,13 @@ func changed(t time.Time) time.Time {
 	return ends
 }
 
-// clock returns the time that clocks show at a moment of a zone, as if there were no zones.
+// clock returns the time that the clocks show, as a time without a zone.
 func clock(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// opening is the next time of a schedule, on a clock without zones; zero when there is
-// none. The library gives up after five years, and leap years may be eight apart.
+// opening returns the next time of a schedule, on a clock without zones; zero if there is none. The
+// library gives up after five years, and leap years may be eight years apart.
 func opening(schedule *cron.SpecSchedule, after time.Time) time.Time {
 	next := schedule.Next(after)
 	if next.IsZero() {

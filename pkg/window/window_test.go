@@ -68,7 +68,7 @@ func TestAt(t *testing.T) {
 			}
 			now := at(t, c.now)
 			span, open := w.At(now)
-			if c.closes == "" { // the hour that is skipped
+			if c.closes == "" { // the skipped hour
 				c.opens, c.closes = "2026-03-29T01:15:00Z", "2026-03-29T01:25:00Z"
 				c.open = false
 				span, open = w.At(at(t, "2026-03-29T00:30:00Z"))
@@ -209,7 +209,7 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// Of two fields for days that both name some, cron takes the days of either.
+// TestDoubt: if both fields for days are set, cron takes the days of either field.
 func TestDoubt(t *testing.T) {
 	for schedule, doubted := range map[string]bool{
 		"0 2 1-7 * 6": true, "0 2 31 * Sun": true, "0 22 * * Sat": false, "0 22 31 * *": false, "0 22 ? * SAT": false, "0 2 */2 * 6": true, "@weekly": false, "not a schedule": false,
@@ -220,8 +220,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestFieldSchedules: of the schedules from users only the first gets a warning. Schedules that no
-// cron implementation accepts are refused.
+// TestFieldSchedules: of the users' schedules only the first gets a warning. Schedules that no cron
+// implementation accepts are refused.
 func TestFieldSchedules(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/data/field-cases/plans/10-windows/schedules.txt")
 	if err != nil {

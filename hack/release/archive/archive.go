@@ -1,4 +1,4 @@
-// Package archive packs files so that the same files make the same archive.
+// Package archive packs files so that the same files give the same archive.
 package archive
 
 import (
@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// File of an archive.
+// File is a file of an archive.
 type File struct {
-	// Name in the archive, with slashes.
+	// Name is the path in the archive, with slashes.
 	Name string
-	// Path of the content.
+	// Path is the path of the content.
 	Path string
 	// Program is true for an executable file.
 	Program bool
 }
 
-// Folder are all files below a folder, in an archive below the given name.
+// Folder returns all files below a folder, for an archive in which the folder has the given name.
 func Folder(dir, name string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(dir, func(found string, entry fs.DirEntry, err error) error {
@@ -45,7 +45,8 @@ func Folder(dir, name string) ([]File, error) {
 	return files, nil
 }
 
-// Write makes a compressed archive of files, sorted by name, all of root and of one time.
+// Write writes a compressed archive of files, sorted by name. All files belong to root and have the
+// same time.
 func Write(target string, files []File, created time.Time) (err error) {
 	out, err := os.Create(target)
 	if err != nil {
@@ -108,7 +109,7 @@ func List(source string) (map[string]fs.FileMode, error) {
 	}
 }
 
-// Sum is the SHA-256 of a file, as sha256sum prints it.
+// Sum returns the SHA-256 of a file, as sha256sum prints it.
 func Sum(source string) (string, error) {
 	file, err := os.Open(source)
 	if err != nil {
@@ -122,7 +123,7 @@ func Sum(source string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Sums returns the checksums of a folder's files in the format of sha256sum --check, without names
+// Sums returns the checksums of a folder's files in the format of sha256sum --check. It omits names
 // for which except is true.
 func Sums(dir string, except func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)

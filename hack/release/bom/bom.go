@@ -1,8 +1,8 @@
 // Package bom writes the bill of materials of a Go program: its modules, with their hashes from
 // go.sum.
 //
-// It reads the build information in the program, so it lists the modules that are really linked. It
-// can read programs for any platform.
+// It reads the build information in the program, so it lists exactly the linked modules. It can
+// read programs for any platform.
 package bom
 
 import (
@@ -24,15 +24,14 @@ import (
 
 // Program is the program that the bill of materials describes.
 type Program struct {
-	// Path of the file, Name and Version as the bill has them.
+	// Path is the file. Name and Version are in the bill.
 	Path, Name, Version string
 	// Created is the time of the bill. It must be the time of the sources, so that builds are
 	// reproducible.
 	Created time.Time
 }
 
-// Of returns the bill of materials in CycloneDX 1.6, as JSON. The same program makes the
-// same bill.
+// Of returns the bill of materials in CycloneDX 1.6, as JSON. The same program gives the same bill.
 func Of(p Program) ([]byte, error) {
 	info, err := buildinfo.ReadFile(p.Path)
 	if err != nil {
@@ -43,7 +42,7 @@ func Of(p Program) ([]byte, error) {
 		return nil, err
 	}
 	made := cyclonedx.NewBOM()
-	// Two programs have two numbers, and one program always has the same.
+	// The serial number depends only on the program.
 	made.SerialNumber = "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceOID, sum).String()
 	ref := reference(info.Main.Path, p.Version)
 	made.Metadata = &cyclonedx.Metadata{
@@ -77,18 +76,19 @@ func dependency(module *debug.Module) cyclonedx.Component {
 	return library(module.Path, module.Version, module.Sum)
 }
 
-// library is a module; sum is as go.sum has it, or empty.
+// library returns the component of a module. sum is the hash in go.sum, or empty.
 func library(path, version, sum string) cyclonedx.Component {
 	ref := reference(path, version)
 	found := cyclonedx.Component{BOMRef: ref, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref, Scope: cyclonedx.ScopeRequired}
-	// "h1:" is SHA-256 over the hashes of all files, in base64.
+	// "h1:" is the SHA-256 of the hashes of all files, in base64.
 	if raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(raw) == sha256.Size {
 		found.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(raw)}}
 	}
 	return found
 }
 
-// reference is a package URL. Versions of Go may have a plus sign, which it escapes.
+// reference returns a package URL. Versions of Go modules may contain a plus sign, which must be
+// escaped.
 func reference(path, version string) string {
 	if version == "" {
 		return "pkg:golang/" + path

@@ -15,12 +15,11 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	// go test remembers a result as long as the files that the test itself looked at stay
-	// the same.
+	// go test caches a result while the files that the test itself has opened are unchanged.
 	if _, err := os.Stat("../../../go.mod"); err != nil {
 		t.Fatal(err)
 	}
-	// The linker lists modules in programs, and not in tests.
+	// The linker lists modules in programs, but not in test binaries.
 	path := filepath.Join(t.TempDir(), "release")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "..").CombinedOutput(); err != nil {
 		t.Fatalf("building a program: %v\n%s", err, out)

@@ -27,7 +27,7 @@ import (
 // Chart is a loaded chart.
 type Chart struct{ read *chartv2.Chart }
 
-// Load reads a folder, or an archive of Helm.
+// Load reads a folder, or an archive of a chart.
 func Load(path string) (*Chart, error) {
 	read, err := loader.Load(path)
 	if err != nil {
@@ -41,8 +41,8 @@ func (c *Chart) SetVersion(version string) {
 	c.read.Metadata.Version, c.read.Metadata.AppVersion = strings.TrimPrefix(version, "v"), version
 }
 
-// Render returns the manifests, as a stream of YAML. Values that the schema of the chart does
-// not allow are an error, and so are templates that fail.
+// Render returns the manifests as a stream of YAML. It returns an error if the chart's schema
+// refuses the values, or if a template fails.
 func (c *Chart) Render(ctx context.Context, namespace, kubernetes string, values map[string]any) (string, error) {
 	capabilities := common.DefaultCapabilities.Copy()
 	version, err := common.ParseKubeVersion(kubernetes)
@@ -87,7 +87,7 @@ func (c *Chart) Package(dir string, created time.Time) (string, error) {
 	return path, nil
 }
 
-// CheckKey reads a file with a secret key of OpenPGP that has no password.
+// CheckKey checks a file with a secret key of OpenPGP. The key must have no password.
 func CheckKey(key string) error {
 	_, err := signatory(key)
 	return err
@@ -104,7 +104,7 @@ func signatory(key string) (*provenance.Signatory, error) {
 	return found, nil
 }
 
-// Sign writes the signature of an archive of the chart beside it, as helm package --sign does.
+// Sign writes the signature next to an archive of the chart, like helm package --sign.
 func (c *Chart) Sign(archive, key string) error {
 	by, err := signatory(key)
 	if err != nil {

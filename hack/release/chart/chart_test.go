@@ -24,7 +24,7 @@ func load(t *testing.T, path string) *chart.Chart {
 	return found
 }
 
-// with is the least that has to be said, and more.
+// with returns the required values, and more.
 func with(more values) values {
 	made := values{"image": values{"repository": "registry.example.com/penstock"}}
 	for key, value := range more {
@@ -33,7 +33,7 @@ func with(more values) values {
 	return made
 }
 
-// Values that cannot work are refused before anything reaches the cluster, and the error
+// TestRefused: values that cannot work are refused before anything reaches the cluster. The error
 // names the value.
 func TestRefused(t *testing.T) {
 	cases := map[string]struct {
@@ -83,7 +83,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Objects follow the switches.
+// TestRender: the rendered objects follow the switches.
 func TestRender(t *testing.T) {
 	cases := map[string]struct {
 		values values
@@ -127,7 +127,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// The archive is the chart, and the same each time.
+// TestPackage: the archive contains the chart, and is the same each time.
 func TestPackage(t *testing.T) {
 	var archives [][]byte
 	var path string

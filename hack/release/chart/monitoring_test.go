@@ -16,7 +16,7 @@ type object struct {
 	}
 	Spec struct {
 		Selector struct{ MatchLabels map[string]string }
-		// Ports of a Service.
+		// Ports are the ports of a Service.
 		Ports     []struct{ Name string }
 		Endpoints []struct {
 			Port      string
@@ -41,7 +41,7 @@ func TestServiceMonitor(t *testing.T) {
 		}
 		found := map[string]object{}
 		for document := range strings.SplitSeq(made, "\n---\n") {
-			// Selectors of other kinds have another form.
+			// Selectors of other kinds have another type.
 			if !strings.Contains(document, "kind: Service\n") && !strings.Contains(document, "kind: ServiceMonitor\n") {
 				continue
 			}

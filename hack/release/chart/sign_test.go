@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v4/pkg/provenance"
 )
 
-// Helm verifies the signature of the chart, as helm verify does.
+// TestSign: Helm verifies the signature of the chart, like helm verify.
 func TestSign(t *testing.T) {
 	dir := t.TempDir()
 	who, err := openpgp.NewEntity("somebody", "", "somebody@example.com", nil)

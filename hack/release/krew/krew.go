@@ -1,5 +1,5 @@
-// Package krew creates the manifest by which krew, the package manager of kubectl plugins, installs
-// ours. It checks manifests and archives by krew's rules.
+// Package krew creates the manifest with which krew, the package manager of kubectl plugins,
+// installs our plugin. It checks manifests and archives by krew's rules.
 package krew
 
 import (
@@ -20,11 +20,11 @@ import (
 
 const (
 	apiVersion = "krew.googlecontainertools.github.com/v1alpha2"
-	// wantedLength of the short description: `kubectl krew search` cuts off what is longer.
+	// wantedLength bounds the short description: `kubectl krew search` cuts longer ones.
 	wantedLength = 50
 )
 
-// Manifest is a Plugin of krew.
+// Manifest is a Plugin object of krew.
 type Manifest struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -32,12 +32,12 @@ type Manifest struct {
 	Spec       Spec     `json:"spec"`
 }
 
-// Metadata of a Plugin.
+// Metadata is the metadata of a Plugin.
 type Metadata struct {
 	Name string `json:"name"`
 }
 
-// Spec of a Plugin.
+// Spec is the spec of a Plugin.
 type Spec struct {
 	Version          string     `json:"version"`
 	Homepage         string     `json:"homepage"`
@@ -66,16 +66,16 @@ type FileMap struct {
 	To   string `json:"to"`
 }
 
-// Archive is one of the plugin.
+// Archive is an archive of the plugin.
 type Archive struct {
 	OS, Architecture string
-	// Path of the file; its name is that in the release.
+	// Path is the path of the file. In the release, the file has the same name.
 	Path string
 	// Program is the name of the plugin in the archive.
 	Program string
 }
 
-// Make writes the manifest of a release. Base is the address of the release's files.
+// Make returns the manifest of a release. base is the address of the release's files.
 func Make(version, base string, archives []Archive) ([]byte, error) {
 	made := Manifest{
 		APIVersion: apiVersion, Kind: "Plugin", Metadata: Metadata{Name: "penstock"},
@@ -104,7 +104,7 @@ func Make(version, base string, archives []Archive) ([]byte, error) {
 	return out, nil
 }
 
-// refusals gathers what krew would not take.
+// refusals collects the reasons for which krew would refuse a manifest.
 type refusals []error
 
 func (r *refusals) add(field, format string, args ...any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/hack/release/krew"
 )
 
-// archives are those of a release, with the license by that name.
+// archives writes the archives of a release, with the license under the given name.
 func archives(t *testing.T, dir string, license string) []krew.Archive {
 	t.Helper()
 	content := filepath.Join(t.TempDir(), "content")
@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestValidate: our check refuses whatever the index of krew refuses.
+// TestValidate: the check refuses the same manifests as the index of krew.
 func TestValidate(t *testing.T) {
 	dir, inFolder := t.TempDir(), t.TempDir()
 	good, folder := manifest(t, dir, "LICENSE"), manifest(t, inFolder, "docs/LICENSE")

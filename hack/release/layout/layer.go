@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// file of a layer; a folder has no content and a name that ends in a slash.
+// file is a file of a layer. The name of a folder ends in a slash.
 type file struct {
 	name    string
 	mode    int64
@@ -38,22 +38,22 @@ func baseLayer(created time.Time) (v1.Layer, error) {
 	}, created)
 }
 
-// authorities are those of Mozilla that verify a registry without more being said, as the
-// module golang.org/x/crypto/x509roots has them in its version of go.mod. Those that
-// Mozilla limits in some way are left out: a file of certificates cannot tell the limit.
+// authorities returns Mozilla's certificate authorities for registries, from the module
+// golang.org/x/crypto/x509roots. It omits authorities with constraints, because a file of
+// certificates cannot express them.
 func authorities() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
 			continue
 		}
-		// Writing to memory does not fail.
+		// A write to memory does not fail.
 		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})
 	}
 	return out.Bytes()
 }
 
-// layerOf packs files in their order, all of root and of one time.
+// layerOf packs files in their order. All files belong to root and have the same time.
 func layerOf(files []file, created time.Time) (v1.Layer, error) {
 	var out bytes.Buffer
 	packed := tar.NewWriter(&out)

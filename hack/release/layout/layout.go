@@ -33,9 +33,9 @@ const (
 
 // Program is the program of the image for one platform.
 type Program struct {
-	// Platform as Go names it: linux and amd64, for instance.
+	// OS and Architecture have Go's names, such as linux and amd64.
 	OS, Architecture string
-	// Path of the program, static.
+	// Path is the file of the static program.
 	Path string
 	// BOM is its bill of materials, CycloneDX in JSON. It becomes a referrer of the image.
 	BOM []byte
@@ -93,7 +93,7 @@ func Write(dir string, programs []Program, o Options) (v1.Hash, error) {
 	return index.Digest()
 }
 
-// annotations say where an image is from.
+// annotations returns the annotations about the origin of an image.
 func annotations(o Options) map[string]string {
 	found := map[string]string{
 		specs.AnnotationTitle:    "penstock",
@@ -138,7 +138,7 @@ func imageOf(program Program, base v1.Layer, o Options) (v1.Image, error) {
 }
 
 // refer adds content as an artifact whose subject is an image or an index. A copy of the image with
-// its referrers has both.
+// its referrers includes it.
 func refer(path layout.Path, of partial.Describable, kind types.MediaType, content []byte, annotations map[string]string) error {
 	subject, err := partial.Descriptor(of)
 	if err != nil {
@@ -152,7 +152,7 @@ func refer(path layout.Path, of partial.Describable, kind types.MediaType, conte
 	if err != nil {
 		return err
 	}
-	// The library's manifest has no artifactType, which referrers are found by.
+	// The library's manifest type lacks artifactType, by which clients find referrers.
 	manifest, err := json.Marshal(struct {
 		v1.Manifest
 		ArtifactType string `json:"artifactType"`

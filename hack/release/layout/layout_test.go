@@ -141,7 +141,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// Registries that clients ask for referrers of an image have its bill of materials.
+// TestReferrers: a registry returns the bill of materials as a referrer of the image.
 func TestReferrers(t *testing.T) {
 	dir, _ := write(t, "program", options)
 	outer, err := ociref.ImageIndexFromPath(dir)

@@ -13,7 +13,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Signature of the index of an image, in both formats of cosign.
+// Signature is the signature of an image index, in both formats of cosign.
 type Signature struct {
 	// Bundle is a Sigstore bundle with an attestation of the type PredicateType.
 	Bundle                    []byte
@@ -56,7 +56,7 @@ func Sign(dir string, s Signature) error {
 	return nil
 }
 
-// SignatureTag is the name of an image with the signature of cosign 2.
+// SignatureTag returns the tag of the image with the signature of cosign 2.
 func SignatureTag(digest v1.Hash) string {
 	return strings.Replace(digest.String(), ":", "-", 1) + ".sig"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// Index returns the image of all platforms that a layout holds.
+// Index returns the image index of a layout.
 func Index(dir string) (v1.ImageIndex, error) {
 	outer, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -48,8 +48,7 @@ func Image(dir, system, architecture string) (v1.Image, error) {
 	return nil, fmt.Errorf("reading the layout %s: it has no image for %s/%s", dir, system, architecture)
 }
 
-// Unpack puts the files of all layers into a folder, which is made, as a container
-// runtime would.
+// Unpack creates a folder and unpacks the files of all layers into it, like a container runtime.
 func Unpack(image v1.Image, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("unpacking an image: %w", err)

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// unreleased is the heading of changes that no release has yet.
+// unreleased is the heading of the changes since the last release.
 const unreleased = "Unreleased"
 
 // Release is the subject of the notes.
 type Release struct {
 	Version string
-	// Digest of the image.
+	// Digest is the digest of the image.
 	Digest string
 	// Changes is the section of CHANGELOG.md, as Changes returns it.
 	Changes string
 }
 
-// Changes returns the section of a changelog for a version, without its heading. Versions that
-// are not final, such as v1.2.3-test, take the unreleased changes when they have no section.
+// Changes returns the section of a changelog for a version, without its heading. If a version that
+// is not final, such as v1.2.3-test, has no section, Changes returns the unreleased changes.
 func Changes(changelog, version string, final bool) (string, error) {
 	if section, found := section(changelog, version); found {
 		return section, nil

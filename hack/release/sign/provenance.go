@@ -18,25 +18,25 @@ import (
 
 const (
 	repository = "https://github.com/penstock-project/penstock"
-	// buildType says what the parameters mean.
+	// buildType is the address of the page that explains the parameters.
 	buildType = repository + "/blob/main/docs/reference/releases.md#provenance"
-	// builder is the id of hack/release on the machine of a maintainer: SLSA's build level 1.
+	// builder is the id of hack/release on a maintainer's machine: SLSA build level 1.
 	builder = repository + "/tree/main/hack/release"
 )
 
 // Build describes the build of the files.
 type Build struct {
 	Version, Commit string
-	// Modified is true when the checkout had changes that are in no commit.
+	// Modified is true if the checkout had uncommitted changes.
 	Modified bool
 	// Platforms are the platforms of the release, such as linux/amd64.
 	Platforms []string
-	// Modules is the digest of go.sum, in hexadecimal: the sums of all modules.
+	// Modules is the digest of go.sum in hexadecimal, which contains the sums of all modules.
 	Modules string
 }
 
-// Attest returns the statement about files, which are digests by name. It has no times: the same
-// commit makes the same statement.
+// Attest returns the statement about files. files maps names to digests. The statement has no
+// times: the same commit gives the same statement.
 func Attest(b Build, files map[string]string) (*intoto.Statement, error) {
 	platforms := make([]any, len(b.Platforms))
 	for i, p := range b.Platforms {

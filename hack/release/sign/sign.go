@@ -1,6 +1,6 @@
-// Package sign signs a release by a key: Sigstore bundles of its checksums, of its provenance and of
-// its image, the image's signature in the form of cosign 2, and Helm's signature of the chart. The
-// same key makes the same signatures.
+// Package sign signs a release with a key. It creates Sigstore bundles for the checksums, the
+// provenance and the image, the image's signature in the form of cosign 2, and Helm's signature of
+// the chart. The same key creates the same signatures.
 package sign
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
-// Key signs.
+// Key is a private key that signs.
 type Key struct {
 	signer crypto.Signer
 	hint   string
@@ -33,8 +33,8 @@ type Key struct {
 	Public []byte
 }
 
-// ReadKey reads a private key in PEM: ECDSA P-256 or Ed25519, in PKCS 8 or as cosign
-// generate-key-pair writes it, which the password opens.
+// ReadKey reads a private key in PEM: ECDSA P-256 or Ed25519. The form is PKCS 8, or that of cosign
+// generate-key-pair, which needs the password.
 func ReadKey(content []byte, password string) (*Key, error) {
 	read, err := cryptoutils.UnmarshalPEMToPrivateKey(content, cryptoutils.StaticPasswordFunc([]byte(password)))
 	if err != nil {
@@ -65,8 +65,8 @@ func newKey(signer crypto.Signer) (*Key, error) {
 	return &Key{signer: signer, hint: name, Public: public}, nil
 }
 
-// sign returns the signature of content, which is the same each time: without a source of random
-// numbers, crypto/ecdsa follows RFC 6979.
+// sign returns the signature of content, the same each time: without a source of random numbers,
+// crypto/ecdsa follows RFC 6979.
 func (k *Key) sign(content []byte) ([]byte, error) {
 	if _, is := k.signer.(ed25519.PrivateKey); is {
 		return k.signer.Sign(nil, content, crypto.Hash(0))
@@ -118,7 +118,7 @@ func (k *Key) bundle(made *protobundle.Bundle) ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// marshal writes one line. The library writes spaces at random, so that nobody compares bytes.
+// marshal writes one line. The library inserts random spaces to keep callers from comparing bytes.
 func marshal(message proto.Message) ([]byte, error) {
 	content, err := protojson.Marshal(message)
 	if err != nil {

@@ -51,7 +51,8 @@ func TestSimple(t *testing.T) {
 	}
 }
 
-// Keys of cosign generate-key-pair are taken, and keys that a verifier does not know are refused.
+// TestReadKey: keys of cosign generate-key-pair are accepted. Keys that a verifier does not support
+// are refused.
 func TestReadKey(t *testing.T) {
 	encrypted, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte("secret")))
 	if err != nil {

@@ -42,7 +42,7 @@ func TestClockSkew(t *testing.T) {
 			}))
 			for range 2 {
 				now = sent
-				if _, err := trip.RoundTrip(&http.Request{}); err != nil { //nolint:bodyclose
+				if _, err := trip.RoundTrip(&http.Request{}); err != nil { //nolint:bodyclose // There is none.
 					t.Fatal(err)
 				}
 			}
