@@ -24,7 +24,6 @@ func builtin(t testing.TB) *BuiltinTypes {
 	return types
 }
 
-// object parses a manifest in YAML.
 func object(t testing.TB, text string) *manifest.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -38,7 +37,6 @@ func object(t testing.TB, text string) *manifest.Object {
 	return &parsed
 }
 
-// pod returns a Pod with one container, with further fields.
 func pod(container string, more ...string) string {
 	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  containers:\n  - name: main\n    image: x\n"
 	for line := range strings.SplitSeq(strings.TrimSpace(container), "\n") {
@@ -232,7 +230,6 @@ func TestAgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
-// mutate changes one random place of a tree.
 func mutate(random *rand.Rand, value any) {
 	values := []any{nil, "text", int64(7), 1.5, true, []any{}, []any{nil}, map[string]any{}, map[string]any{"name": "A"}, []any{"a", "a"}}
 	switch v := value.(type) {

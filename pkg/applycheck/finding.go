@@ -15,7 +15,6 @@ const (
 	// maxNameBytes limits names of fields and keys of items in messages, because both come from the
 	// manifest.
 	maxNameBytes = 80
-	// maxPathBytes limits a path in a message.
 	maxPathBytes = 512
 	// maxProblemBytes limits the message of a decoder.
 	maxProblemBytes = 256

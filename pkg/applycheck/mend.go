@@ -157,7 +157,6 @@ func readBetween(variables []any, name string) bool {
 	return false
 }
 
-// at returns the value at a path, or nil.
 func at(value any, path Path) any {
 	for _, step := range path {
 		switch v := value.(type) {
@@ -175,7 +174,6 @@ func at(value any, path Path) any {
 	return value
 }
 
-// set replaces the value at an existing path.
 func set(root any, path Path, value any) {
 	switch parent := at(root, path[:len(path)-1]).(type) {
 	case map[string]any:

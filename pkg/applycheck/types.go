@@ -46,7 +46,6 @@ func (t *Type) Check(object *manifest.Object) (Findings, error) {
 	return findings, nil
 }
 
-// walk checks a decoded object.
 func (t *Type) walk(object map[string]any, duplicates func(list Path, element string, first, index int)) Findings {
 	var findings Findings
 	if t.schema != nil {

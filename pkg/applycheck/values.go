@@ -31,7 +31,6 @@ func (d *decoders) of(kind runtimeschema.GroupVersionKind) *decoder {
 	return &decoder{scheme: d.scheme, kind: kind}
 }
 
-// decoder decodes objects of one kind.
 type decoder struct {
 	scheme *runtime.Scheme
 	kind   runtimeschema.GroupVersionKind

@@ -28,7 +28,6 @@ func (w *walk) found(reason Reason, problem string) {
 	w.findings.add(Finding{Reason: reason, Path: w.path, Problem: problem})
 }
 
-// value checks a value as decoded from JSON.
 func (w *walk) value(ref smdschema.TypeRef, value any) {
 	if isUntyped(ref) || value == nil {
 		return // null is allowed for every type

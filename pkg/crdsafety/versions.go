@@ -61,7 +61,6 @@ func (c *Checker) compareProperty(name, path string, before, after *apiextension
 	return found
 }
 
-// unhandledMessage describes the fields that differ.
 func unhandledMessage(before, after *apiextensionsv1.JSONSchemaProps) string {
 	old, now := fieldsOf(before), fieldsOf(after)
 	names := map[string]bool{}

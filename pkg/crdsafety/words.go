@@ -30,7 +30,6 @@ func place(version, property string) string {
 	return version + ": " + property + " "
 }
 
-// ofDefinition describes a finding about a whole definition.
 func ofDefinition(finding Finding, live, next *apiextensionsv1.CustomResourceDefinition) string {
 	switch finding.Check {
 	case "scope":
@@ -53,7 +52,6 @@ func ofDefinition(finding Finding, live, next *apiextensionsv1.CustomResourceDef
 	return finding.Message
 }
 
-// ofProperty describes a finding about one property.
 func ofProperty(finding Finding, before, after *apiextensionsv1.JSONSchemaProps) string {
 	at := place(finding.Version, finding.Property)
 	switch finding.Check {
@@ -121,7 +119,6 @@ func keysOf[V any](of map[string]V) map[string]bool {
 	return out
 }
 
-// newlyRequired returns the fields that become required, sorted.
 func newlyRequired(before, after *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	for _, name := range after.Required {

@@ -76,7 +76,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// notesOf returns the notes of the diff of two definitions.
 func notesOf(t *testing.T, live, next *apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	before, after := asObject(t, live), asObject(t, next)

@@ -80,7 +80,6 @@ func TestDeepValuesAreLeftOut(t *testing.T) {
 	}
 }
 
-// crowd returns a revision of many small objects.
 func crowd(t testing.TB, count int, version string) []manifest.Object {
 	objects := make([]manifest.Object, 0, count)
 	for i := range count {

@@ -32,7 +32,6 @@ func live(t testing.TB, text string) *manifest.Object {
 	return identity
 }
 
-// unlimited returns limits that omit nothing.
 func unlimited() Limits {
 	const all = math.MaxInt32
 	return Limits{

@@ -19,8 +19,7 @@ func TestSpellings(t *testing.T) {
 	)
 	cases := map[string]struct {
 		old, new string
-		// want are the paths that differ.
-		want []string
+		want     []string
 	}{
 		"KeyOrder":         {foreign + `{"a":1,"b":{"c":2,"d":3}}}`, foreign + `{"b":{"d":3,"c":2},"a":1}}`, nil},
 		"KeyOrderAndMore":  {foreign + `{"a":1,"b":2}}`, foreign + `{"b":3,"a":1}}`, []string{".spec.b"}},

@@ -132,7 +132,6 @@ func appendFloat(out []byte, f float64) ([]byte, error) {
 	return append(out, text...), nil
 }
 
-// appendString appends a JSON string with only the required escapes.
 func appendString(out []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("string %q is not valid UTF-8", s)

@@ -12,7 +12,6 @@ func TestParseFieldPath(t *testing.T) {
 	cases := map[string]struct {
 		text string
 		want FieldPath
-		// says is in the error; empty for no error.
 		says string
 	}{
 		"plain":       {"spec.replicas", FieldPath{field("spec"), field("replicas")}, ""},

@@ -182,7 +182,6 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 // such keys.
 func IsReserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
-// requiredString returns object[key] if it is a non-empty string.
 func requiredString(object map[string]any, found *findings, key string, path ...string) (string, bool) {
 	switch value := object[key].(type) {
 	case string:

@@ -235,7 +235,6 @@ func markWhole(text, value string, mark func(from, to int)) {
 	}
 }
 
-// inWord reports whether a position is inside a word.
 func inWord(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])

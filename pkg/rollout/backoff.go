@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// backoff doubles from firstRetry to lastRetry.
 func backoff(count int) time.Duration {
 	wait := firstRetry
 	for range count {

@@ -87,7 +87,6 @@ func (m Manifests) form(ctx context.Context, ref manifest.Ref, raw []byte) ([]by
 	return form, nil
 }
 
-// marked returns the manifest with the chain's marks.
 func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	raw, err := m.applied(ctx, ref)
 	if err != nil {

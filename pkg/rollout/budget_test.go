@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
-// many returns n ConfigMaps.
 func many(n int) []string {
 	var out []string
 	for i := range n {

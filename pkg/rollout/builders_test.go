@@ -141,7 +141,6 @@ func (s *saga) controllers() {
 	}
 }
 
-// failures prints the failures of a report.
 func failures(r Report) []string {
 	var out []string
 	for _, layer := range r.Layers {

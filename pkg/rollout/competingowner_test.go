@@ -23,9 +23,8 @@ func (c *claimant) Claims(context.Context) (string, error) {
 // deletes them. It asks the competing owner only before a write.
 func TestRival(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		do     func(*testing.T, *saga)
-		// failure is the expected failure in the report.
+		reason  string
+		do      func(*testing.T, *saga)
 		failure string
 	}{
 		"changed": {

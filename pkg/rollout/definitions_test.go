@@ -206,7 +206,6 @@ func (m *model) definition(name string) (*unstructured.Unstructured, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, name)
 }
 
-// want records the versions of watches.
 func (m *model) want(owner string, interests []observe.Interest) {
 	if m.versions == nil {
 		m.versions = map[string]map[schema.GroupKind]map[string]bool{}

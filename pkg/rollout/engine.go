@@ -158,7 +158,6 @@ func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	return p.report(ctx, found), err
 }
 
-// begin prepares a pass.
 func (e *Engine) begin(work Work) *pass {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -164,7 +164,6 @@ func (p *pass) lookAt(ctx context.Context, ref manifest.Ref, seen Seen, l *look)
 	}
 }
 
-// maxDeniedBytes limits the text about a missing right.
 const maxDeniedBytes = 256
 
 // forbidden returns the server's message, which names the missing right.

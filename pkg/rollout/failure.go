@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// bodyError reports a manifest that could not be read.
 type bodyError struct {
 	ref manifest.Ref
 	err error

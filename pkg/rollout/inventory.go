@@ -63,7 +63,6 @@ type Entry struct {
 	Finished observe.Outcome
 }
 
-// equal compares two entries by value.
 func (e Entry) equal(other Entry) bool {
 	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
 		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&

@@ -15,16 +15,13 @@ type ledger struct {
 	inventory, saved Inventory
 }
 
-// record sets the entry of an object.
 func (l *ledger) record(id manifest.ID, entry Entry) { l.inventory.Entries[id] = entry }
 
 // drop removes an object that is deleted, or does not belong to the chain any more.
 func (l *ledger) drop(id manifest.ID) { delete(l.inventory.Entries, id) }
 
-// reach sets the number of reached stages of a layer.
 func (l *ledger) reach(layer string, stages int) { l.inventory.Reached[layer] = stages }
 
-// charge replaces the recorded charges of the budget.
 func (l *ledger) charge(deletions []Deletion) { l.inventory.Deletions = deletions }
 
 // doom marks objects as allowed to be deleted.

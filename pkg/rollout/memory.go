@@ -41,8 +41,7 @@ type memory struct {
 	// failed are the failed attempts with the time of the next try, by manifest. An older layer has
 	// other manifests, so it continues while a newer layer fails. The time is needed because the
 	// cause of a failure may change without an event.
-	failed map[manifest.Ref]failedAttempt
-	// repairs of changed objects.
+	failed  map[manifest.Ref]failedAttempt
 	repairs map[manifest.ID]repairs
 	// deleted are the objects whose deletion the server accepted.
 	deleted map[manifest.ID]deletion
@@ -146,7 +145,6 @@ func newMemory() *memory {
 	}
 }
 
-// remembered holds the engine's findings about one object.
 type remembered struct {
 	late     overtaken
 	failed   failedAttempt
@@ -156,7 +154,6 @@ type remembered struct {
 	existing string
 }
 
-// of returns the findings about an object and its manifest.
 func (m *memory) of(ref manifest.Ref) remembered {
 	return remembered{m.overtaken[ref.ID], m.failed[ref], m.passed[ref], m.repairs[ref.ID], m.deleted[ref.ID], m.existing[ref.ID]}
 }

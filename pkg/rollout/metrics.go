@@ -48,7 +48,6 @@ func (p *pass) ended(at place) {
 	}
 }
 
-// repair records and counts a repair.
 func (p *pass) repair(done RepairRecord) {
 	p.repaired(done, p.engine.Clock.Now())
 	manager := done.Manager

@@ -86,8 +86,7 @@ type thing struct {
 	deleting   bool
 	controller *metav1.OwnerReference
 	finalizers []string
-	// fields by path, with their owners.
-	fields map[string]owned
+	fields     map[string]owned
 	// readyAt is the generation that its controller has processed.
 	readyAt int64
 	// versions of the managers' entries; no version means that of ref.
@@ -109,7 +108,6 @@ func newModel() *model {
 // counts reports whether the server counts generations of a kind.
 func counts(kind string) bool { return kind == "Deployment" }
 
-// store replaces or removes an object.
 func (m *model) store(id manifest.ID, now *thing) {
 	m.version++
 	shown := m.shows(m.objects[id]) || m.shows(now)
@@ -139,7 +137,6 @@ func (t *thing) set(path, value, by string) {
 	t.fields[path] = owned{value, []string{by}}
 }
 
-// metadata returns the metadata that the server shows of an object.
 func (t *thing) metadata() metav1.ObjectMeta {
 	o := metav1.ObjectMeta{
 		Namespace: t.ref.Namespace, Name: t.ref.Name, UID: t.uid, Generation: t.generation,
@@ -409,7 +406,6 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 	return now.partial(), nil
 }
 
-// owners returns all managers of fields.
 func (t *thing) owners() []string {
 	var all []string
 	for _, field := range t.fields {

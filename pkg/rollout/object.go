@@ -43,7 +43,6 @@ type object struct {
 	leftTo int64
 }
 
-// outcome of one object in one pass.
 type outcome struct {
 	// applied is true when the object equals its manifest.
 	applied bool
@@ -94,7 +93,6 @@ type objectResult struct {
 	err    error
 }
 
-// decide decides the action for the object.
 func (o *object) decide(seen Seen) Decision { return Decide(o.who, o.step, seen, o.memo) }
 
 // recorded returns the reference of the object with the recorded version and digest.

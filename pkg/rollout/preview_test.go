@@ -74,8 +74,7 @@ func TestPreview(t *testing.T) {
 		given  func(t *testing.T, s *rollout.Scenario)
 		permit preview.Permit
 		want   []string
-		// costs are the reads and dry-runs.
-		costs []string
+		costs  []string
 	}{
 		"New": {
 			reason: "what is not there is created",

@@ -180,7 +180,6 @@ func (s *history) archive(t *rapid.T) {
 	s.layers, s.news = slices.Delete(slices.Clone(s.layers), i, i+1), true
 }
 
-// pause pauses or resumes any revision.
 func (s *history) pause(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
@@ -205,7 +204,6 @@ func (s *history) frost(t *rapid.T) {
 	}
 }
 
-// meddle makes a random change as another user would.
 func (s *history) meddle(t *rapid.T) {
 	ref := refOf(rapid.SampledFrom(pool()).Draw(t, "object"))
 	have := s.objects[ref.ID]
@@ -256,7 +254,6 @@ func (s *history) meddle(t *rapid.T) {
 	}
 }
 
-// strip records that an object lost a mark.
 func (s *history) strip(uid types.UID, mark string) {
 	if s.stripped[uid] == nil {
 		s.stripped[uid] = map[string]bool{}

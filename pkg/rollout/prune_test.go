@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// inventory returns an inventory of objects by rank.
 func inventory(ranks map[string]int) Inventory {
 	i := Inventory{Entries: map[manifest.ID]Entry{}, Reached: map[string]int{}}
 	for object, rank := range ranks {

@@ -10,8 +10,7 @@ import (
 
 const (
 	// maxRepairs limits the repairs in an inventory. The oldest repair is dropped first.
-	maxRepairs = 50
-	// maxLostBytes limits RepairRecord.Lost.
+	maxRepairs   = 50
 	maxLostBytes = 512
 	// lostObject is RepairRecord.Lost of an object that was created again.
 	lostObject = "someone had deleted it"

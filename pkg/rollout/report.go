@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// report builds the report of the pass.
 func (p *pass) report(ctx context.Context, found passed) Report {
 	report := Report{Inventory: p.saved, Leaving: found.failures, Acknowledge: found.acknowledge, Events: p.events}
 	for li := range p.Layers {
@@ -143,7 +142,6 @@ func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
 	}
 }
 
-// reportStage adds the state of a stage to its phase.
 func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, refusals refusals) {
 	stg := p.stage(at)
 	reached := p.isReached(at)

@@ -21,7 +21,6 @@ func (s *saga) sharing(t testing.TB, expect string, readOnly bool) {
 	s.engine.Names.ChainLabel = "" // the object keeps its owner
 }
 
-// state returns the fingerprint of the live object.
 func (s *saga) state(t testing.TB) string {
 	t.Helper()
 	live, err := s.Read(t.Context(), refOf("Deployment.apps a/x"))

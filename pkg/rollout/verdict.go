@@ -42,13 +42,11 @@ func (a *allowance) full() time.Duration {
 	return max(1, time.Duration((passUnits-a.left)*uint64(refillTime)/passUnits))
 }
 
-// gateKey is one probe of one object.
 type gateKey struct {
 	manifest.ID
 	probe probe.Metered
 }
 
-// judgement is a verdict on a state of an object.
 type judgement struct {
 	uid             types.UID
 	resourceVersion string

@@ -20,8 +20,7 @@ type costly struct {
 	// asked and spent are the number and the cost of evaluations since the last reset.
 	asked int
 	spent uint64
-	// on is called at each evaluation.
-	on func()
+	on    func()
 }
 
 var _ probe.Metered = &costly{}

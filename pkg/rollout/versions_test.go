@@ -24,7 +24,6 @@ func serving(versions ...string) defined {
 	return d
 }
 
-// managersOf returns the version and the fields of each manager's entry.
 func (s *saga) managersOf(object string) map[string]string {
 	out := map[string]string{}
 	for _, entry := range s.objects[refOf(object).ID].metadata().ManagedFields {

@@ -9,7 +9,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// watch passes the objects of this chain to the observer.
 func (p *pass) watch() {
 	scratch := p.engine.borrow()
 	defer p.engine.giveBack(scratch)

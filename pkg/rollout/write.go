@@ -76,7 +76,6 @@ func (e Entry) settled(revision int64, rank int, version string) Entry {
 	return e
 }
 
-// act carries out a decision.
 func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectResult {
 	switch decision.Action {
 	case Create:

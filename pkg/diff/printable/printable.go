@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// lineBytes is the largest size of a line.
 const lineBytes = 256
 
 // Line converts any text to one printable line. It cuts text after 256 bytes.

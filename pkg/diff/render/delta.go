@@ -6,14 +6,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// fieldsDelta prints the changes of the fields of an object.
 func (p *yamlPrinter) fieldsDelta(d tree.Delta, indent int) {
 	for _, c := range d.Children {
 		p.entryDelta(c, indent)
 	}
 }
 
-// entryDelta prints the change of one field.
 func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
 	field := line{indent: indent, name: c.Name, isField: true}
 	switch c.Op {
@@ -83,7 +81,6 @@ func (p *yamlPrinter) entryReplaced(c tree.Child, indent int) {
 	}
 }
 
-// itemsDelta prints the changes of the items of a list.
 func (p *yamlPrinter) itemsDelta(d tree.Delta, indent int) {
 	for _, c := range d.Children {
 		switch {

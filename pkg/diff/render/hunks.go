@@ -156,7 +156,6 @@ func remarkOn(mark byte, content string) string {
 	return "\\ the line above has letters that look like others: " + strings.Join(names, ", ") + "\n"
 }
 
-// fit shortens a line that is the same on both sides.
 func (h *hunks) fit(content string) string {
 	if len(content) <= h.limits.LineBytes {
 		return content
@@ -226,7 +225,6 @@ func runeEnd(s string, at int) int {
 	return at
 }
 
-// finish ends the open hunk, if there is one.
 func (h *hunks) finish() {
 	if h.hunk == nil {
 		return

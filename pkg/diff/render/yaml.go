@@ -45,8 +45,7 @@ type line struct {
 	isField bool
 	// value follows the name, or is the whole line; nil for no value.
 	value *tree.Node
-	// text is the rest of the line.
-	text string
+	text  string
 }
 
 func (l line) String() string {
@@ -105,7 +104,6 @@ func (p *yamlPrinter) dash(who side, indent int) {
 	}
 }
 
-// object prints the fields of an object.
 func (p *yamlPrinter) object(who side, n *tree.Node, indent int) {
 	for _, f := range n.Fields() {
 		p.entry(who, f.Name, f.Value, indent)
@@ -174,7 +172,6 @@ func (p *yamlPrinter) isInline(n *tree.Node, indent int) bool {
 	return false
 }
 
-// inline returns a value on one line.
 func inline(n *tree.Node) string {
 	switch n.Kind() {
 	case tree.Hidden:

@@ -42,7 +42,6 @@ func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format str
 	n.places[found] = append(n.places[found], where)
 }
 
-// write adds notes about the refusals.
 func (n *narrowing) write(w *writer) {
 	for _, found := range n.found {
 		places := n.places[found]
@@ -205,7 +204,6 @@ func rulesOfSchema(s *tree.Node) []string {
 	return all
 }
 
-// fields compares the properties of an object.
 func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	before, after := old.Field("properties"), new.Field("properties")
 	keeps := keepsUnknown(new)

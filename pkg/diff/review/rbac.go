@@ -25,7 +25,6 @@ func isBinding(id manifest.ID) bool {
 	return id.Group == rbacGroup && (id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding")
 }
 
-// role adds notes about rights that a role gains or loses.
 func (w *writer) role() {
 	before, after := rulesOf(w.old), rulesOf(w.new)
 	more, ok := without(after, before, w.Stop)
@@ -135,7 +134,6 @@ func (w *writer) rightsGained(more []right) {
 	}
 }
 
-// binding adds notes about subjects that gain or lose a role.
 func (w *writer) binding() {
 	before, after := subjects(w.old), subjects(w.new)
 	role := roleOf(w.new)

@@ -62,7 +62,6 @@ func stemOf(id manifest.ID) (manifest.ID, bool) {
 	return id, true
 }
 
-// keysOf returns the keys of the data.
 func keysOf(object *manifest.Object) []string {
 	var content struct {
 		Data, BinaryData, StringData map[string]json.RawMessage

@@ -66,7 +66,6 @@ func (r Reviewer) Notes(change Change) []Note {
 	return w.notes
 }
 
-// writer writes the notes of one change.
 type writer struct {
 	Reviewer
 	change Change

@@ -102,7 +102,6 @@ func scoped(id manifest.ID) manifest.ID {
 	return id
 }
 
-// roleKeyOf returns the role that a binding refers to.
 func roleKeyOf(id manifest.ID, binding *tree.Node) roleKey {
 	role := roleKey{kind: binding.At("roleRef", "kind").Str(), name: binding.At("roleRef", "name").Str()}
 	if role.kind == "Role" {

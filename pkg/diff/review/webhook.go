@@ -158,7 +158,6 @@ func (w *writer) policy() {
 	}
 }
 
-// union returns the names of the fields of both objects.
 func union(a, b *tree.Node) []string {
 	var names []string
 	for _, field := range slices.Concat(a.Fields(), b.Fields()) {

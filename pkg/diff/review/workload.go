@@ -134,7 +134,6 @@ func (w *writer) image(what, old, new string) {
 
 const anotherRepository phrase = " (another repository)"
 
-// digestOf returns the digest in an image reference; empty without one.
 func digestOf(image string) string {
 	_, digest, _ := strings.Cut(image, "@")
 	return digest
@@ -196,7 +195,6 @@ func NewWorkloads(old, new []manifest.Object, parse func(*manifest.Object) *tree
 	return w
 }
 
-// addRepositories adds the repositories of a container's images.
 func addRepositories(to map[string]bool, container *tree.Node) {
 	to[repository(container.Field("image").Str())] = true
 	for _, variable := range container.Field("env").Items() {
@@ -279,7 +277,6 @@ func (w *writer) replicas() {
 	}
 }
 
-// gained returns the items of new that are not in old.
 func gained(old, new []string) []string {
 	had := make(map[string]bool, len(old))
 	for _, thing := range old {

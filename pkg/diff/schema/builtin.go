@@ -55,8 +55,7 @@ func Kubernetes() (*smdschema.Schema, error) {
 type builtin struct {
 	schemas  []*smdschema.Schema
 	defaults defaults
-	// types are the used types, by name.
-	types sync.Map
+	types    sync.Map
 }
 
 func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {

@@ -251,7 +251,6 @@ func webhookDefaults(admission string) defaults {
 	}
 }
 
-// extraDefaults are the defaults of the types in extratypes.yaml.
 func extraDefaults() defaults {
 	return defaults{
 		"CustomResourceDefinitionSpec": {"conversion": defaulted()},

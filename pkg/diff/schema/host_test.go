@@ -53,7 +53,6 @@ func TestDefaultsOfHost(t *testing.T) {
 	}
 }
 
-// values implements Parent.
 type values map[string]any
 
 func (v values) Value(field string) any { return v[field] }

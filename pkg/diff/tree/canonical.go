@@ -41,7 +41,6 @@ type canonical struct {
 // used.
 type slab[T any] struct{ free []T }
 
-// take returns n zero values.
 func (s *slab[T]) take(n int) []T {
 	const size = 128
 	if n > size/4 {
@@ -82,7 +81,6 @@ const (
 	inAnnotations
 )
 
-// of returns the section of a field.
 func (s section) of(name string) section {
 	switch {
 	case s == inObject && name == "metadata":
@@ -109,7 +107,6 @@ func (s section) isServers(name string, keepsStatus bool) bool {
 	}
 }
 
-// next consumes a character if it is c.
 func (r *canonical) next(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++

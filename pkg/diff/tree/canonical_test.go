@@ -208,7 +208,6 @@ func checkCanonical(t rapid.TB, c *Comparer, text string) bool {
 	return true
 }
 
-// difference describes the first difference between two trees.
 func difference(at string, a, b *Node) string {
 	if !reflect.DeepEqual([]any{a.kind, a.isText, a.implied, a.hash, a.text, a.scalar, a.amount, a.digest, a.typ}, []any{b.kind, b.isText, b.implied, b.hash, b.text, b.scalar, b.amount, b.digest, b.typ}) {
 		return fmt.Sprintf("%s: %+v, %+v", at, *a, *b)

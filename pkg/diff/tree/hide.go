@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// hides reports whether a value is hidden as a whole.
 func (p place) hides(value any) bool {
 	switch value.(type) {
 	case secretBytes, hiddenCopy:

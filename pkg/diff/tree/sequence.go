@@ -132,7 +132,6 @@ func onlyPair(a, b *Node) float64 {
 	return 0
 }
 
-// resemblance returns the similarity of two values, from 0 to 1.
 func resemblance(a, b *Node) float64 {
 	switch {
 	case Equal(a, b):

@@ -36,7 +36,6 @@ func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
 	return ok && c.equalsDefault(value, fallback)
 }
 
-// equalsDefault reports whether a value means the same as a default.
 func (c *Comparer) equalsDefault(value *Node, fallback any) bool {
 	switch fallback.(type) {
 	case map[string]any, []any:

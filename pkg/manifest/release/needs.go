@@ -99,7 +99,6 @@ func TooEarly(objects []manifest.Object, phase func(i int) int) []Early {
 	return found
 }
 
-// definitions returns the kinds that some CustomResourceDefinitions define.
 func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]manifest.ID {
 	kinds := map[schema.GroupKind]manifest.ID{}
 	for id, object := range objects {
@@ -153,7 +152,6 @@ func podSpec(content map[string]any) map[string]any {
 	return nil
 }
 
-// needs collects identities.
 type needs struct {
 	namespace string
 	found     []manifest.ID
@@ -212,13 +210,11 @@ func (n *needs) container(container map[string]any) {
 	}
 }
 
-// child returns the object in a field, or nil.
 func child(object map[string]any, field string) map[string]any {
 	found, _ := object[field].(map[string]any)
 	return found
 }
 
-// children returns the objects in a list in a field.
 func children(object map[string]any, field string) []map[string]any {
 	list, _ := object[field].([]any)
 	var found []map[string]any

@@ -21,7 +21,6 @@ func parse[T any](t *testing.T, text string) T {
 	return object
 }
 
-// pod returns a Pod of namespace a.
 func pod(t *testing.T, name, spec, status string) corev1.Pod {
 	t.Helper()
 	indent := func(text string) string {
@@ -30,7 +29,6 @@ func pod(t *testing.T, name, spec, status string) corev1.Pod {
 	return parse[corev1.Pod](t, "metadata: {namespace: a, name: "+name+"}\nspec:\n"+indent(spec)+"status:\n"+indent(status))
 }
 
-// main is a spec with one container.
 const main = `
 containers:
 - name: main

@@ -80,7 +80,6 @@ func answered(written string) string {
 	return ""
 }
 
-// seenAt returns the latest of an Event's times.
 func seenAt(event *corev1.Event) time.Time {
 	at := event.LastTimestamp.Time
 	if event.EventTime.After(at) {

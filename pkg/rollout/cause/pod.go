@@ -26,7 +26,6 @@ const (
 	rankConfig
 )
 
-// finding is a cause and its rank.
 type finding struct {
 	Cause
 	rank int
@@ -61,7 +60,6 @@ func OfPods(pods []corev1.Pod) (Cause, bool) {
 	return worst.Cause, true
 }
 
-// ofPod returns the finding about one Pod.
 func ofPod(pod *corev1.Pod) finding {
 	base := Cause{Object: PodID(pod)}
 	switch pod.Status.Phase {
@@ -165,7 +163,6 @@ func containers(pod *corev1.Pod, base Cause) finding {
 	return finding{base, rankStarting}
 }
 
-// ofContainer returns the finding about one container.
 func ofContainer(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, c Cause) finding {
 	if f, found := trouble(pod, spec, status, c); found {
 		return f
@@ -233,7 +230,6 @@ func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerSta
 	return finding{c.because(waiting.Message), rankContainer}, true
 }
 
-// exited returns the cause of a container that has ended.
 func exited(c Cause, ended *corev1.ContainerStateTerminated, otherwise string) Cause {
 	c.ExitCode = ptr.To(ended.ExitCode)
 	c.Reason = otherwise

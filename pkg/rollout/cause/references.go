@@ -24,7 +24,6 @@ func misconfigured(pod *corev1.Pod, spec *corev1.Container, c Cause, written str
 	return c
 }
 
-// lack is a missing object or key.
 type lack struct {
 	id    manifest.ID
 	facts string
@@ -53,7 +52,6 @@ func lacking(references []reference, namespace, written string) (lack, bool) {
 	return lack{}, false
 }
 
-// environment returns the sources of a container's variables.
 func environment(spec *corev1.Container) []reference {
 	var found []reference
 	for _, from := range spec.EnvFrom {

@@ -51,7 +51,6 @@ var obstacles = []obstacle{
 
 func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(\d+) ` + pattern) }
 
-// unscheduled returns the cause of a Pod without a node.
 func unscheduled(pod *corev1.Pod, c Cause, said *corev1.PodCondition) Cause {
 	c.Reason = reasonOr(said.Reason, corev1.PodReasonUnschedulable)
 	c = c.because(said.Message)
@@ -117,7 +116,6 @@ func counted(pod *corev1.Pod, written string) string {
 	return facts
 }
 
-// requests reports whether the Pod requests a resource.
 func requests(pod *corev1.Pod, resource string) bool {
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, container := range list {

@@ -62,7 +62,6 @@ func (s Subject) Pod() *corev1.Pod {
 	return &live
 }
 
-// ofClaim finds the cause of a PersistentVolumeClaim in its own status.
 func (s Subject) ofClaim(base Cause) (Cause, bool) {
 	var claim corev1.PersistentVolumeClaim
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s.Live.Object, &claim); err != nil {
@@ -147,7 +146,6 @@ func (s Subject) ofDefinition(base Cause) (Cause, bool) {
 	return base.because(c.message), true
 }
 
-// said is a condition of an object.
 type said struct{ reason, message string }
 
 // condition returns the condition of a type if it has the status.
@@ -208,7 +206,6 @@ func between(written, before, behind, follows string) (string, bool) {
 	return name, true
 }
 
-// isName reports whether text has the form of an object's name.
 func isName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false

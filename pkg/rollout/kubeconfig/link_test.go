@@ -192,7 +192,6 @@ func TestHostileWatch(t *testing.T) {
 	}
 }
 
-// certificate returns a server's certificate in PEM.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }

@@ -57,7 +57,6 @@ func quoted(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// resolve returns the value at a path of managedFields.
 func resolve(object any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
 		switch {

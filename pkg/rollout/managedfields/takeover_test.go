@@ -11,7 +11,6 @@ import (
 // manager is the chain's field manager.
 const manager = "penstock/argocd"
 
-// managed returns an entry of managedFields.
 func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
@@ -28,7 +27,6 @@ func of(version string, entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEnt
 	return entry
 }
 
-// printed prints managedFields as lines.
 func printed(entries []metav1.ManagedFieldsEntry) []string {
 	var out []string
 	for _, e := range entries {
@@ -53,7 +51,6 @@ func TestTakeOver(t *testing.T) {
 		live   []metav1.ManagedFieldsEntry
 		from   []string
 		want   []string
-		// status in the manifest.
 		status map[string]any
 	}{
 		"nobody": {reason: "kinds without managedFields say nothing"},

@@ -110,7 +110,6 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// launch starts a goroutine for every new stream.
 func (c *Cache) launch(ctx context.Context, streams *sync.WaitGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

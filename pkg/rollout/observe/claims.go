@@ -12,7 +12,6 @@ import (
 
 // claims holds the interests of each owner. The lock of the cache guards it.
 type claims struct {
-	// interests of each owner, as passed to Want.
 	interests map[string][]Interest
 	// wanting are the owners that want an object, by a hash of its ID. Hashes take a third of the
 	// memory of IDs. An owner may be notified of another object with the same hash, which costs a
@@ -232,7 +231,6 @@ func servesKinds(kind schema.GroupKind) bool {
 	}
 }
 
-// equal compares interests by value.
 func (i Interest) equal(other Interest) bool {
 	return i.ID == other.ID && i.Version == other.Version && i.ByName == other.ByName &&
 		i.Reads.Whole == other.Reads.Whole && i.Reads.Status == other.Reads.Status &&

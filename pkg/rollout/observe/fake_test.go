@@ -55,13 +55,11 @@ type fakeServer struct {
 type fakeKind struct {
 	objects  map[types.NamespacedName]*unstructured.Unstructured
 	watchers []*fakeWatcher
-	// err is the error of lists and watches.
-	err error
+	err      error
 	// silent makes watches start and end at once without an answer.
 	silent bool
 	// unserved kinds have no mapping.
-	unserved bool
-	// requests, by verb.
+	unserved                 bool
 	mappings, lists, watches int
 }
 

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// api lists and watches a resource.
 type api interface {
 	list(ctx context.Context, mapping *meta.RESTMapping, t target, whole bool, o metav1.ListOptions) (runtime.Object, error)
 	watch(ctx context.Context, mapping *meta.RESTMapping, t target, whole bool, o metav1.ListOptions) (watch.Interface, error)
@@ -110,7 +109,6 @@ func (s *stream) selects(o *metav1.ListOptions) {
 	o.LabelSelector = s.names.ChainLabel
 }
 
-// refused handles the error of a watch.
 func (s *stream) refused(ctx context.Context, initial bool, err error) error {
 	if !initial {
 		if !gone(err) && ctx.Err() == nil {

@@ -30,8 +30,7 @@ type sources struct {
 	all map[target]*source
 	// labelled are the sources by label of a kind: one per version in use.
 	labelled map[schema.GroupKind][]*source
-	// named are the sources by name of an object.
-	named map[manifest.ID][]*source
+	named    map[manifest.ID][]*source
 	// reads are the joined reads of a kind. They only grow until no owner wants the kind: keeping
 	// unneeded fields does not harm.
 	reads map[schema.GroupKind]kindReads

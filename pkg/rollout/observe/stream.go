@@ -193,7 +193,6 @@ func (s *stream) fail(ctx context.Context, err error) {
 	s.settle(s.failed(err))
 }
 
-// settle reports an effect.
 func (s *stream) settle(e effect) {
 	if s.current() {
 		s.disarm()

@@ -42,7 +42,6 @@ type effect struct {
 	objects []*Observation
 }
 
-// put stores an object and returns the previous one.
 func (v *view) put(seen *Observation) (old *Observation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +78,6 @@ func (v *view) progress(version string) {
 	v.version = version
 }
 
-// replace stores a complete list.
 func (v *view) replace(list []*Observation, version string) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +136,6 @@ func (v *view) lost(why error) effect {
 	return v.distrust(why)
 }
 
-// failed records an error of a list or a watch.
 func (v *view) failed(why error) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -178,7 +175,6 @@ func (v *view) distrust(why error) effect {
 	return effect{state: changed}
 }
 
-// answer is a view's answer about one object.
 type answer struct {
 	object  *Observation
 	healthy bool

@@ -38,13 +38,11 @@ func expect(t testing.TB, reason string, p Probe, object *unstructured.Unstructu
 
 func of(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }
 
-// onKind returns a spec for one kind.
 func onKind(group, kind string, assertions ...Assertion) Spec {
 	gk := of(group, kind)
 	return Spec{Selector: Selector{GroupKind: &gk}, Assertions: assertions}
 }
 
-// onLabels returns a spec for objects with labels.
 func onLabels(t testing.TB, selector string, assertions ...Assertion) Spec {
 	t.Helper()
 	parsed, err := labels.Parse(selector)
@@ -70,7 +68,6 @@ func fulfils(expression, message string) Assertion {
 	return Assertion{CEL: &CEL{Expression: expression, Message: message}}
 }
 
-// mustNew returns a set of valid specs.
 func mustNew(t testing.TB, specs ...Spec) Set {
 	t.Helper()
 	set, err := New(specs)

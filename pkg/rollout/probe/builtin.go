@@ -14,7 +14,6 @@ type judge interface {
 	reads() Reads
 }
 
-// rule is a judge written as a function.
 type rule struct {
 	verdict func(v *view) Verdict
 	looksAt Reads

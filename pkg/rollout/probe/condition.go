@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// condition is one entry of status.conditions.
 type condition struct {
 	kind       string
 	status     string

@@ -63,7 +63,6 @@ type CEL struct {
 	Message string
 }
 
-// compile validates an assertion and returns its judge.
 func (a Assertion) compile(c *compiler) (judge, error) {
 	var found []judge
 	var errs []error

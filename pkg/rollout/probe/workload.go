@@ -11,7 +11,6 @@ import (
 // continues to work on it.
 const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// counts are the numbers of pods of a workload.
 type counts struct {
 	wanted    int64
 	total     int64

@@ -94,7 +94,6 @@ func gates(steps []Step, options Options) []Gate {
 	return gates
 }
 
-// check finds the faults of phases.
 func check(phases []Phase) error {
 	var errs []error
 	found := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -127,7 +126,6 @@ func check(phases []Phase) error {
 	return errors.Join(errs...)
 }
 
-// incomplete names the missing part of a reference, or returns "".
 func incomplete(ref manifest.Ref) string {
 	switch {
 	case ref.Kind == "":

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// late returns an object of install level 1.
 func late(object string) Step {
 	s := step(object)
 	s.Level, s.Policy.CreateOnly = 1, true

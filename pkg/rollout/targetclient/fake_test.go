@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// request is a request to a fake server.
 type request struct {
 	Method, Path, Query, ContentType, Body string
 }

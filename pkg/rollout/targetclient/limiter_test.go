@@ -16,7 +16,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// patience limits each wait of a test.
 const patience = 20 * time.Second
 
 // occupy takes a slot of the client's limiter without a request.
@@ -265,7 +264,6 @@ func retriesPassTheLimiter(t *testing.T, ask func(*Client) error) {
 	}
 }
 
-// waitFor polls a condition.
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

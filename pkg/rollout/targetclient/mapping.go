@@ -157,7 +157,6 @@ func mappingsOf(gv schema.GroupVersion, resources []metav1.APIResource) map[stri
 	return mappings
 }
 
-// kindsWithStatus returns the kinds of resources that have the status subresource.
 func kindsWithStatus(resources []metav1.APIResource) sets.Set[string] {
 	kinds, found := map[string]string{}, sets.New[string]()
 	for _, resource := range resources {

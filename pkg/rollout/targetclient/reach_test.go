@@ -27,9 +27,7 @@ type definition struct {
 	broken []string
 	// cluster is true for a kind without namespaces.
 	cluster bool
-	// managed are the managedFields of every widget.
 	managed []metav1.ManagedFieldsEntry
-	// refusal is the answer to applies.
 	refusal string
 }
 

@@ -40,7 +40,6 @@ func (c *Client) reassign(ctx context.Context, ref manifest.Ref, precondition Pr
 	return live, err
 }
 
-// reassignment returns a merge patch of managedFields.
 func (c *Client) reassignment(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) ([]byte, error) {
 	fields, err := c.present(ctx, ref, fields)
 	if err != nil {

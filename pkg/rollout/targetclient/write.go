@@ -233,7 +233,6 @@ func nulls(keys []string) map[string]any {
 	return patch
 }
 
-// metadataPatch is metadata to set in a manifest.
 type metadataPatch map[string]any
 
 // onto returns a JSON object with the metadata set. All other content stays the same, except white

@@ -71,7 +71,6 @@ func (m *CostBudget) pay(units uint64) {
 	}
 }
 
-// bytesPerUnit is the number of bytes of text per cost unit.
 const bytesPerUnit = 10
 
 func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }

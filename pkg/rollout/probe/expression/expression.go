@@ -198,10 +198,8 @@ func partsOf(expr ast.Expr) []ast.Expr {
 	return parts
 }
 
-// maxIssues is the largest number of reported errors.
 const maxIssues = 10
 
-// compileError joins the issues in one line.
 func compileError(issues *cel.Issues) error {
 	var parts []string
 	for _, issue := range issues.Errors() {

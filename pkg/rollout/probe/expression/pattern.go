@@ -38,7 +38,6 @@ func patternAt(function string) (int, bool) {
 	return 0, false
 }
 
-// pattern is a compiled regular expression.
 type pattern struct {
 	compiled *regexp.Regexp
 	steps    uint64

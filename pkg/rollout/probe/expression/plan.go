@@ -16,7 +16,6 @@ import (
 // budgetName is the variable that holds the budget of an evaluation. No expression can name it.
 const budgetName = "@budget"
 
-// budgetOf returns the budget of an evaluation.
 func budgetOf(frame *interpreter.ExecutionFrame) *CostBudget {
 	found, _ := frame.ResolveName(budgetName)
 	budget, isBudget := found.(*CostBudget)
