@@ -61,7 +61,7 @@ func (o *observer) controller(t *testing.T) leadership.Controller {
 			if n := o.running.Add(1); n > 1 {
 				t.Errorf("%d terms at the same time", n)
 			}
-			// The manager's cache of our own API works.
+			// The manager's cache can read our API.
 			var list v1alpha1.ClusterExtensionRevisionList
 			if err := term.Manager.GetClient().List(ctx, &list); err != nil {
 				t.Errorf("reading our API: %v", err)
@@ -109,7 +109,7 @@ func TestLeadership(t *testing.T) {
 	p := start(t, options)
 	await(t, "the term behind a failed one", o.began)
 
-	// Somebody takes the lease, for longer than we try to renew it.
+	// Another holder takes the lease. It holds it longer than the server tries to renew it.
 	eventually(t, "taking the lease", func() error {
 		held, client := lease(t, c)
 		held.Spec.HolderIdentity = ptr.To("thief")
@@ -155,7 +155,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	}
 	p.halt(t)
 
-	// As a kill would have left it.
+	// The lease gets the content that it would have after a kill.
 	after, client := lease(t, c)
 	after.Spec = held.Spec
 	after.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
@@ -165,7 +165,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	second := newObserver()
 	options = newOptions(t, c, dir)
 	options.Controllers = []leadership.Controller{second.controller(t)}
-	// A process that waits for such a lease is not back while the test lasts.
+	// A process that waits for such a lease does not get it before the test ends.
 	options.Lease = leadership.Times{Duration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second}
 	start(t, options)
 	await(t, "the second term", second.began)
@@ -179,7 +179,7 @@ func TestReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Cleanups run in reverse: the servers stop before their store.
+	// Cleanups run in reverse order, so the servers stop before their store.
 	t.Cleanup(store.Close)
 	replica := func(o *observer) *process {
 		options := newOptions(t, c, "", "--etcd-servers", store.Endpoint())
@@ -213,7 +213,7 @@ func TestReplicas(t *testing.T) {
 	t.Logf("the second replica took over %s after the first one was told to stop", time.Since(begin))
 }
 
-// replicasFollow: another authority becomes that of both replicas.
+// replicasFollow: another certificate authority is written. Both replicas use it.
 func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
 	t.Helper()
 	old := issuer(t, replicas[0].Port)
@@ -227,8 +227,8 @@ func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
 	})
 }
 
-// TestManyTerms loses the lease repeatedly: each term ends, a new one begins, and nothing of the
-// earlier terms remains. TERMS=100 runs a hundred.
+// TestManyTerms takes the lease away again and again. Each term ends, a new one begins, and no
+// goroutines of earlier terms remain. TERMS=100 runs 100 terms.
 func TestManyTerms(t *testing.T) {
 	t.Parallel()
 	terms := 8
@@ -240,7 +240,7 @@ func TestManyTerms(t *testing.T) {
 	options := newOptions(t, c, dataDir(t))
 	options.Controllers = []leadership.Controller{o.controller(t)}
 	options.Lease = leadership.Times{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
-	// All goroutines of the server inherit the label: other tests run in this process.
+	// Other tests run in this process. All goroutines of the server inherit the label.
 	label := t.Name()
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", label)))
 	start(t, options)
@@ -251,11 +251,12 @@ func TestManyTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const settled = 3 // what is made once is made by then
+	const settled = 3 // by then, everything that is made once exists
 	before := 0
 	held, _ := lease(t, c)
 	for term := 1; term <= terms; term++ {
-		// Somebody else, or another process that serves a copy of this store.
+		// The new holder is another name, or the server's own. Two processes with copies of one
+		// store have the same name.
 		hold(t, client, []string{"thief", *held.Spec.HolderIdentity}[term%2])
 		await(t, "the end of a term whose lease was lost", o.ended)
 		hold(t, client, "")
@@ -274,7 +275,7 @@ func TestManyTerms(t *testing.T) {
 	t.Logf("%d goroutines behind %d terms, %d behind %d", labelled(t, label), terms, before, settled)
 }
 
-// hold writes a holder into the lease, for long.
+// hold writes a holder into the lease, for an hour.
 func hold(t *testing.T, client kubernetes.Interface, holder string) {
 	t.Helper()
 	eventually(t, "writing the lease", func() error {
@@ -290,7 +291,8 @@ func hold(t *testing.T, client kubernetes.Interface, holder string) {
 	})
 }
 
-// steady is labelled when a term is under way: its last watches begin a moment after its controllers.
+// steady returns the number of goroutines with a label when it no longer changes. The last watches
+// of a term begin a moment after its controllers.
 func steady(t *testing.T, label string) int {
 	t.Helper()
 	const looks = 10
@@ -317,7 +319,7 @@ func labelled(t *testing.T, label string) int {
 	}
 	count, group := 0, 0
 	for line := range strings.Lines(profile.String()) {
-		// "12 @ 0x…" begins a group of equal ones, whose labels come behind.
+		// "12 @ 0x…" begins a group of 12 equal goroutines. Its labels follow.
 		if n, _, found := strings.Cut(line, " @ "); found {
 			group, _ = strconv.Atoi(n)
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestLeave: an installation by manifests never blocks the deletion of namespaces, even if its
-// program never starts, or after it is deleted in any order. The cluster restricts the setting of
-// owners, like OpenShift.
+// TestLeave: an installation by manifests never blocks the deletion of namespaces. This holds if
+// its program never starts, and after its objects are deleted in any order. As in OpenShift, an
+// admission plugin restricts who may set owners.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Workloads(), cluster.APIServerArgs(pod.Routing, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"))
-	// No Pod of the Deployment starts: the program runs here in its place.
+	// No Pod of the Deployment can start. The program runs in this test instead.
 	c.MustKubectl("taint", "nodes", "--all", "test.penstock.dev/empty=true:NoSchedule")
 	kustomized := c.MustKubectl("kustomize", deployFolder+"embedded")
 	chart := "{apiVersion: v1, kind: Namespace, metadata: {name: penstock-system}}\n---\n" + rendered(t, "v1.0.0", values{})
@@ -29,7 +29,7 @@ func TestLeave(t *testing.T) {
 	do := func(args ...string) step { return step{args: args} }
 	for _, tc := range []struct {
 		name, manifests string
-		// starts is true if the program should start.
+		// starts reports whether the program starts.
 		starts bool
 		leave  []step
 	}{
@@ -63,19 +63,19 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// step is a command of kubectl, or the end of the program.
+// step is a kubectl command, or the end of the program.
 type step struct {
 	stdin string
 	args  []string
 	stop  bool
 }
 
-// registered are the objects that the program makes for the host to send requests to it.
+// registered lists the objects that the program creates so that the host sends requests to it.
 var registered = []string{"apiservice/v1alpha1.olm.operatorframework.io", "apiservice/v1alpha1.hco.kubevirt.io", "apiservice/v1alpha1.catalog.penstock.dev",
 	"validatingwebhookconfiguration/penstock", "mutatingwebhookconfiguration/penstock"}
 
-// owned: all of the registration has an owner, also when it was made without one, for instance
-// by penstock serve --register outside of the cluster.
+// owned: all registered objects get an owner, even if they were made without one. An example is
+// penstock serve --register outside of the cluster.
 func (i *installation) owned() {
 	i.t.Helper()
 	for _, name := range registered {
@@ -91,7 +91,7 @@ func (i *installation) owned() {
 	}
 }
 
-// nothingLeft of the registration.
+// nothingLeft waits until no registered object is left.
 func (i *installation) nothingLeft() {
 	i.t.Helper()
 	eventually(i.t, "the registration is deleted", func() error {
@@ -102,7 +102,7 @@ func (i *installation) nothingLeft() {
 	})
 }
 
-// namespacesGo: a namespace with something in it is deleted.
+// namespacesGo: a namespace with an object in it can be deleted.
 func (i *installation) namespacesGo(name string) {
 	i.t.Helper()
 	name += "-" + strings.ToLower(filepath.Base(i.t.Name()))
@@ -111,7 +111,7 @@ func (i *installation) namespacesGo(name string) {
 	i.MustKubectl("delete", "namespace", name, poll.TimeoutFlag)
 }
 
-// kill ends the Pods as the loss of a node does.
+// kill ends the Pods as abruptly as the loss of a node.
 func (i *installation) kill() {
 	i.t.Helper()
 	for _, server := range i.running {

@@ -33,8 +33,8 @@ func revisionsResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
 }
 
-// TestStopsAtOnceWhileOthersWatch: a stop is fast despite open watches, which
-// kube-controller-manager always has.
+// TestStopsAtOnceWhileOthersWatch: a stop is fast although watches are open.
+// kube-controller-manager always has open watches.
 func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -70,8 +70,8 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	}
 }
 
-// TestPortInUse: an occupied port, also a companion's, ends the start before anything is written.
-// Then the API's port is free again.
+// TestPortInUse: a start fails if a port is in use, also that of another listener, before it writes
+// anything. The API's port is then free again.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -123,7 +123,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("a role that somebody had changed was changed back: %s, it was %s", now, changed)
 	}
 
-	// Registered objects go, roles for users among them, but for the one that is theirs.
+	// Unregister deletes the registered objects, and roles for users too. It keeps the role that a
+	// user has changed.
 	p.halt(t)
 	var removed []string
 	err := registration.Unregister(t.Context(), c.Config(), registration.DefaultNamespace, registration.Versions(), time.Now(), func(what string) { removed = append(removed, what) })
@@ -136,8 +137,8 @@ func TestRestart(t *testing.T) {
 	c.MustKubectl("get", "clusterrole", "penstock-view")
 }
 
-// TestNobodyIsAStrangerAfterRestart: a restarted server gets requests at once, and must not answer
-// any of them with 401 or 403. Clients give up on these, but retry after a 503.
+// TestNobodyIsAStrangerAfterRestart: a restarted server gets requests at once. It must answer none
+// of them with 401 or 403. Clients retry after a 503, but not after these codes.
 func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -146,7 +147,7 @@ func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	port := fmt.Sprint(p.Port)
 	config := c.Config()
-	// Enough to meet every restart, and no load on the machine.
+	// Frequent enough to meet every restart, but light enough for the machine.
 	config.QPS, config.Burst = 100, 1
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -201,7 +202,8 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	c.MustKubectl("get", "cer")
 }
 
-// TestCertificate: kube-apiserver verifies the Service's name, whatever address it dials.
+// TestCertificate: the certificate is valid for the Service's name, which kube-apiserver verifies
+// at any address.
 func TestCertificate(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -229,7 +231,8 @@ func TestMetrics(t *testing.T) {
 	c := borrow(t)
 	p := start(t, newOptions(t, c, dataDir(t)))
 	families := map[string]int{}
-	// Another server of this process sets the library's getter of this metric, for a moment, when it starts.
+	// Each server that starts in this process sets the library's getter of this metric for a
+	// moment.
 	poll.Eventually(t, "no metric for which a scrape asks etcd, and waits when it is away", func() (bool, string) {
 		body, code := get(t, p.Loopback(), "/metrics")
 		if code != http.StatusOK {
@@ -259,7 +262,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// get asks a server for a path, which has to answer.
+// get sends a GET for a path to a server. The server must answer.
 func get(t *testing.T, config *rest.Config, path string) (string, int) {
 	t.Helper()
 	body, code, err := tryGet(t.Context(), config, path)
@@ -269,16 +272,16 @@ func get(t *testing.T, config *rest.Config, path string) (string, int) {
 	return body, code
 }
 
-// tryGet asks a server for a path once, for a wait that asks again. A server that starts over
-// does not answer for a moment, and may have its new certificate before Ready tells about it.
+// tryGet sends one GET for a path to a server; the caller repeats it. A server that starts again
+// does not answer for a moment. It may also have its new certificate before Ready reports it.
 func tryGet(ctx context.Context, config *rest.Config, path string) (body string, code int, err error) {
-	// An answer that does not come would hold the wait for good.
+	// Without a timeout, a missing answer would block the wait forever.
 	ctx, cancel := context.WithTimeout(ctx, poll.Patience/5)
 	defer cancel()
 	return penstock.Get(ctx, config, path)
 }
 
-// TestKill kills the program and starts it again: acknowledged writes exist, and the start waits
+// TestKill kills the program and starts it again. Acknowledged writes survive, and the start waits
 // for no lease or lock.
 func TestKill(t *testing.T) {
 	t.Parallel()

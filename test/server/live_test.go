@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// readerUser is in whose name the cluster is asked for live diffs.
+	// readerUser is the user that live diffs read the cluster as.
 	readerUser = "system:serviceaccount:penstock-system:penstock-reader"
-	// liveSecret and otherSecret must not be in any answer.
+	// liveSecret and otherSecret must not appear in any answer.
 	liveSecret, otherSecret = "hunter2-as-rolled-out", "hunter3-as-changed"
 )
 
-// Objects of the revisions, in the namespaces a and b.
+// The objects of the revisions, in the namespaces a and b.
 const (
 	liveSettings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: a, labels: {team: red}}, data: {colour: %q, size: "1"}}`
 	liveCreds    = `{apiVersion: v1, kind: Secret, metadata: {name: creds, namespace: a}, stringData: {password: %q}}`
@@ -48,8 +48,8 @@ func liveRevision(number int, lifecycle string, objects ...string) string {
 	return out
 }
 
-// liveHost is a cluster with the program, an extension that was rolled out and
-// is paused, and a next revision that is not rolled out.
+// liveHost is a cluster with the program and one extension. One revision of it was rolled out and
+// is paused. The next one is not rolled out.
 type liveHost struct {
 	*cluster.Cluster
 	program *penstock.Program
@@ -61,7 +61,7 @@ func (w *liveHost) in(t *testing.T) *liveHost {
 	return &liveHost{Cluster: w.Cluster.In(t), program: w.program, dir: w.dir, server: w.server}
 }
 
-// TestLive: A..live through the aggregator, as several people.
+// TestLive: diffs between a revision and the cluster, through the aggregator, as several users.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -91,7 +91,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// grantReaders makes users with different rights: all may read live diffs.
+// grantReaders creates users with different rights. All of them may read live diffs.
 func grantReaders(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	rules := `apiVersion: rbac.authorization.k8s.io/v1
@@ -139,7 +139,7 @@ type liveDiff struct {
 	}
 }
 
-// said prints changes and notes, sorted.
+// said returns the changes and notes as lines, sorted.
 func (d liveDiff) said() []string {
 	var out []string
 	for _, c := range d.Changes {
@@ -156,8 +156,7 @@ func (d liveDiff) said() []string {
 	return out
 }
 
-// live asks until an answer is as it should be: rights and answers are remembered
-// for some seconds.
+// live asks until the answer is as expected. Rights and answers are cached for some seconds.
 func (w *liveHost) live(t *testing.T, as *cluster.Access, name string, ok func(liveDiff) error) liveDiff {
 	t.Helper()
 	var got liveDiff
@@ -180,7 +179,7 @@ func (w *liveHost) live(t *testing.T, as *cluster.Access, name string, ok func(l
 	return got
 }
 
-// says waits until an answer is exactly this.
+// says waits until an answer has exactly these lines.
 func (w *liveHost) says(t *testing.T, name string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -199,9 +198,8 @@ func liveAtRest(t *testing.T, w *liveHost) {
 	}
 }
 
-// versions are the resourceVersions of everything that could have been touched, but
-// for the witness of the store, in which Penstock notes how far it has come whenever
-// it likes.
+// versions lists the resourceVersions of all objects that a diff could change. It leaves out the
+// witness of the store, which Penstock writes at any time.
 func (w *liveHost) versions() string {
 	all := w.MustKubectl("get", "configmaps,secrets,services,namespaces,customresourcedefinitions,clusterroles", "--all-namespaces",
 		"-o", `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
@@ -241,14 +239,14 @@ func liveUpgrade(t *testing.T, w *liveHost) {
 	for _, r := range w.Audit().Since(mark, plane.ByUser(readerUser), plane.Writes(), plane.Not(isTry)) {
 		t.Errorf("a write of the reader that is no dry-run: %s", r)
 	}
-	// Objects that cannot exist or must not be touched are not tried.
+	// Objects that cannot exist or that must not change are not tried with a dry-run.
 	for _, r := range tries {
 		if strings.Contains(r.URI, "theirs") || strings.Contains(r.URI, "doomed") || strings.Contains(r.URI, "gizmos/") {
 			t.Errorf("tried in vain: %s", r)
 		}
 	}
 
-	// A table right behind it costs nothing.
+	// Tables right after it cost fewer requests.
 	mark = w.Audit().Mark()
 	w.MustKubectl("get", "revisiondiff", "live-2..live")
 	w.MustKubectl("get", "revisiondiff", "live-2..live", "-o", "wide")
@@ -286,7 +284,7 @@ func liveConflict(t *testing.T, w *liveHost) {
 	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-2..live"))
 }
 
-// liveNames must not be in an answer from which everything is withheld.
+// liveNames returns words that must not appear in an answer that withholds everything.
 func liveNames() []string {
 	return []string{"settings", "creds", "doomed", "elsewhere", "fresh", "later", "gizmo", "Gizmo", "live-wide", "theirs", "invalid", "mallory", "colour", "99999", "ConfigMap", "Secret", "penstock-reader"}
 }
@@ -364,8 +362,8 @@ func liveFormats(t *testing.T, w *liveHost) {
 	}
 }
 
-// liveIdentity: without its identity nothing is told, it is said what to do, and
-// everything else works; what is put back is used, and a start repairs it.
+// liveIdentity: without its identity, live diffs are refused with an instruction, and everything
+// else works. A start creates the identity again.
 func liveIdentity(t *testing.T, w *liveHost) {
 	broken := func(want ...string) {
 		t.Helper()
@@ -381,7 +379,7 @@ func liveIdentity(t *testing.T, w *liveHost) {
 		})
 		w.MustKubectl("get", "revisiondiff", "live-1..live-2")
 	}
-	// Otherwise it would be back at once.
+	// Without the mark, Penstock would create it again at once.
 	const mark = "penstock.dev/unregistered-at"
 	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"=now")
 	w.MustKubectl("delete", "clusterrolebinding", "penstock-reader")
@@ -400,7 +398,7 @@ func liveIdentity(t *testing.T, w *liveHost) {
 	})
 }
 
-// liveOnlyDryRuns: with the token of the reader nothing can be written.
+// liveOnlyDryRuns: the reader's identity cannot write anything.
 func liveOnlyDryRuns(t *testing.T, w *liveHost) {
 	as := "--as=" + readerUser
 	const refusal = "it writes nothing"
@@ -420,8 +418,8 @@ func liveOnlyDryRuns(t *testing.T, w *liveHost) {
 	}
 }
 
-// engineLimit: with the token of the engine objects can be written, and no
-// subresources, which are more than objects.
+// engineLimit: the engine's identity can write objects but no subresources, which would allow more
+// than that.
 func engineLimit(t *testing.T, w *liveHost) {
 	const as, refusal = "--as=system:serviceaccount:penstock-system:penstock-engine", "no use for their subresources"
 	w.MustKubectl("create", "service", "clusterip", "limits", "--tcp=80:80", "--namespace=a", as)

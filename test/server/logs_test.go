@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// revisionLog: the lines of the log with one key tell what became of a revision.
+// revisionLog: the log lines with one key tell the history of a revision.
 func (m monitored) revisionLog(t *testing.T) {
 	var told []string
 	for line := range strings.Lines(m.server.Log()) {
@@ -33,8 +33,8 @@ func (m monitored) revisionLog(t *testing.T) {
 	}
 }
 
-// audited: the log of the example policy says who did what, with our annotations, and
-// has nothing of what was written.
+// audited: the audit log of the example policy says who did what, with our annotations. It does not
+// have the content of the writes.
 func audited(t *testing.T, path string) {
 	eventually(t, "the audit log", func() error {
 		log, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func audited(t *testing.T, path string) {
 	})
 }
 
-// traces takes what a server tells of itself, as an OpenTelemetry collector does.
+// traces receives the spans of a server, as an OpenTelemetry collector does.
 type traces struct {
 	collector.UnimplementedTraceServiceServer
 	config string
@@ -80,7 +80,7 @@ func collectTraces(t *testing.T) *traces {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The example asks for few requests, at the usual port.
+	// The example samples few requests and uses the default port.
 	text := strings.NewReplacer("localhost:4317", listener.Addr().String(), "samplingRatePerMillion: 1000", "samplingRatePerMillion: 1000000").Replace(string(example))
 	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func collectTraces(t *testing.T) *traces {
 	return c
 }
 
-// Export implements the service of a collector.
+// Export implements the collector's service.
 func (c *traces) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *traces) Export(_ context.Context, request *collector.ExportTraceService
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// see waits for the spans of requests, and of what is asked for them.
+// see waits for the spans of requests, of their authorization and of their calls to etcd.
 func (c *traces) see(t *testing.T) {
 	eventually(t, "spans", func() error {
 		c.mu.Lock()

@@ -21,12 +21,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// manifestsPage has a row for each shape of manifests, with what becomes of it.
+// manifestsPage has a row for each shape of manifests, with its outcomes.
 const manifestsPage = "../../docs/reference/manifests.md"
 
-// shape is a manifest that somebody could write, and where it goes.
+// shape is a kind of manifest that users may write, and the path that it is sent to.
 type shape struct {
-	// path of the collection in the API of Kubernetes.
+	// path is that of the collection in the Kubernetes API.
 	path, text string
 }
 
@@ -50,7 +50,7 @@ func indented(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// shapesDefinition is in the cluster.
+// shapesDefinition defines the kinds of the shapes in the cluster.
 const shapesDefinition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: shapes.shapes.example.com}
@@ -96,7 +96,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, required: [status], properties: {status: {type: object, properties: {a: {type: string}}}}}}}
 `
 
-// manifestShapes are by the first column of the page.
+// manifestShapes returns the shapes by the first column of the page.
 func manifestShapes() map[string]shape {
 	env := func(list string) shape { return inContainer("env: " + list) }
 	service := func(ports string) shape {
@@ -164,13 +164,13 @@ func manifestShapes() map[string]shape {
 	}
 }
 
-// withStatus takes status out of spec, where inPod puts it.
+// withStatus moves status out of spec, where inPod puts it.
 func (s shape) withStatus() shape {
 	s.text = strings.Replace(s.text, "  status:", "status:", 1)
 	return s
 }
 
-// manifests: the page has the outcome of each shape of manifests, at the cluster and at ours.
+// manifests: the page has the right outcomes of each shape, in the cluster and in Penstock.
 func (d door) manifests() {
 	d.MustKubectlInput(shapesDefinition, "create", "-f", "-")
 	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "crd/posts.shapes.example.com", "crd/lanterns.shapes.example.com", poll.TimeoutFlag)

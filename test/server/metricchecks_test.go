@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// measures has revisions judged by a metric service: one succeeds, one is rolled back, and one waits
-// while nothing is known.
+// measures: a metric service judges revisions. One succeeds, one is rolled back, and one waits
+// because its metric has no value.
 func (s rolledBack) measures() {
 	service := &metricservice.Service{}
 	listener, err := port.Outside()
@@ -47,7 +47,7 @@ func (s rolledBack) measures() {
 		return object
 	}
 	checks := s.outsider.Resource(metriccheck.Resource)
-	// The definition refuses what nobody can ask.
+	// The definition rejects checks that cannot work.
 	for want, change := range map[string]map[string]any{
 		"must have min, max or both":              {"max": nil},
 		"min must not be above max":               {"min": 1.5},
@@ -63,7 +63,7 @@ func (s rolledBack) measures() {
 
 	judged := map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1), "metricChecks": []any{"errors"}}
 	s.submit("judged", 1, judged)
-	// There is no such MetricCheck yet: that is no Yes.
+	// The MetricCheck does not exist yet, which does not count as Yes.
 	s.until("judged-1", "Succeeded", "False/MetricCheckUnknown all objects are available; the revision succeeds when its MetricChecks say Yes: MetricCheck errors is Unknown: there is no MetricCheck of this name")
 	service.Answer(0.01)
 	if _, err := checks.Create(context.Background(), check(nil), metav1.CreateOptions{}); err != nil {
@@ -74,14 +74,15 @@ func (s rolledBack) measures() {
 		s.t.Errorf("the service was asked %q", queries)
 	}
 
-	// An error that users feel fails the next one, although all of its objects are available.
+	// A metric above its limit fails the next revision although all of its objects are available.
 	service.Answer(0.2)
 	s.submit("judged", 2, judged)
 	s.until("judged-2", "RolledBack", "True/MetricCheckFailed judged-3 brings back the content of judged-1: MetricCheck errors says No: 0.2 is above the maximum of 0.05")
 	service.Answer(0.01)
 	poll.Eventually(s.t, "the content of judged-1", func() (bool, string) { n := s.value("judged"); return n == "1", n })
 
-	// An answer without a sample is neither: the revision waits, is not rolled back, and succeeds with an answer.
+	// An answer without a sample is neither Yes nor No. The revision waits, is not rolled back, and
+	// succeeds after a Yes.
 	service.Answer()
 	s.submit("silent", 1, judged)
 	s.until("silent-1", "Succeeded", "False/MetricCheckUnknown all objects are available; the revision succeeds when its MetricChecks say Yes: MetricCheck errors is Unknown: the answer has no sample")

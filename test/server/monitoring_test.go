@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// stuck is a revision whose Deployment nobody makes available.
+// stuck is a revision whose Deployment never becomes available.
 const stuck = `apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
 metadata: {name: argocd-2}
@@ -44,7 +44,7 @@ spec:
             spec: {containers: [{name: server, image: example.com/server}]}
 `
 
-// monitored is a program that is being scraped.
+// monitored is a program whose metrics the test reads.
 type monitored struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -76,7 +76,7 @@ func TestMonitoring(t *testing.T) {
 	m.sample(`clusterextensionrevision_condition{condition="Available",name="argocd-2",status="False"}`, "1")
 	m.sample(`clusterextensionrevision_condition{condition="Progressing",name="argocd-2",status="True"}`, "1")
 	m.sample(`clusterextensionrevision_failing_objects{name="argocd-2",reason="ProbeFailed"}`, "1")
-	// This cluster has nothing that the profile needs.
+	// This cluster lacks the prerequisites of the profile.
 	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: rebalance}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
 	m.sample(`configurationplan_phase{name="rebalance",phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
 	m.sample(`configurationplan_phase_entries_total{phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
@@ -98,7 +98,7 @@ func TestMonitoring(t *testing.T) {
 	t.Run("Audit", func(t *testing.T) { audited(t, audit) })
 	t.Run("Traces", func(t *testing.T) { traces.see(t) })
 
-	// Deleted objects have no series.
+	// Deleted objects have no series in the metrics.
 	c.MustKubectl("delete", "cer", "argocd-2")
 	eventually(t, "the series of a deleted revision", func() error {
 		for series := range m.scrape() {
@@ -109,7 +109,7 @@ func TestMonitoring(t *testing.T) {
 		return nil
 	})
 
-	// Another term tells nobody anything anew, and begins to count from nothing.
+	// A new term repeats no events, and its counters begin at zero.
 	m.server.Stop(t)
 	m.server = program.Serve(t, c, dir)
 	m.idlePasses("argocd-1", 3)
@@ -123,9 +123,8 @@ func TestMonitoring(t *testing.T) {
 	m.sample(`penstock_drift_repairs_total{kind="ConfigMap",manager="mallory"}`, "1")
 }
 
-// drift changes an object and waits until the event of its repair is there. There
-// have to be as many as are expected, and no events of other reasons: events are
-// written one after the other, so none is on its way.
+// drift changes an object and waits until there are as many repair events as expected, and no
+// events of other reasons. Events are written one after another, so no further one can follow.
 func (m monitored) drift(name string, repairs int) {
 	m.t.Helper()
 	m.MustKubectl("patch", "configmap", name, "--field-manager=mallory", "--type=merge", "-p", fmt.Sprintf(`{"data":{"number":"drift %d"}}`, repairs))
@@ -139,7 +138,7 @@ func (m monitored) drift(name string, repairs int) {
 			if err != nil {
 				return fmt.Errorf("the events are %q", out)
 			}
-			// Of the rollout itself there is one each, no matter which replica leads.
+			// The rollout has one event for each of these reasons, whichever replica leads.
 			if n == 1 && slices.Contains([]string{"RolloutBegun", "PhaseAvailable", "Succeeded"}, reason) {
 				continue
 			}
@@ -158,7 +157,7 @@ func (m monitored) drift(name string, repairs int) {
 	})
 }
 
-// idlePasses makes the controller look at a chain in which nothing is to be done.
+// idlePasses makes the controller reconcile a chain that needs no change.
 func (m monitored) idlePasses(revision string, n int) {
 	m.t.Helper()
 	const passes = `controller_runtime_reconcile_total{controller="chain",result="success"}`
@@ -189,7 +188,7 @@ func number(t *testing.T, value string) float64 {
 	return n
 }
 
-// scrape returns the samples of the program, by series.
+// scrape returns the program's samples by series.
 func (m monitored) scrape() map[string]string {
 	m.t.Helper()
 	config := m.Config()
@@ -213,7 +212,7 @@ func samples(body string) map[string]string {
 	return series
 }
 
-// family returns the series of a metric.
+// family returns the series of one metric.
 func (m monitored) family(name string) []string {
 	m.t.Helper()
 	return slices.DeleteFunc(slices.Collect(maps.Keys(m.scrape())), func(series string) bool { return nameOf(series) != name })
@@ -235,7 +234,7 @@ func (m monitored) sample(series, want string) {
 	})
 }
 
-// documented: every metric of our own is in the reference.
+// documented: the reference has every metric of Penstock.
 func (m monitored) documented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
@@ -253,8 +252,8 @@ func (m monitored) documented(t *testing.T) {
 	}
 }
 
-// alerts: the metrics that they ask for exist, in the program or in kube-apiserver, and their
-// runbooks are there.
+// alerts: the program or kube-apiserver has every metric in the alerts, and every alert has a
+// runbook.
 func (m monitored) alerts(t *testing.T) {
 	data, err := os.ReadFile("../../artifacts/monitoring/prometheusrule.yaml")
 	if err != nil {
@@ -273,8 +272,9 @@ func (m monitored) alerts(t *testing.T) {
 	if err := yaml.Unmarshal(data, &object); err != nil {
 		t.Fatal(err)
 	}
-	// Metrics that come later than a test waits: after the first check of the store, ten
-	// minutes into a term, when an extension pulls, with a receiver of notifications, and with a rollout to a fleet.
+	// These metrics appear later than a test waits. They need the first check of the store (ten
+	// minutes into a term), a pull of an extension, a receiver of notifications, or a rollout to a
+	// fleet.
 	known := map[string]bool{
 		"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true,
 		catalogue.NotificationsFailed: true, catalogue.FleetWaits: true,
@@ -323,7 +323,8 @@ func (m monitored) alerts(t *testing.T) {
 	}
 }
 
-// template: a CatalogSource of OLM v0 whose template asks for what this cluster does not have.
+// template creates a CatalogSource of OLM v0. Its template reads an object that this cluster does
+// not have.
 func (m monitored) template() {
 	m.MustKubectl("apply", "-f", "../template/testdata/catalogsource.yaml")
 	m.MustKubectl("wait", "crd/catalogsources.operators.coreos.com", "--for=condition=Established", poll.TimeoutFlag)
@@ -333,8 +334,8 @@ func (m monitored) template() {
 	m.sample(`penstock_image_templates{kind="CatalogSource",state="Unresolved"}`, "1")
 }
 
-// metricsOf are the metrics that an expression names: words that are neither
-// keywords, labels, functions nor within braces or quotes.
+// metricsOf returns the metrics in an expression: words that are no keywords, labels or functions
+// and not within braces or quotes.
 func metricsOf(expr string) []string {
 	for _, without := range []string{`"[^"]*"`, `\{[^}]*\}`, `\b(by|on|without|ignoring|group_left|group_right)\s*\([^)]*\)`, `\[[^\]]*\]`, `\b[a-z_]+\s*\(`} {
 		expr = regexp.MustCompile(without).ReplaceAllString(expr, " ")
@@ -347,8 +348,9 @@ func metricsOf(expr string) []string {
 	return slices.Compact(words)
 }
 
-// runbooks: their commands work, and those of the pages beside them, for a revision
-// that is stuck and a plan that lacks something. Those that change something are dry-runs here.
+// runbooks: the commands of the runbooks and of the other operations pages work. They are run for a
+// revision that is stuck and a plan that lacks a prerequisite. Commands that change objects run as
+// dry-runs.
 func (m monitored) runbooks(t *testing.T) {
 	files, err := filepath.Glob("../../docs/operations/runbooks/*.md")
 	if err != nil || len(files) < 8 {
@@ -372,7 +374,7 @@ func (m monitored) runbooks(t *testing.T) {
 	}
 }
 
-// command runs one line of a runbook.
+// command runs one line of a page.
 func (m monitored) command(t *testing.T, file, line string) {
 	t.Helper()
 	command, mayFail := strings.CutSuffix(line, " || true")

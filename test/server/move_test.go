@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// trialDefinition and trialProfile are of a plan that creates an Anchorage.
+// trialDefinition and trialProfile define a plan that creates an Anchorage.
 const trialDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: anchorages.example.com},
 	spec: {group: example.com, scope: Namespaced, names: {kind: Anchorage, plural: anchorages, singular: anchorage},
 	versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
@@ -30,13 +30,12 @@ const trialCatalog = `{apiVersion: olm.operatorframework.io/v1, kind: ClusterCat
 	metadata: {name: trial, annotations: {penstock.dev/catalog-image-template: "registry.invalid/catalog:v{kube_major_version}.{kube_minor_version}"}},
 	spec: {availabilityMode: Unavailable, source: {type: Image, image: {ref: "registry.invalid/catalog:v0"}}}}`
 
-// TestMove runs the steps of docs/operations/install.md that move a trial outside of the cluster
-// into the cluster. Penstock serves the same objects afterwards, and no object in the cluster
-// changes.
+// TestMove runs the steps of docs/operations/install.md that move a trial into the cluster.
+// Afterwards, Penstock serves the same objects, and no object in the cluster has changed.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Workloads())
-	// No Pod of the Deployment starts: the program runs here in its place.
+	// No Pod of the Deployment can start. The program runs in this test instead.
 	c.MustKubectl("taint", "nodes", "--all", "test.penstock.dev/empty=true:NoSchedule")
 	program, dataDir := penstock.Build(t), penstock.DataDir(t)
 	i := &installation{Cluster: c, t: t, program: program, dir: filepath.Dir(penstock.DataDir(t))}
@@ -72,7 +71,8 @@ func TestMove(t *testing.T) {
 		}
 		return nil
 	})
-	// Objects that Penstock has rolled out, by every field manager and version.
+	// objects returns the objects that Penstock has rolled out, with all field managers and
+	// versions.
 	objects := func() string {
 		return c.MustKubectl("get", "configmaps,anchorages.example.com", "--namespace=default", "-o", "yaml", "--show-managed-fields") +
 			c.MustKubectl("get", "clustercatalog/trial", "-o", "jsonpath={.spec} {.status}")
@@ -88,11 +88,11 @@ func TestMove(t *testing.T) {
 	refused(move(), "penstock serve still runs: stop it")
 	trial.Stop(t)
 	refused(program.Run(t, "", "move", "--data-dir", penstock.DataDir(t), "--kubeconfig", c.Kubeconfig()), "has no store")
-	// A Pod is reached by the endpoints of its Service, and a trial by the name of a host.
+	// A Pod is reached by its Service's endpoints, a trial by a host name.
 	if err := c.Plane().Reconfigure(t.Context(), pod.Routing); err != nil {
 		t.Fatal(err)
 	}
-	// The installation does not start in time. Nothing waits for it meanwhile.
+	// The installation does not start in time. Meanwhile, nothing in the cluster waits for it.
 	install := []string{"-k", deployFolder + "embedded"}
 	refused(move(append(install, "--timeout=1s")...), "no installation serves it yet: kubectl get pods --namespace penstock-system has the reason")
 	i.namespacesGo("between")
@@ -119,7 +119,7 @@ func TestMove(t *testing.T) {
 	if diff := cmp.Diff(objectsBefore, objects()); diff != "" {
 		t.Errorf("objects have changed: -before, +after:\n%s", diff)
 	}
-	// It repairs and deletes what the trial has rolled out.
+	// The installation repairs and deletes objects that the trial rolled out.
 	c.MustKubectl("delete", "configmap", "first")
 	eventually(t, "a deleted object is back", func() error {
 		if found := c.Kubectl("get", "configmap", "first"); found.ExitCode != 0 {
@@ -133,7 +133,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// administrator is the kubeconfig of one, who starts the program as it is.
+// administrator is the path of an administrator's kubeconfig.
 type administrator string
 
 // Kubeconfig implements penstock.Host.

@@ -14,11 +14,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// registrySecret is in an answer of a registry, and must be in no status.
+// registrySecret is part of a registry's answer and must not appear in any status.
 const registrySecret = "hunter4-of-the-registry"
 
-// Objects of a revision whose Deployment cannot pull its image, and of a webhook that
-// nobody is behind.
+// The objects of a revision. Its Deployment cannot pull its image, and its webhook has no server.
 const (
 	objectsSettings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: objs, namespace: a}, data: {k: v}}`
 	objectsCreds    = `{apiVersion: v1, kind: Secret, metadata: {name: objs, namespace: a}, stringData: {password: hunter2}}`
@@ -52,7 +51,8 @@ type objectsAnswer struct {
 	}
 }
 
-// lines prints an object a line: what is withheld, and whether there is a detail.
+// lines returns the number of withheld objects, then one line per object. A line mentions a detail
+// but does not contain it.
 func (a objectsAnswer) lines() []string {
 	out := []string{fmt.Sprintf("withheld %d", a.Withheld)}
 	for _, o := range a.Objects {
@@ -71,11 +71,11 @@ func (a objectsAnswer) lines() []string {
 	return out
 }
 
-// liveObjects: an administrator sees in status why a workload is not available, and in the
-// subresource objects how everything is, as far as they may.
+// liveObjects: an administrator sees in status why a workload is not available. The subresource
+// objects shows the state of every object that the reader may read.
 func liveObjects(t *testing.T, w *liveHost) {
 	revision := strings.ReplaceAll(liveRevision(1, "Active", objectsSettings, objectsCreds, objectsApp), "live-1", "objs-1")
-	// In a phase with the workload the webhook would wait for it.
+	// In the same phase as the workload, the webhook would have to wait for it.
 	revision = strings.Replace(revision, "  - name: all\n", "  - name: hooks\n    objects:\n    - object: "+objectsWebhook+"\n  - name: all\n", 1)
 	w.MustKubectlInput(revision, "create", "-f", "-")
 	uid := func(kind, name string) string {
@@ -126,7 +126,7 @@ func liveObjects(t *testing.T, w *liveHost) {
 	w.MustKubectl("delete", "cer", "objs-1", poll.TimeoutFlag)
 }
 
-// objectsSay compares an answer with what it should be.
+// objectsSay compares an answer with the expected lines.
 func objectsSay(t *testing.T, as *cluster.Access, want []string) error {
 	t.Helper()
 	out := as.Kubectl("get", "cer", "objs-1", "--subresource=objects", "-o", "json")

@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// TestMain does the same as the program before it serves.
+// TestMain prepares the process as the program does before it serves.
 func TestMain(m *testing.M) {
 	if database.IsStoreProcess(os.Args) {
 		os.Exit(database.RunStoreProcess())
@@ -47,8 +47,8 @@ type user interface{ Kubeconfig() string }
 type process struct {
 	Port     int
 	CABundle []byte
-	// serving has the latest address and credentials of the server. After an outage of its store it
-	// starts again, at the same port, with new credentials.
+	// serving has the current address and credentials of the server. After an outage of its store,
+	// the server starts again at the same port, with new credentials.
 	serving atomic.Pointer[server.Serving]
 	stop    context.CancelFunc
 	// done is closed when Run has returned err.
@@ -67,7 +67,7 @@ func dataDir(t *testing.T) string {
 	return filepath.Join(dir, "data")
 }
 
-// newOptions are those of `penstock serve --register` on any free port.
+// newOptions returns the options of `penstock serve --register`, with a free port.
 func newOptions(t *testing.T, host user, dir string, more ...string) *server.Options {
 	t.Helper()
 	options, err := server.NewOptions()
@@ -78,7 +78,7 @@ func newOptions(t *testing.T, host user, dir string, more ...string) *server.Opt
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
-	own, err := port.Free() // the next program of a test may come back on it
+	own, err := port.Free() // the test's next program may use it again
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func start(t *testing.T, options *server.Options) *process {
 	return p
 }
 
-// begin runs a server without waiting for anything.
+// begin runs a server without waiting until it is ready.
 func begin(t *testing.T, options *server.Options) *process {
 	t.Helper()
 	p := &process{done: make(chan struct{})}
@@ -135,10 +135,10 @@ func (p *process) begin(t *testing.T, options *server.Options) {
 	t.Cleanup(func() { p.halt(t) })
 }
 
-// Loopback is a configuration of clients with all rights.
+// Loopback returns a client configuration with all rights.
 func (p *process) Loopback() *rest.Config { return p.serving.Load().Loopback }
 
-// halt stops the server as a signal would, and returns how long that took.
+// halt stops the server as a signal does. It returns how long that took.
 func (p *process) halt(t *testing.T) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -156,7 +156,7 @@ func (p *process) halt(t *testing.T) time.Duration {
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var last error
-	// Also of what ends the test, when its context has ended.
+	// Cleanups call this too, after the test's context has ended.
 	err := poll.Until(context.Background(), func(context.Context) bool {
 		last = check()
 		return last == nil
@@ -166,12 +166,12 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// missingError says what an answer lacks.
+// missingError names a text that an output lacks.
 type missingError struct{ text string }
 
 func (e missingError) Error() string { return "missing in the output: " + e.text }
 
-// missing is nil when an output has all texts.
+// missing returns nil if an output contains all texts.
 func missing(output string, wanted []string) error {
 	for _, want := range wanted {
 		if !strings.Contains(output, want) {
@@ -181,7 +181,7 @@ func missing(output string, wanted []string) error {
 	return nil
 }
 
-// revision is a small one: a ConfigMap in each of two phases.
+// revision returns a small revision: a ConfigMap in each of two phases.
 func revision(extension string, number int) string {
 	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision

@@ -24,7 +24,7 @@ const (
 	openPaths  = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: paths}, rules: [{nonResourceURLs: ["*"], verbs: [get]}]}`
 )
 
-// bulk is ConfigMaps of a number of MiB together.
+// bulk returns ConfigMaps with a total size in MiB.
 func bulk(mib int) []string {
 	objects := make([]string, mib)
 	for i := range objects {
@@ -33,8 +33,8 @@ func bulk(mib int) []string {
 	return objects
 }
 
-// examples applies the example policies to a cluster that has revisions already, and
-// tries them as several people.
+// examples applies the example policies to a cluster that already has revisions. It tests them as
+// several users.
 func examples(t *testing.T, c *cluster.Cluster) {
 	c.MustKubectlInput(`apiVersion: v1
 kind: Namespace
@@ -88,11 +88,11 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		kinds      = "this cluster takes no revision with Job once"
 		wildcards  = `no ClusterRole of a revision may grant "*" or be aggregated: `
 		extensions = "grafana is not an extension that this cluster takes"
-		// A name that is made has no number, which no policy has to say.
+		// A generated name has no number. The API rejects it, so no policy has to.
 		generatedName = `The ClusterExtensionRevision "`
 		users         = "revisions of argocd are for release-managers, and dev is none"
 	)
-	// Each policy takes a moment to be known.
+	// A policy takes a moment to become effective.
 	for says, draft := range map[string]string{
 		kinds: drafted(3, "Active", jobObject), wildcards + "wild": drafted(3, "Active", wildRole),
 		extensions: renamed(drafted(1, "Active", mapObject), "grafana"), users: renamed(drafted(1, "Active", mapObject), "argocd"),
@@ -106,7 +106,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		who    []string
 		stdin  string
 		args   []string
-		// says is a part of the refusal; empty for an accepted request.
+		// says is part of the refusal. It is empty if the request is accepted.
 		says string
 	}{
 		{"a kind that is not listed", dev, drafted(3, "Active", mapObject, jobObject), create, kinds},
@@ -152,8 +152,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 	}
 }
 
-// guideLetsRead does what the guide says to let a group read, and reads as one of them all
-// that a review of an upgrade takes.
+// guideLetsRead runs the guide's commands that let a group read. A member of it then reads
+// everything that the review of an upgrade needs.
 func guideLetsRead(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/how-to/policy.md")
@@ -179,7 +179,7 @@ func guideLetsRead(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestExamplePoliciesAreNamed: the published examples are exactly those that this test has tried.
+// TestExamplePoliciesAreNamed: the published examples are exactly those that this test applies.
 func TestExamplePoliciesAreNamed(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/how-to/policy.md")
 	if err != nil {

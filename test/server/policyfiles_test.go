@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPolicyFiles: policies of files hold for requests to our API, with the defaults that the API
-// gives them; no policy of the host does, because it does not ask about requests that it passes on.
-// A file that cannot be read ends the start.
+// TestPolicyFiles: policies in files apply to requests to our API, with the API's defaults. The
+// host's policies do not, because it does not check requests that it passes on. A file that cannot
+// be read fails the start.
 func TestPolicyFiles(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -33,7 +33,7 @@ plugins:
 	if err := os.Mkdir(filepath.Join(folder, "mutating"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// It is as kubectl get -o yaml prints several.
+	// Several policies in one file, in the format of kubectl get -o yaml.
 	write(filepath.Join(folder, "names.yaml"), `apiVersion: v1
 kind: List
 items:

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// deployer may write revisions, and nothing else.
+// deployer is a role that may only write revisions.
 const deployer = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: deployer}
@@ -43,19 +43,19 @@ kind: Namespace
 metadata: {name: lighthouse}
 `
 
-// requesters are users who may write revisions, on a real control plane.
+// requesters tests users who may write revisions, on a real control plane.
 type requesters struct {
 	t *testing.T
 	*cluster.Cluster
 }
 
-// as runs kubectl as somebody.
+// as runs kubectl as a user.
 func (p requesters) as(who, stdin string, args ...string) cluster.Output {
 	p.t.Helper()
 	return p.KubectlInput(stdin, append(args, "--as="+who)...)
 }
 
-// refuse fails the test unless the answer is 403 and says what the user lacks.
+// refuse fails the test unless the answer is 403 and names the rights that the user lacks.
 func (p requesters) refuse(reason, who, stdin string, args []string, lacks ...string) {
 	p.t.Helper()
 	out := p.as(who, stdin, args...)
@@ -76,7 +76,7 @@ func (p requesters) allow(reason, who, stdin string, args ...string) {
 	}
 }
 
-// grant gives somebody rights and returns when the cluster knows.
+// grant gives a user rights and returns when they are effective.
 func (p requesters) grant(name, namespace, who, rules, probe string) {
 	p.t.Helper()
 	kind, scope := "Cluster", ""
@@ -106,7 +106,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[5]s}]
 	})
 }
 
-// drafted is a revision of lighthouse, with objects in YAML, one a line.
+// drafted returns a revision of the extension lighthouse. Each object is one line of YAML.
 func drafted(number int, state string, objects ...string) string {
 	text := fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
@@ -127,7 +127,7 @@ spec:
 const (
 	webObject = `object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: lighthouse}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`
 	mapObject = `object: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: lighthouse}, data: {a: b}}`
-	// secretReader hands on what nobody here has.
+	// secretReader is a ClusterRole with rights that no user of this test has.
 	secretReader = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}, rules: [{apiGroups: [""], resources: [secrets], verbs: [get, list]}]}`
 	adminBinding = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: me}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]}`
 )
@@ -140,8 +140,8 @@ func rollbackTo(number int) []string {
 	return []string{"create", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/lighthouse-%d/rollback", number), "-f", "-"}
 }
 
-// TestPrivileges: a user who may only write revisions gains no effect in the cluster by them. A
-// user with the rights to the objects does.
+// TestPrivileges: a user who may only write revisions cannot change the cluster with them. A user
+// with the rights to the objects can.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -167,7 +167,7 @@ func TestPrivileges(t *testing.T) {
 
 func (p requesters) in(t *testing.T) requesters { return requesters{t, p.In(t)} }
 
-// nothing: every way to have objects made.
+// nothing: without rights to the objects, no way to have them created works.
 func (p requesters) nothing() {
 	lacks := "alice cannot create,patch deployments.apps lighthouse/web"
 	draft := drafted(1, "Active", webObject)
@@ -184,7 +184,7 @@ func (p requesters) nothing() {
 	}
 }
 
-// grants: roles and bindings hand on what the requester has.
+// grants: a requester can pass on only their own rights by roles and bindings.
 func (p requesters) grants() {
 	p.grant("rbac-writer", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings], verbs: [create, patch, delete]}]`,
 		"create clusterrolebindings")
@@ -197,7 +197,7 @@ func (p requesters) grants() {
 	p.allow("a role of what they have", "bob", drafted(1, "Active", secretReader), "create", "--dry-run=server", "-f", "-")
 }
 
-// chain: changes of revisions that others have made.
+// chain: users change revisions of other users.
 func (p requesters) chain() {
 	p.MustKubectlInput(drafted(1, "Active", webObject, mapObject), "create", "-f", "-")
 	p.MustKubectlInput(drafted(2, "Active", mapObject), "create", "-f", "-")
@@ -233,7 +233,7 @@ func (p requesters) chain() {
 		[]string{"create", "-f", "-"}, "create,patch configmaps default/settings")
 }
 
-// bypass stands for all rights, for one extension or for all.
+// bypass: the right to bypass replaces all other rights, for one extension or for all.
 func (p requesters) bypass() {
 	escalating := strings.Replace(drafted(1, "Active", adminBinding), "lighthouse-1", "argocd-1", 1)
 	p.refuse("without", "alice", escalating, []string{"create", "-f", "-"})
@@ -245,7 +245,8 @@ func (p requesters) bypass() {
 	p.refuse("of another extension", "alice", strings.Replace(escalating, "argocd-1", "other-1", 1), []string{"create", "-f", "-"})
 }
 
-// questions: how many access reviews a create takes.
+// questions: a create takes two access reviews per object and one more. An administrator's create
+// takes one request.
 func (p requesters) questions() {
 	p.grant("carol", "lighthouse", "carol", `[{apiGroups: [""], resources: [configmaps], verbs: [create, patch, delete]}]`, "create configmaps")
 	p.grant("carol-deployer", "", "carol", `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: ["*"]}]`,
@@ -276,7 +277,7 @@ func (p requesters) questions() {
 	}
 }
 
-// requester: the requester is stamped, and nobody can change it.
+// requester: the requester is recorded in status, and no user can change it.
 func (p requesters) requester() {
 	for _, draft := range []string{drafted(1, "Active", mapObject), drafted(2, "Active")} {
 		draft = strings.ReplaceAll(draft, "lighthouse-", "stamped-")
@@ -296,7 +297,7 @@ func (p requesters) requester() {
 	}
 }
 
-// TestPrivilegesWithoutHost: while the host does not answer, nothing is allowed.
+// TestPrivilegesWithoutHost: while the host does not answer, all writes are refused.
 func TestPrivilegesWithoutHost(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -317,8 +318,8 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 	}
 }
 
-// TestPrivilegesForgedHeaders: headers of the front proxy without its certificate, and
-// impersonation headers without the right, do not make a user Penstock itself.
+// TestPrivilegesForgedHeaders: headers of the front proxy need its certificate, and impersonation
+// headers need the right to impersonate. Without them, a user does not become Penstock itself.
 func TestPrivilegesForgedHeaders(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -369,7 +370,7 @@ func TestPrivilegesForgedHeaders(t *testing.T) {
 	}
 }
 
-// line is a way to the host that can be cut.
+// line is a connection to the host that the test can cut.
 type line struct {
 	kubeconfig string
 	listener   net.Listener
@@ -378,7 +379,7 @@ type line struct {
 	down       bool
 }
 
-// Kubeconfig returns an administrator's kubeconfig that uses the line.
+// Kubeconfig returns an administrator's kubeconfig with the address of the line.
 func (l *line) Kubeconfig() string { return l.kubeconfig }
 
 func newLine(t *testing.T, c *cluster.Cluster) *line {
@@ -428,7 +429,7 @@ func (l *line) keep(ends ...net.Conn) bool {
 	return !l.down
 }
 
-// cut ends all connections, and lets none begin.
+// cut closes all connections and accepts no new ones.
 func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
