@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// readmeShell begins the script of TestReadme. The control plane and the programs of the test
-// stand in for those that make builds, and --yes for the answer of a person. A target or an
-// answer that the script does not know fails it.
+// readmeShell begins the script of TestReadme. The test's control plane and programs replace the
+// targets that build them, and --yes replaces a user's answer. The script fails at a target that it
+// does not know.
 const readmeShell = `set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 make() {
@@ -40,8 +40,8 @@ kubectl() {
 }
 `
 
-// TestReadme runs every block "sh" of README.md, in order, in one shell and an empty folder that
-// has the examples. The lines of its transcript are lines of the output; seconds may differ.
+// TestReadme runs every block "sh" of README.md in order, in one shell. Its folder has only the
+// examples. Every line of the README's transcript must be in the output; seconds may differ.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -67,7 +67,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := cluster.Start(t, cluster.Workloads())
-	// The path of a store is that of a socket, which must be short.
+	// The folder also holds the store's socket, whose path must be short.
 	folder, err := os.MkdirTemp("", "readme-")
 	if err != nil {
 		t.Fatal(err)
@@ -105,8 +105,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// checkTranscript compares line by line. Without a terminal, no question is asked, and a line of
-// progress begins with the seconds that a terminal has at its end.
+// checkTranscript compares line by line. Without a terminal, the output has no question. Its
+// progress lines begin with the seconds, which a terminal shows at the end.
 func checkTranscript(t *testing.T, transcript, out string) {
 	t.Helper()
 	seconds := regexp.MustCompile(`(?m)^ *\d+s  |, watched for \d+s$`)

@@ -26,7 +26,7 @@ import (
 
 const readsVersion = "v1.2.3-test"
 
-// TestReads: reads of this server by clients of people, through the aggregator.
+// TestReads: clients read from this server through the aggregator.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -36,11 +36,11 @@ func TestReads(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	t.Run("VersionHeader", func(t *testing.T) { versionHeader(t, c.In(t), p) })
 	t.Run("ApproverRights", func(t *testing.T) { approverRights(t, c.In(t), p) })
-	// The last one: it breaks what is there.
+	// Check runs last because it breaks the installation.
 	t.Run("Check", func(t *testing.T) { checkInstallation(t, c.In(t), p) })
 }
 
-// versionHeader: every answer of ours names the version of the program, and no other.
+// versionHeader: the answers of our API name the program's version, other answers do not.
 func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 	const cers, plans = "/apis/olm.operatorframework.io/v1alpha1", "/apis/hco.kubevirt.io/v1alpha1"
 	nobody := c.User("nobody-reads")
@@ -75,7 +75,7 @@ func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 		}
 	}
 
-	// Clients learn it from what they ask anyway.
+	// Clients learn the version from their ordinary requests.
 	config := c.Config()
 	var version client.ServerVersion
 	version.Listen(config)
@@ -91,7 +91,7 @@ func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 	}
 }
 
-// headerOf makes a GET and returns headers and code of the answer.
+// headerOf sends a GET and returns headers and code of the answer.
 func headerOf(t *testing.T, config *rest.Config, path string) (http.Header, int) {
 	t.Helper()
 	caller := newCaller(t, config)
@@ -111,8 +111,8 @@ func headerOf(t *testing.T, config *rest.Config, path string) (http.Header, int)
 	return response.Header, response.StatusCode
 }
 
-// approverRights: a user who approves a plan must be able to do what it does, and a dry-run
-// tells them what they lack.
+// approverRights: a user who approves a plan needs the rights to its changes. A dry-run lists the
+// rights that the user lacks.
 func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: a}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
 	inner, err := versioned.NewForConfig(p.Loopback())
@@ -134,7 +134,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Fatal(err)
 	}
 
-	// They are two, because answers about rights are remembered for some seconds.
+	// There are two users because answers about rights are cached for some seconds.
 	for _, user := range []string{"reads-approver", "reads-able"} {
 		c.MustKubectl("create", "clusterrolebinding", user, "--clusterrole=penstock-plan-approver", "--user="+user)
 	}
@@ -167,7 +167,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	}
 }
 
-// checkInstallation: the findings of a client about an installation, piece by broken piece.
+// checkInstallation: a client finds each part of an installation that the test breaks.
 func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	const olm, hco = "apiservice v1alpha1.olm.operatorframework.io", "apiservice v1alpha1.hco.kubevirt.io"
 	all := finds(t, c.Config())
@@ -183,7 +183,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	if found := all["version"].Found; !strings.Contains(found, readsVersion) || !strings.Contains(found, "v9") {
 		t.Errorf("the versions are %q", found)
 	}
-	// Nothing is wrong with what a caller cannot see.
+	// A caller who may not see a part gets no error about it.
 	few := finds(t, c.User("reads-nobody").Config())
 	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
 		if few[name].State != state {
@@ -195,11 +195,11 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Helper()
 		n := 0
 		eventually(t, what, func() error {
-			n++ // kube-apiserver looks again when something changes
+			n++ // kube-apiserver checks again when the object changes
 			c.Kubectl("annotate", "apiservice", "v1alpha1.olm.operatorframework.io", "--overwrite", fmt.Sprintf("look-again=%s-%d", what[:1], n))
 			all := finds(t, c.Config())
 			found, alone := all[olm]
-			if !alone { // the other one fails too by now
+			if !alone { // by now, the other APIService fails too
 				found = all["penstock"]
 			}
 			if found.State != check.Failed {
@@ -232,7 +232,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	}
 }
 
-// finds makes all checks and returns what they found, by name.
+// finds runs all checks and returns their results by name.
 func finds(t *testing.T, config *rest.Config) map[string]check.Result {
 	t.Helper()
 	results, err := check.Run(t.Context(), check.Options{Config: config, Version: "v9", Now: time.Now()})

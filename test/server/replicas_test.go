@@ -11,9 +11,9 @@ import (
 )
 
 // TestReplicasUnderFaults is a short version of `make test-slice N=faults FAULTS=all`. Three
-// replicas on three members of etcd lose a member and the leader, and the next leader is updated,
-// while clients write. No acknowledged write is lost or executed twice, and no request fails by the
-// update.
+// replicas use three members of etcd, and clients write. A member and the leader fail, and the next
+// leader is updated. No acknowledged write is lost or executed twice, and no request fails because
+// of the update.
 func TestReplicasUnderFaults(t *testing.T) {
 	t.Parallel()
 	replicas.Start(t, cluster.Start(t), penstock.Build(t)).

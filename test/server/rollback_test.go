@@ -22,18 +22,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// rolled is a host with the real program, which may be killed.
+// rolled is a host with the real program, which a test may kill.
 type rolled struct {
 	*cluster.Cluster
-	// outsider does what people and controllers do.
+	// outsider makes the requests of users and of controllers.
 	outsider dynamic.Interface
 	program  *penstock.Program
 	dataDir  string
 	server   *penstock.Server
 }
 
-// TestRollback tests with the real program: onFailure, the hold of a rollback, the freeze, the
-// deletion budget, and the soak time of a rollout.
+// TestRollback tests with the real program: onFailure, the hold after a rollback, the freeze, the
+// deletion budget and the soak time.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -61,7 +61,7 @@ func TestRollback(t *testing.T) {
 	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
 }
 
-// serve runs the program without the plugin that refuses what overdue does.
+// serve runs the program without the plugin that would reject the write in overdue.
 func (r *rolled) serve(t testing.TB) *penstock.Server {
 	return r.program.Serve(t, r.Cluster, r.dataDir, "--disable-admission-plugins=Privilege")
 }
@@ -70,7 +70,7 @@ func (r *rolled) in(t *testing.T) rolledBack {
 	return rolledBack{Cluster: r.Cluster.In(t), outsider: r.outsider, t: t}
 }
 
-// rolledBack is one subtest.
+// rolledBack is the state of one subtest.
 type rolledBack struct {
 	*cluster.Cluster
 	outsider dynamic.Interface
@@ -81,8 +81,7 @@ func (s rolledBack) revisions() dynamic.ResourceInterface {
 	return s.outsider.Resource(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"))
 }
 
-// submit creates a revision with a ConfigMap whose data is the number, and further
-// objects.
+// submit creates a revision. It has a ConfigMap whose data is the number, and further objects.
 func (s rolledBack) submit(chain string, number int, spec map[string]any, more ...any) {
 	s.t.Helper()
 	objects := []any{map[string]any{"object": map[string]any{
@@ -108,7 +107,7 @@ func (s rolledBack) submit(chain string, number int, spec map[string]any, more .
 	}
 }
 
-// submitPhases creates a revision of nothing but these phases.
+// submitPhases creates a revision with these phases.
 func (s rolledBack) submitPhases(chain string, number int, phases []any) {
 	s.t.Helper()
 	revision := &unstructured.Unstructured{Object: map[string]any{
@@ -157,7 +156,7 @@ func (s rolledBack) merge(name, patch string) {
 	}
 }
 
-// overdue lets an hour pass since a rollout began, and has it looked at.
+// overdue makes a rollout look as if it began an hour ago, and triggers a reconcile.
 func (s rolledBack) overdue(name string) {
 	s.t.Helper()
 	s.until(name, "Progressing", "True/RollingOut")
@@ -192,8 +191,8 @@ func (s rolledBack) stuck(chain string) map[string]any {
 	}
 }
 
-// onFailure has a second revision whose Deployment never gets available: nobody
-// runs it here. meanwhile is called when the third is there.
+// onFailure submits a second revision whose Deployment never becomes available. It calls meanwhile
+// when the third revision exists.
 func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	wantsBack := map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1)}
 	s.submit(chain, 1, wantsBack)
@@ -220,7 +219,7 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	}
 }
 
-// third waits for the revision that a rollback makes.
+// third waits for the revision that a rollback creates.
 func (s rolledBack) third(chain string) types.UID {
 	s.t.Helper()
 	var uid types.UID
@@ -263,7 +262,7 @@ func (s rolledBack) holds() {
 	s.until("held-4", "Held", "False/Released released by the annotation on held-4")
 }
 
-// extension makes a ClusterExtension.
+// extension creates a ClusterExtension.
 func (s rolledBack) extension(name string) metav1.OwnerReference {
 	s.t.Helper()
 	extension := &unstructured.Unstructured{Object: map[string]any{
@@ -294,7 +293,7 @@ func (s rolledBack) soaks() {
 	s.submit("soak", 1, map[string]any{"successDelaySeconds": int64(3600)})
 	s.until("soak-1", "Succeeded", "False/Soaking all objects are available; the revision succeeds if they still are at ")
 	s.until("soak-1", "Available", "True")
-	// The end is noticed without anything happening then.
+	// The end of the delay is noticed although no object changes.
 	since := time.Now()
 	live, err := s.revisions().Get(context.Background(), "soak-1", metav1.GetOptions{})
 	if err != nil {
@@ -305,8 +304,8 @@ func (s rolledBack) soaks() {
 	s.until("soak-1", "Succeeded", "True/RolledOut")
 }
 
-// reportsDrift has a change of somebody else reported, until the annotation that asks for it is gone. A
-// role is repaired all the same.
+// reportsDrift: a change by another user is reported instead of repaired until its annotation is
+// gone. A change of a role is repaired all the same.
 func (s rolledBack) reportsDrift() {
 	role := map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": map[string]any{"name": "drift", "namespace": "default"},
 		"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}}

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// stuck makes an extension with two active revisions of the same object: the first one is
-// there, the second one waits for a probe that never holds.
+// stuck creates an extension with two active revisions of the same object. The first is complete.
+// The second waits for a probe that never succeeds.
 func (d door) stuck(t *testing.T, name string) {
 	t.Helper()
 	object := fmt.Sprintf(`{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default"},"data":{"k":"v"}}}`, name)
@@ -25,8 +25,8 @@ func (d door) stuck(t *testing.T, name string) {
 	d.MustKubectlInput(strings.Replace(evil(name+"-2", object), `"phases":`, probe, 1), "create", "-f", "-")
 }
 
-// together sends requests at the same time, and returns the codes in rising order and
-// what was said.
+// together sends requests at the same time. It returns the codes in rising order, and the texts of
+// the answers.
 func (r intruders) together(t *testing.T, attempts ...attempt) ([]int, string) {
 	t.Helper()
 	codes, texts := make([]int, len(attempts)), make([]string, len(attempts))
@@ -44,8 +44,8 @@ func (r intruders) together(t *testing.T, attempts ...attempt) ([]int, string) {
 	return codes, strings.Join(texts, "\n")
 }
 
-// atTheSameTime: two revisions that count on each other are not both given up by somebody
-// who cannot delete what they have.
+// atTheSameTime: a user who cannot delete a shared object gives up both of its revisions at once.
+// Only one request succeeds.
 func (d door) atTheSameTime(t *testing.T, r intruders) {
 	for i := range 3 {
 		name := fmt.Sprintf("same%d", i)
@@ -67,7 +67,7 @@ func (d door) atTheSameTime(t *testing.T, r intruders) {
 	}
 }
 
-// collection: nor all at once.
+// collection: the user cannot give up both with one request either.
 func (d door) collection(t *testing.T, r intruders) {
 	d.stuck(t, "all")
 	code, text := r.send(t, attempt{who: "writer", method: http.MethodDelete, path: revisionsPath + "?labelSelector=" + url.QueryEscape("penstock.dev/chain=all"), contentType: asJSON})
@@ -79,7 +79,7 @@ func (d door) collection(t *testing.T, r intruders) {
 	}
 	d.survives(t, "all")
 
-	// By somebody who may, all goes at once, and then nothing is left to remember.
+	// A user with the rights deletes all revisions at once. The extension can then be forgotten.
 	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", poll.TimeoutFlag)
 	if out := d.KubectlInput("", "delete", "revisionhistory", "all", "--as=writer"); !strings.Contains(out.Stderr, "Forbidden") {
 		t.Errorf("somebody had an extension forgotten: %s", out)
@@ -95,8 +95,8 @@ func (d door) collection(t *testing.T, r intruders) {
 	d.tries("begins anew", "", evil("all-1"), "", "create", "-f", "-")
 }
 
-// survives fails unless an object is there, and is not on its way out, when Penstock has
-// seen what became of the revisions.
+// survives waits until Penstock has processed the revisions. It fails unless the object exists and
+// is not being deleted.
 func (d door) survives(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "the older revision of "+name+" to be let go", func() error {

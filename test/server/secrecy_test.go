@@ -13,13 +13,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// Every value that nobody may be shown begins with this word.
+// Every value that no user may see begins with this word.
 const (
 	hush        = "hunter2-"
-	hushEncoded = "aHVudGVyMi" // how its base64 begins
+	hushEncoded = "aHVudGVyMi" // the beginning of its base64
 )
 
-// secrecy is a cluster with the whole program, which hides some fields.
+// secrecy is a cluster with the program, which redacts some fields.
 type secrecy struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -31,12 +31,12 @@ func (s secrecy) in(t *testing.T) secrecy {
 	return s
 }
 
-// TestSecrecy: no read shows a user confidential content.
+// TestSecrecy: no read shows confidential content to a user.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
 	s := secrecy{Cluster: c, t: t, server: penstock.Build(t).Serve(t, c, penstock.DataDir(t),
-		// The most that the log can say.
+		// The most verbose log.
 		"--v=10",
 		"--redact=ConfigMap:.data.password",
 		"--redact=Service:.spec.externalName",
@@ -54,9 +54,9 @@ func TestSecrecy(t *testing.T) {
 	t.Run("Log", func(t *testing.T) { s.in(t).log() })
 }
 
-// log: no body of a request or an answer is in the log of a process that tells all
-// it can, whether ours to the host or to ourselves, or somebody's to us; and nothing
-// of the authority's key, which this process has read and written as a Secret.
+// log: the most verbose log has no body of a request or an answer. This holds for requests to the
+// host, to Penstock itself and from users. The log also has no part of the authority's key, which
+// the process reads and writes as a Secret.
 func (s secrecy) log() {
 	log := s.server.Log()
 	clean(s.t, "the log", log)
@@ -86,7 +86,7 @@ func (s secrecy) log() {
 	}
 }
 
-// clean fails the test when a text has a value that nobody may be shown.
+// clean fails the test if a text has a value that no user may see.
 func clean(t *testing.T, what, text string) {
 	t.Helper()
 	for _, word := range []string{hush, hushEncoded} {
@@ -98,7 +98,7 @@ func clean(t *testing.T, what, text string) {
 
 func encoded(value string) string { return base64.StdEncoding.EncodeToString([]byte(value)) }
 
-// rolledOut is a revision with one object and perhaps more of the spec.
+// rolledOut returns a revision with one object, and with further fields of the spec.
 func rolledOut(name, object string, more ...string) string {
 	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
@@ -113,8 +113,7 @@ spec:
 `, name, name[strings.LastIndex(name, "-")+1:], object, strings.Join(more, "\n"))
 }
 
-// says waits until a condition of a revision, or its failures, has all the words,
-// and returns what the revision says.
+// says waits until the YAML of a revision has all the words. It returns the YAML.
 func (s secrecy) says(name string, words ...string) string {
 	s.t.Helper()
 	told := ""
@@ -125,8 +124,8 @@ func (s secrecy) says(name string, words ...string) string {
 	return told
 }
 
-// ways are all the ways in which others quote an object: its API server, the
-// policies that it asks, probes, and what controllers write into status.
+// ways tests all the ways in which a message quotes an object: from its API server, policies,
+// probes, and controllers that write status.
 func (s secrecy) ways() {
 	s.MustKubectlInput(secrecyPolicies, "apply", "-f", "-")
 	s.MustKubectlInput(vaults, "apply", "-f", "-")
@@ -273,7 +272,7 @@ func (s secrecy) ways() {
 	clean(s.t, "the log", s.server.Log())
 }
 
-// secrecyPolicies repeat what they see.
+// secrecyPolicies quote the objects that they check.
 const secrecyPolicies = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: secrets}
@@ -343,7 +342,7 @@ metadata: {name: warned-revisions}
 spec: {policyName: warned-revisions, validationActions: [Warn]}
 `
 
-// vaults are a kind whose rules repeat what they see.
+// vaults is a kind whose validation rules quote the object.
 const vaults = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: vaults.example.com}

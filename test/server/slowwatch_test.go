@@ -20,20 +20,21 @@ import (
 
 const (
 	slowWatches = 200
-	// besideTime is in which others have an answer beside slow watches.
+	// besideTime bounds a write and a read beside slow watches.
 	besideTime = 5 * time.Second
-	// watchMemory bounds the memory of all slow watches together: each has a few events that it has
-	// not sent.
+	// watchMemory bounds the memory of all slow watches together. Each of them has a few events
+	// that are not sent.
 	watchMemory = 512 << 20
 )
 
-// slowWatches: watches that nobody reads are ended, and cost others neither time nor memory.
+// slowWatches: watches whose client does not read are ended. They delay no other requests and take
+// little memory.
 func (d door) slowWatches() {
 	d.MustKubectlInput(strings.Replace(revision("watched", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
 	config := d.server.Direct(d.Config())
 	config.NextProtos = []string{"http/1.1"}
 	config.QPS = -1
-	// Sent and unread data is soon more than the connection takes.
+	// With a small buffer, unread data soon fills the connection.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if tcp, ok := conn.(*net.TCPConn); ok {
@@ -75,7 +76,7 @@ func (d door) slowWatches() {
 	d.MustKubectl("delete", "cer", "watched-1", poll.TimeoutFlag)
 }
 
-// watchUnread begins the watches, and reads the heads of their answers only.
+// watchUnread starts the watches and reads only the headers of their answers.
 func (d door) watchUnread(ctx context.Context, client *http.Client, host string) {
 	d.t.Helper()
 	var beginning sync.WaitGroup
@@ -101,7 +102,7 @@ func (d door) watchUnread(ctx context.Context, client *http.Client, host string)
 	beginning.Wait()
 }
 
-// annotate makes a large change.
+// annotate makes a large change to a revision.
 func (d door) annotate(name string, change int) {
 	d.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"change":"%d"},"annotations":{"example.com/text":%q}}}`, change, strings.Repeat(fmt.Sprintf("%08d", change), 20_000))
@@ -124,8 +125,8 @@ func (d door) annotate(name string, change int) {
 	}
 }
 
-// terminated returns the number of watches of revisions that the watch cache has ended because
-// their events were not read.
+// terminated returns how many watches of revisions the watch cache has ended because of unread
+// events.
 func (d door) terminated() int {
 	d.t.Helper()
 	for line := range strings.Lines(d.server.Fetch(d.t, d.Config(), "/metrics")) {

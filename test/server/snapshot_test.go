@@ -22,25 +22,26 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
-// snapshot has the store of a release, and its objects in the host.
+// snapshot has the store of a release and its objects in the host.
 type snapshot struct {
-	// Store has every record, and Host the keys of the host's etcd that a clean cluster lacks.
+	// Store has every record of the store. Host has the keys in the host's etcd that a clean
+	// cluster lacks.
 	Store, Host contents
 }
 
-// contents are keys of an etcd, and its revision.
+// contents is the keys of an etcd, and its revision.
 type contents struct {
 	Revision int64
 	Writes   []written
 }
 
-// written is a transaction: a revision of etcd, and the values that it left.
+// written is a transaction: its etcd revision, and the values that it left.
 type written struct {
 	Revision int64
 	Values   map[string][]byte
 }
 
-// readContents returns the keys that are not skipped.
+// readContents returns the keys of an etcd that skip does not leave out.
 func readContents(t *testing.T, client *clientv3.Client, skip func(key string) bool) contents {
 	t.Helper()
 	all, err := client.Get(t.Context(), "", clientv3.WithPrefix())
@@ -64,8 +65,8 @@ func readContents(t *testing.T, client *clientv3.Client, skip func(key string) b
 	return found
 }
 
-// storeRevisions writes the values at the revisions of etcd that they had: they are the resource
-// versions of what the API serves, and the host's witness has the highest.
+// storeRevisions writes the values at their original etcd revisions. These are the resource
+// versions in the API, and the host's witness records the highest.
 func (c contents) storeRevisions(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	at := int64(1)
@@ -79,7 +80,8 @@ func (c contents) storeRevisions(t *testing.T, client *clientv3.Client) {
 	advance(t, client, at, c.Revision)
 }
 
-// hostObjects writes the values while a kube-apiserver runs, at later revisions than they had.
+// hostObjects writes the values while a kube-apiserver runs, at revisions above their original
+// ones.
 func (c contents) hostObjects(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	advance(t, client, 0, c.Revision)
@@ -88,7 +90,7 @@ func (c contents) hostObjects(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// advance makes revisions of etcd until there is that one.
+// advance writes to etcd until it has a given revision.
 func advance(t *testing.T, client *clientv3.Client, at, until int64) int64 {
 	t.Helper()
 	for at < until {
@@ -110,7 +112,7 @@ func putAll(t *testing.T, client *clientv3.Client, values map[string][]byte) int
 	return done.Header.Revision
 }
 
-// values are all of them, by key.
+// values returns all values by key.
 func (c contents) values() map[string][]byte {
 	all := map[string][]byte{}
 	for _, one := range c.Writes {
@@ -119,13 +121,13 @@ func (c contents) values() map[string][]byte {
 	return all
 }
 
-// hostEtcd is a client of the host's etcd.
+// hostEtcd returns a client of the host's etcd.
 func hostEtcd(t *testing.T, c *cluster.Cluster) *clientv3.Client {
 	t.Helper()
 	return etcdAt(t, "unix://"+filepath.Join(c.Plane().Dir(), "etcd.sock"))
 }
 
-// withStore runs the etcd of a data directory that no Penstock serves.
+// withStore runs etcd on a data directory that no Penstock serves.
 func withStore(t *testing.T, dir string, do func(client *clientv3.Client)) {
 	t.Helper()
 	running, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir, QuotaBytes: 64 << 20, Log: logr.Discard(), Fleeting: true})

@@ -23,10 +23,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// podGrace is the time that artifacts/deploy gives a Pod to end.
+// podGrace is the grace period of a Pod in artifacts/deploy.
 const podGrace = 30 * time.Second
 
-// storeProcess is about the process that runs the embedded etcd.
+// storeProcess tests the process that runs the embedded etcd.
 type storeProcess struct {
 	*cluster.Cluster
 	t       *testing.T
@@ -39,7 +39,7 @@ func (s storeProcess) in(t *testing.T) storeProcess {
 	return s
 }
 
-// starts runs the program and returns when the controllers do and etcd is known.
+// starts runs the program. It returns when the controllers run and the process of etcd is known.
 func (s storeProcess) starts() (server *penstock.Server, etcd int) {
 	s.t.Helper()
 	server = s.program.Serve(s.t, s.Cluster, s.dir)
@@ -58,10 +58,10 @@ func (s storeProcess) sends(signal syscall.Signal, pid int) {
 	}
 }
 
-// stops tells the program to end, which it must within a time.
+// stops tells the program to end, and checks that it ends in time.
 func (s storeProcess) stops(server *penstock.Server, within time.Duration) {
 	s.t.Helper()
-	// A hang shows where it hangs.
+	// If the program hangs, SIGQUIT shows where.
 	watch := time.AfterFunc(podGrace, func() { _ = syscall.Kill(server.Pid(), syscall.SIGQUIT) })
 	defer watch.Stop()
 	took := server.Stop(s.t)
@@ -71,7 +71,7 @@ func (s storeProcess) stops(server *penstock.Server, within time.Duration) {
 	}
 }
 
-// killed: etcd is killed, and everything goes on with another one.
+// killed: etcd is killed. A new etcd starts, and everything continues.
 func (s storeProcess) killed() {
 	server, etcd := s.starts()
 	s.sends(syscall.SIGKILL, etcd)
@@ -84,7 +84,8 @@ func (s storeProcess) killed() {
 		}
 		return nil
 	})
-	// It may be away: what was before may have deleted it, and its revision not be through yet.
+	// The ConfigMap may be missing: the scenario before may have deleted it, and the repair may not
+	// be complete.
 	s.MustKubectl("delete", "configmap", "first", "--ignore-not-found")
 	eventually(s.t, "the controllers", func() error {
 		if out := s.Kubectl("get", "configmap", "first"); out.ExitCode != 0 {
@@ -95,17 +96,17 @@ func (s storeProcess) killed() {
 	s.stops(server, podGrace)
 }
 
-// killedWhenStopping: etcd is gone before the program has written its last.
+// killedWhenStopping: etcd ends before the program has made its last write.
 func (s storeProcess) killedWhenStopping() {
 	server, etcd := s.starts()
 	s.sends(syscall.SIGKILL, etcd)
 	s.stops(server, podGrace)
 }
 
-// goneWhenStopping: etcd is gone for some time, and does not come back.
+// goneWhenStopping: etcd ends and cannot start again.
 func (s storeProcess) goneWhenStopping() {
 	server, etcd := s.starts()
-	// Somebody waits for it when it goes.
+	// A request waits for etcd when it ends.
 	s.sends(syscall.SIGSTOP, etcd)
 	defer s.patches(server)()
 	away := filepath.Join(s.dir, "away")
@@ -123,8 +124,7 @@ func (s storeProcess) goneWhenStopping() {
 	}
 }
 
-// hungWhenStopping: etcd does not answer, as with a disk that hangs, and somebody waits
-// for it.
+// hungWhenStopping: etcd does not answer, as with a disk that hangs, and a request waits for it.
 func (s storeProcess) hungWhenStopping() {
 	server, etcd := s.starts()
 	s.sends(syscall.SIGSTOP, etcd)
@@ -132,8 +132,8 @@ func (s storeProcess) hungWhenStopping() {
 	s.stops(server, podGrace)
 }
 
-// patches begins to patch a revision, at the program itself, and returns when the request
-// is sent. The function that it returns gives it up.
+// patches sends a patch of a revision directly to the program and returns when it is sent. The
+// function that it returns cancels the request.
 func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 	s.t.Helper()
 	config := server.Direct(s.Config())
@@ -167,8 +167,7 @@ func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// told: a user who ends all processes of a service ends etcd no earlier than the program
-// does.
+// told: a user signals all processes of a service. etcd ends no earlier than the program.
 func (s storeProcess) told() {
 	server, etcd := s.starts()
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
@@ -181,13 +180,13 @@ func (s storeProcess) told() {
 	}
 }
 
-// orphan: a program that was killed leaves no etcd behind.
+// orphan: a killed program leaves no etcd behind.
 func (s storeProcess) orphan() {
 	server, etcd := s.starts()
 	server.Kill(s.t)
 	eventually(s.t, "the end of etcd", func() error {
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", etcd))
-		// A process that has ended has none.
+		// A process that has ended has no command line.
 		if err == nil && len(command) > 0 {
 			return fmt.Errorf("it runs: %q", command)
 		}
@@ -195,7 +194,7 @@ func (s storeProcess) orphan() {
 	})
 }
 
-// run runs all of them on one store, one after the other.
+// run runs all scenarios on one store, one after another.
 func (s storeProcess) run() {
 	for name, test := range map[string]func(storeProcess){
 		"Killed":             storeProcess.killed,

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// lamps is a kind with all the subresources that a definition may have.
+// lamps is a kind with all subresources that a definition can have.
 const lamps = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: lamps.example.com}
@@ -37,8 +37,8 @@ spec:
 
 const podSpec = "{containers: [{name: c, image: i, resources: {requests: {cpu: 10m}}}]}"
 
-// withSubresources has what an object needs of each kind that has subresources which
-// can be written: all of it besides identity.
+// withSubresources returns, for each kind with writable subresources, the fields that an object
+// needs besides its identity.
 func withSubresources() map[string]string {
 	template := "selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: " + podSpec + "}"
 	job := "template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}"
@@ -63,7 +63,7 @@ func withSubresources() map[string]string {
 	}
 }
 
-// sideDoors are changes of metadata after which an object would not be protected.
+// sideDoors are changes of metadata that would take away an object's protection.
 var sideDoors = map[string]func(*unstructured.Unstructured){
 	"without the label": func(o *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(o.Object, "metadata", "labels", "penstock.dev/chain")
@@ -83,11 +83,11 @@ var sideDoors = map[string]func(*unstructured.Unstructured){
 	},
 }
 
-// harrysRules are all rights on all kinds of the test, without the one to bypass.
+// harrysRules are all rights to all kinds of the test, without the right to bypass.
 const harrysRules = `[{apiGroups: ["", apps, autoscaling, batch, networking.k8s.io, policy, resource.k8s.io, example.com], resources: ["*"], verbs: ["*"]}]`
 
-// subresources: a user who has all rights in a namespace that is protected takes the
-// marks off no governed object, through whichever subresource that the host has.
+// subresources: a user has all rights in a protected namespace. The user can remove the marks of a
+// governed object through no subresource of the host.
 func (d door) subresources() {
 	const namespace = "sides"
 	d.MustKubectlInput(lamps, "create", "-f", "-")
@@ -114,10 +114,10 @@ func (d door) subresources() {
 		name := found.GroupResource().String()
 		body, known := bodies[name]
 		if name == "podcertificaterequests.certificates.k8s.io" {
-			continue // made by a kubelet alone, which proves that it has the key
+			continue // only a kubelet creates it, with a proof that it has the key
 		}
 		if found.Group == "shapes.example.com" {
-			continue // the scenario Manifests has them
+			continue // they are tested in the scenario Manifests
 		}
 		if !known {
 			d.t.Errorf("%s has subresources %v: add a body for it to this test", name, found.subresources)
@@ -136,7 +136,7 @@ func (d door) subresources() {
 			}
 		}
 		apply()
-		// "" is the object itself.
+		// "" stands for the object itself.
 		for _, sub := range append(found.subresources, "") {
 			for what, change := range sideDoors {
 				refused := d.puts(attacker, at, object.GetName(), sub, change)
@@ -157,7 +157,7 @@ func (d door) subresources() {
 	d.ordinary(namespace)
 }
 
-// bindings: their labels become those of the pod.
+// bindings: the labels of a binding become those of the Pod, so the marks are refused there too.
 func (d door) bindings(namespace string) {
 	at := fmt.Sprintf("/api/v1/namespaces/%s/pods/kept/binding", namespace)
 	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"kept","labels":{%s}},"target":{"kind":"Node","name":"n"}}`
@@ -169,7 +169,7 @@ func (d door) bindings(namespace string) {
 	}
 }
 
-// ordinary: the work of controllers and autoscalers goes on.
+// ordinary: controllers and autoscalers can continue their work.
 func (d door) ordinary(namespace string) {
 	in := "--namespace=" + namespace
 	d.tries("status", "harry", "", "", "patch", "persistentvolumeclaim", "kept", in, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Lost"}}`)
@@ -179,15 +179,15 @@ func (d door) ordinary(namespace string) {
 	d.tries("deleting", "harry", "", "deleting PersistentVolumeClaim sides/kept is not allowed", "delete", "persistentvolumeclaim", "kept", in, "--wait=false")
 }
 
-// puts changes an object by one of its subresources, and returns why it was refused.
-// All of them take a PUT, some nothing else.
+// puts updates an object through one of its subresources. It returns the error of a refusal. All
+// subresources accept a PUT, some accept only that.
 func (d door) puts(as, reader dynamic.ResourceInterface, name, sub string, change func(*unstructured.Unstructured)) error {
 	var read, write []string
 	if sub != "" {
 		write = []string{sub}
 	}
 	if sub == "scale" {
-		read = write // of a kind of its own
+		read = write // it has its own kind
 	}
 	object, err := reader.Get(d.t.Context(), name, metav1.GetOptions{}, read...)
 	if err != nil {
@@ -198,7 +198,7 @@ func (d door) puts(as, reader dynamic.ResourceInterface, name, sub string, chang
 	return err
 }
 
-// writable is a resource with its subresources that take updates.
+// writable is a resource, with its subresources that accept updates.
 type writable struct {
 	schema.GroupVersionResource
 	kind         schema.GroupVersionKind
@@ -206,8 +206,8 @@ type writable struct {
 	subresources []string
 }
 
-// writable returns every resource of the host that the protection can be about, with
-// the subresources by which its objects are written.
+// writable returns every resource of the host that can be protected, with the subresources through
+// which its objects can be written.
 func (d door) writable() []writable {
 	client := discovery.NewDiscoveryClientForConfigOrDie(d.Config())
 	_, lists, err := client.ServerGroupsAndResources()
@@ -256,7 +256,7 @@ func (d door) dynamicAs(config *rest.Config) dynamic.Interface {
 	return client
 }
 
-// unstructuredOf is an object as Penstock applies it.
+// unstructuredOf returns an object as Penstock applies it.
 func unstructuredOf(d door, kind schema.GroupVersionKind, body string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(body), &object.Object); err != nil {
@@ -271,7 +271,7 @@ func unstructuredOf(d door, kind schema.GroupVersionKind, body string) *unstruct
 	return object
 }
 
-// marksLost says why an object is not protected any more.
+// marksLost returns why an object is no longer protected, or "".
 func marksLost(object *unstructured.Unstructured) string {
 	if got := object.GetLabels()["penstock.dev/chain"]; got != "guard" {
 		return fmt.Sprintf("label penstock.dev/chain is %q", got)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// farRevision has a ConfigMap before a Deployment, which holds the third phase.
+// farRevision returns a revision in three phases. Its third phase waits for a Deployment in the
+// second.
 func farRevision(extension string, number int) string {
 	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
@@ -34,8 +35,8 @@ spec:
 `, extension, number)
 }
 
-// makeAvailable acts for the controller of Deployments, which does not run there, once
-// the Deployment is that of the revision.
+// makeAvailable does the work of the Deployment controller, which does not run in the target. It
+// waits until the Deployment belongs to the revision.
 func (w *hostAndTarget) makeAvailable(t *testing.T, name, number string) {
 	t.Helper()
 	becomes(t, "the Deployment "+name, func() string {
@@ -46,8 +47,8 @@ func (w *hostAndTarget) makeAvailable(t *testing.T, name, number string) {
 		`{"status":{"observedGeneration":%s,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, generation))
 }
 
-// targetFar: a target that is 50 ms away is a target: phases are held and go on, what is
-// repaired is repaired, and no deadline passes.
+// targetFar: a target works at a distance of 50 ms. Phases wait and continue, drift is repaired,
+// and no deadline passes.
 func targetFar(t *testing.T, w *hostAndTarget) {
 	w.way.Far(t, 50*time.Millisecond)
 	defer w.way.Far(t, 0)
@@ -69,8 +70,8 @@ func targetFar(t *testing.T, w *hostAndTarget) {
 	}
 }
 
-// targetAway: while the target is away, nothing that has objects there is forgotten, and what
-// has none may go; when it is back, what was asked for is done, and nothing else.
+// targetAway: the target is not reachable. Revisions with objects there are kept, others may be
+// deleted. When it is back, the requested changes are made, and no others.
 func targetAway(t *testing.T, w *hostAndTarget) {
 	ready := func(name string) {
 		t.Helper()

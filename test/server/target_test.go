@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// hostAndTarget is a host, another cluster that revisions are rolled out into, and the
-// way there, which may be cut.
+// hostAndTarget is a host, a second cluster that revisions are rolled out into, and the connection
+// to it, which the test may cut.
 type hostAndTarget struct {
 	*cluster.Cluster
 	target  *cluster.Cluster
@@ -29,9 +29,9 @@ type hostAndTarget struct {
 	server  *penstock.Server
 	way     *cable.Cable
 	dir     string
-	// begun is before the host was asked for anything.
+	// begun is the position in the host's audit log before the program's first request.
 	begun plane.Mark
-	// kubeconfig is the file that the program follows.
+	// kubeconfig is the file with the target that the program watches.
 	kubeconfig string
 }
 
@@ -41,7 +41,7 @@ func (w *hostAndTarget) in(t *testing.T) *hostAndTarget {
 	return &one
 }
 
-// TestTarget: everything is rolled out into another cluster and nothing into the host, despite
+// TestTarget: all revisions are rolled out into another cluster, and none into the host, despite
 // faults.
 func TestTarget(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestTarget(t *testing.T) {
 	w.begun, w.way = w.Audit().Mark(), cable.New(t, address(t, w.target))
 	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	w.lead(t, w.target.User("first", "system:masters"), w.way.Address())
-	// Objects of the same names in the host are nobody's business.
+	// The host has its own object with the same name, which must not change.
 	w.MustKubectl("create", "configmap", "first", "--from-literal=number=theirs")
 	w.server = w.program.Serve(t, w, w.dir, "--target-kubeconfig", w.kubeconfig)
 	for _, step := range []struct {
@@ -65,8 +65,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// lead writes the kubeconfig that the program follows, as Secrets are replaced: all
-// at once.
+// lead replaces the kubeconfig that the program watches, in one step as for Secrets.
 func (w *hostAndTarget) lead(t *testing.T, user *cluster.Access, address string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(user.Kubeconfig())
@@ -82,7 +81,7 @@ func (w *hostAndTarget) lead(t *testing.T, user *cluster.Access, address string)
 	}
 }
 
-// address of a cluster without what stands between.
+// address returns the real address of a cluster, without the connection that the test may cut.
 func address(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	at, err := url.Parse(c.Config().Host)
@@ -92,13 +91,13 @@ func address(t *testing.T, c *cluster.Cluster) string {
 	return at.Host
 }
 
-// condition is a condition of a revision: its status, reason and message.
+// condition returns a condition of a revision: its status, reason and message.
 func (w *hostAndTarget) condition(revision, kind string) string {
 	return w.MustKubectl("get", "cer", revision, "-o",
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
 
-// becomes waits until something has a text.
+// becomes waits until a value contains all the texts.
 func becomes(t *testing.T, what string, get func() string, want ...string) {
 	t.Helper()
 	eventually(t, what, func() error {
@@ -118,8 +117,7 @@ func numberOf(c *cluster.Cluster, name string) func() string {
 	}
 }
 
-// targetRights: users who may have anything in the host cannot, therefore, have it
-// there.
+// targetRights: all rights in the host do not include the right to use the target.
 func targetRights(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: v1
 kind: List
@@ -150,14 +148,14 @@ func targetRollOut(t *testing.T, w *hostAndTarget) {
 		t.Errorf("the host's own object is %q", got)
 	}
 	const engine = "system:serviceaccount:penstock-system:penstock-engine"
-	// Identities of profiles are in the host, whatever the target is.
+	// The identities of profiles are always in the host, whatever the target is.
 	elsewhere := func(r plane.Request) bool { return !strings.Contains(r.URI, "profile-definition") }
 	if asked := w.Audit().Since(w.begun, plane.ByUser(engine), elsewhere); len(asked) > 0 {
 		t.Errorf("the engine asked the host:\n%s", asked)
 	}
 }
 
-// targetLive: live diffs look there, for whom may use it.
+// targetLive: live diffs compare with the target, for users who may use it.
 func targetLive(t *testing.T, w *hostAndTarget) {
 	w.MustKubectl("patch", "cer", "there-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.target.MustKubectl("patch", "configmap", "first", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
@@ -170,8 +168,7 @@ func targetLive(t *testing.T, w *hostAndTarget) {
 	becomes(t, "the drift", numberOf(w.target, "first"), "1")
 }
 
-// targetRotation: another kubeconfig is used without a restart, and the watches of the
-// one before are gone.
+// targetRotation: a new kubeconfig is used without a restart, and the watches with the old one end.
 func targetRotation(t *testing.T, w *hostAndTarget) {
 	mark := w.target.Audit().Mark()
 	w.lead(t, w.target.User("second", "system:masters"), w.way.Address())
@@ -183,7 +180,7 @@ func targetRotation(t *testing.T, w *hostAndTarget) {
 	if before := w.target.Audit().Since(mark, plane.ByUser("first")); len(before) > 0 {
 		t.Errorf("the kubeconfig from before is used still:\n%s", before)
 	}
-	// A kubeconfig that is no good leaves the one in use.
+	// An invalid kubeconfig does not replace the current one.
 	if err := os.WriteFile(w.kubeconfig, []byte("users: [{name: u, user: {exec: {command: rm}}}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +190,8 @@ func targetRotation(t *testing.T, w *hostAndTarget) {
 	w.lead(t, w.target.User("second", "system:masters"), w.way.Address())
 }
 
-// targetLoss: a cluster that is not there has nothing lost, and nothing is asked of it
-// all the time; when it is there again, all is well.
+// targetLoss: objects in a cluster that is not reachable are not reported as lost. When it is
+// reachable again, all is as before.
 func targetLoss(t *testing.T, w *hostAndTarget) {
 	before := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}")
 	events := w.MustKubectl("get", "events", "-o", "name")
@@ -213,8 +210,8 @@ func targetLoss(t *testing.T, w *hostAndTarget) {
 	}
 }
 
-// targetAnother: a kubeconfig of a cluster in which nothing was rolled out makes
-// nobody roll out everything there.
+// targetAnother: the kubeconfig leads to a cluster with nothing rolled out. Penstock does not roll
+// out everything there.
 func targetAnother(t *testing.T, w *hostAndTarget) {
 	right, err := os.ReadFile(w.kubeconfig)
 	if err != nil {
@@ -235,7 +232,7 @@ func targetAnother(t *testing.T, w *hostAndTarget) {
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
 }
 
-// targetClaimed: two Penstocks do not roll out into one cluster.
+// targetClaimed: two installations of Penstock do not roll out into the same cluster.
 func targetClaimed(t *testing.T, w *hostAndTarget) {
 	claim := func(store string) {
 		t.Helper()
@@ -249,7 +246,7 @@ func targetClaimed(t *testing.T, w *hostAndTarget) {
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
 }
 
-// targetWithoutFlag: a flag that was forgotten makes nobody roll out into the host.
+// targetWithoutFlag: the flag is forgotten. Penstock does not roll out into the host.
 func targetWithoutFlag(t *testing.T, w *hostAndTarget) {
 	w.server.Stop(t)
 	w.server = w.program.Serve(t, w, w.dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// elsewhere is a revision of one ConfigMap that names its target.
+// elsewhere returns a revision with one ConfigMap and a target.
 func elsewhere(extension string, number int, secret string) string {
 	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
@@ -28,7 +28,7 @@ spec:
 `, extension, number, secret)
 }
 
-// point makes a Secret of Penstock's namespace lead to a cluster, in a name of its own.
+// point writes a Secret with a kubeconfig of a cluster. The user in it has a name of its own.
 func (w *hostAndTarget) point(t *testing.T, secret, key, user string, to *cluster.Cluster) {
 	t.Helper()
 	raw, err := os.ReadFile(to.User(user, "system:masters").Kubeconfig())
@@ -39,9 +39,9 @@ func (w *hostAndTarget) point(t *testing.T, secret, key, user string, to *cluste
 		secret, key, base64.StdEncoding.EncodeToString(raw)), "apply", "-f", "-")
 }
 
-// targetRef: a chain that names a target is rolled out there and nowhere else, here into
-// the host, past the cluster of the flag; by whom may use that one; and nothing is lost
-// when the Secret is, or leads elsewhere.
+// targetRef: a chain with a target is rolled out only there. Here, the target is the host, not the
+// cluster of the flag. Only users who may use the target can do this. Nothing is lost if its Secret
+// is deleted or leads to another cluster.
 func targetRef(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -82,7 +82,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	becomes(t, "what bob sees", diff(bob), `"withheld": 1`)
 	becomes(t, "what carol sees", diff(carol), `"unchanged": 1`)
 
-	// The Secret goes, and with it all that can be done: teardown waits.
+	// Without the Secret, Penstock can do nothing, and teardown waits.
 	w.MustKubectl("delete", "secret", "--namespace=penstock-system", "hosted")
 	becomes(t, "the condition", condition("named-1", "Available"), "Unknown TargetUnavailable", "there is no such Secret")
 	carol.MustKubectl("delete", "cer", "named-1", "--wait=false")
@@ -98,7 +98,8 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 		t.Errorf("after the teardown it is %q", got)
 	}
 
-	// The next one may go elsewhere; who leaves its objects needs no cluster for it.
+	// The next revision may have another target. If it keeps its objects, it can be deleted without
+	// its target.
 	w.point(t, "hosted", "kubeconfig", "first", w.target)
 	create(carol, elsewhere("named", 2, "hosted"), "created")
 	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-2", poll.TimeoutFlag)

@@ -33,17 +33,16 @@ const (
 	notAllowed = "a revision may only do what its requester may do"
 )
 
-// Bounds of the cost of a request without rights: questions to the host about
-// what they may do, and bytes of the answer.
+// Bounds of the cost of a request without rights: access reviews at the host, and bytes of the
+// answer.
 const maxQuestions, maxAnswer = 30, 64 << 10
 
-// attempt is a request of somebody who wants in. It has to fail with one of the codes
-// and say something.
+// attempt is a request of an attacker. It must fail with one of the codes and with a text.
 type attempt struct {
-	// who: "creator" may create revisions and nothing else, "writer" all with
-	// revisions and nothing else, "nobody" brings no credentials.
+	// who is the user. "creator" may only create revisions, "writer" has all rights to revisions
+	// and no others, "nobody" has no credentials.
 	who string
-	// direct goes to our port, past kube-apiserver.
+	// direct sends the request to Penstock's port, past kube-apiserver.
 	direct                          bool
 	method, path, contentType, body string
 	headers                         map[string]string
@@ -51,14 +50,14 @@ type attempt struct {
 	says                            string
 }
 
-// evil is a revision as JSON, of objects that are JSON.
+// evil returns a revision as JSON, with objects in JSON.
 func evil(name string, objects ...string) string {
 	number := name[strings.LastIndex(name, "-")+1:]
 	return fmt.Sprintf(`{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":%q},"spec":{"revision":%s,"phases":[{"name":"all","objects":[%s]}]}}`,
 		name, number, strings.Join(objects, ","))
 }
 
-// evilObject must never be in the cluster.
+// evilObject must never exist in the cluster.
 const evilObject = `{"object":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"evil"}}}`
 
 func create(who, body, says string, codes ...int) attempt {
@@ -73,8 +72,8 @@ func patch(who, name, contentType, body, says string, codes ...int) attempt {
 	return attempt{who: who, method: http.MethodPatch, path: path, contentType: contentType, body: body, codes: codes, says: says}
 }
 
-// directly sends an attempt to our port, with headers: names and values. There it
-// fails in other words.
+// directly sends an attempt to Penstock's port, with headers as names and values. The error has
+// another text there.
 func (a attempt) directly(says string, headers ...string) attempt {
 	a.direct, a.says, a.headers = true, says, map[string]string{}
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -83,8 +82,7 @@ func (a attempt) directly(says string, headers ...string) attempt {
 	return a
 }
 
-// threats are all ways in that were tried. docs/reference/threat-model.md says of each
-// what it would give.
+// threats lists all attacks. docs/reference/threat-model.md says what each would achieve.
 func threats(mapDigest string) map[string][]attempt {
 	const forbidden, invalid, bad = http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusBadRequest
 	inline := create("creator", evil("evil-1", evilObject), "creator cannot create,patch namespaces evil", forbidden)
@@ -145,7 +143,7 @@ func threats(mapDigest string) map[string][]attempt {
 			patch("writer", "held-1", asStrategic, activate, notAllowed, forbidden),
 			patch("writer", "held-1", asJSONPatch, `[{"op":"replace","path":"/spec/lifecycleState","value":"Active"}]`, notAllowed, forbidden),
 			patch("writer", "held-1", asApply, `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"held-1"},"spec":{"lifecycleState":"Active"}}`, notAllowed, forbidden),
-			// The content of a revision is the same for every user.
+			// The content of a revision is immutable for every user.
 			patch("writer", "held-1", asJSONPatch, `[{"op":"add","path":"/spec/phases/0/objects/-","value":`+evilObject+`}]`, "immutable", invalid),
 			patch("writer", "held-1", asMerge, `{"spec":{"phases":[]}}`, "immutable", invalid),
 			patch("writer", "held-1", "application/protobuf", "x", "", http.StatusUnsupportedMediaType),
@@ -235,7 +233,7 @@ func threats(mapDigest string) map[string][]attempt {
 	}
 }
 
-// manyObjects are so many ConfigMaps, or objects in groups of their own.
+// manyObjects returns n ConfigMaps, or n objects with different API groups.
 func manyObjects(n int, apiVersion string) string {
 	objects := make([]string, n)
 	for i := range objects {
@@ -248,14 +246,14 @@ func manyObjects(n int, apiVersion string) string {
 	return strings.Join(objects, ",")
 }
 
-// threats tries every way in.
+// threats tries every attack.
 func (d door) threats() {
 	d.MustKubectlInput(roleFor("creator", `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}]`), "create", "-f", "-")
 	d.MustKubectlInput(roleFor("writer", `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions, clusterextensionrevisions/rollback, clusterextensionrevisions/status], verbs: ["*"]}]`), "create", "-f", "-")
 	d.MustKubectlInput(revision("victim", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("victim", 2), "  - name: deploy", "    - object: "+guessedSecret("yaml")+"\n  - name: deploy", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("held", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
-	// Later requests are not to be taken for somebody's doing.
+	// Penstock's own later writes must not look like an effect of an attack.
 	d.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Archived", "cer/victim-1", poll.TimeoutFlag)
 	before := d.MustKubectl("get", "cer", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec} {.metadata.labels}{"\n"}{end}`)
 	mapDigest := d.MustKubectl("get", "cer", "victim-1", "-o", "jsonpath={.spec.phases[0].objects[0].digest}")
@@ -305,7 +303,7 @@ func (d door) threats() {
 	d.t.Run("Collection", func(t *testing.T) { d.in(t).collection(t, r) })
 }
 
-// guessedSecret is a Secret whose content somebody guesses.
+// guessedSecret returns a Secret whose content an attacker guesses.
 func guessedSecret(form string) string {
 	if form == "yaml" {
 		return `{apiVersion: v1, kind: Secret, metadata: {name: creds, namespace: default}, data: {password: aHVudGVyMg==}}`
@@ -313,7 +311,7 @@ func guessedSecret(form string) string {
 	return `{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret","metadata":{"name":"creds","namespace":"default"}}`
 }
 
-// guess: the digest of a guessed Secret tells nobody whether the guess is right.
+// guess: the answer to a digest of a guessed Secret does not reveal whether the guess is right.
 func (r intruders) guess(t *testing.T) {
 	answer := func(digest string) string {
 		entry := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","namespace":"default","name":"creds","digest":%q}`, digest)
@@ -329,7 +327,8 @@ func (r intruders) guess(t *testing.T) {
 	}
 }
 
-// bring: neither does what a guessed Secret itself is answered with, nor its digest.
+// bring: a writer sends the guessed Secret itself, also with the digest. The answer does not reveal
+// whether the guess is right.
 func (r intruders) bring(t *testing.T, digest string) {
 	const guessed, other = "aHVudGVyMg==", "b3RoZXI="
 	entry := func(password string) string {
@@ -372,7 +371,7 @@ func (r intruders) bring(t *testing.T, digest string) {
 	}
 }
 
-// intruders are clients of everybody who tries.
+// intruders has HTTP clients for every user of the attacks.
 type intruders struct {
 	hosted, direct map[string]*http.Client
 	host, port     string
@@ -437,7 +436,7 @@ func (r intruders) send(t *testing.T, a attempt) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// listed compares what was tried with the page that says so.
+// listed checks that the threat model lists exactly the attacks of this test.
 func (d door) listed(tried map[string][]attempt) {
 	page, err := os.ReadFile("../../docs/reference/threat-model.md")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestTLS: the API and the content of catalogs are served as the flags of k8s.io/apiserver say.
+// TestTLS: the API and the content of catalogs obey the TLS flags of k8s.io/apiserver.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c, program, dir := borrow(t), penstock.Build(t), dataDir(t)
@@ -60,7 +60,7 @@ func suites(ids ...uint16) *tls.Config {
 	return &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: ids}
 }
 
-// shakesHands connects.
+// shakesHands makes a TLS connection and returns its error.
 func shakesHands(address string, client *tls.Config) error {
 	client = client.Clone()
 	client.InsecureSkipVerify = true

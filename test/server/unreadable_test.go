@@ -22,8 +22,8 @@ import (
 // recordsPrefix is the prefix of the keys of revisions in the store.
 const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisions/"
 
-// TestStoreUnreadable: a write of a record that would be unreadable is refused. An existing
-// unreadable record blocks only its own extension, also after a restart, until it is archived.
+// TestStoreUnreadable: a write that would make a record unreadable is refused. An existing
+// unreadable record blocks only its own extension, also after a restart, until it is given up.
 func TestStoreUnreadable(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
@@ -35,7 +35,7 @@ func TestStoreUnreadable(t *testing.T) {
 	}
 	t.Run("Metadata", func(t *testing.T) { refusesMetadata(t, c.In(t)) })
 
-	// By hand: Penstock does not write it.
+	// The test writes to etcd directly, because Penstock would not write this.
 	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
 	if _, err := client.Put(t.Context(), recordsPrefix+"held-1", "PKO\x01garbage"); err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestStoreUnreadable(t *testing.T) {
 	t.Run("Checked", func(t *testing.T) { checkedByAPI(t, c.In(t), program, dir) })
 }
 
-// checkedByAPI: penstock fsck through the API finds nothing in a store that is sound, says
-// which rights its user lacks, and finds manifests that are damaged.
+// checkedByAPI: penstock fsck through the API finds nothing in a sound store. It names the rights
+// that its user lacks, and it finds damaged manifests.
 func checkedByAPI(t *testing.T, c *cluster.Cluster, program *penstock.Program, dir string) {
 	checksByAPI(t, c, program, 0, "what the API serves is sound: ", " of 4 extensions, 0 plans, ", "0 Secrets compared only by the server")
 	checksByAPI(t, c, program, 0, `"problems": []`, "-o", "json")
@@ -79,8 +79,8 @@ func checkedByAPI(t *testing.T, c *cluster.Cluster, program *penstock.Program, d
 	checksByAPI(t, c, program, 4, "Corrupt   clusterextensionrevisions/other-1")
 }
 
-// checksByAPI runs penstock fsck for a user. Words with a dash are flags, or values of
-// flags; the rest is what it must say.
+// checksByAPI runs penstock fsck as a user and checks its exit code. Words with a dash and the
+// value of -o are arguments. All other texts must be in the output.
 func checksByAPI(t *testing.T, user penstock.Host, program *penstock.Program, code int, says string, more ...string) {
 	t.Helper()
 	args := []string{"fsck", "--kubeconfig", user.Kubeconfig()}
@@ -102,7 +102,7 @@ func configured(extension string, number int) string {
 	return strings.NewReplacer("name: first", "name: "+extension+"-first", "name: second", "name: "+extension+"-second").Replace(revision(extension, number))
 }
 
-// refusesMetadata: of revisions and plans, through kube-apiserver, by any verb.
+// refusesMetadata: too large metadata of revisions and plans is refused, for every verb.
 func refusesMetadata(t *testing.T, c *cluster.Cluster) {
 	finalizers := make([]string, 125_000)
 	labels := make([]string, 60_000)
@@ -150,8 +150,8 @@ func refusesMetadata(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// heldByRecord: lists, other extensions and controllers go on, the extension of the
-// record does not, and everybody is told.
+// heldByRecord: lists, other extensions and controllers work. The extension of the record does not,
+// and every answer about it says so.
 func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	eventually(t, "the record to be shown as unreadable", func() error {
 		return missing(c.MustKubectl("get", "cer", "-o", "yaml"), []string{"name: held-1", "reason: Unreadable", "penstock.dev/unreadable", "name: other-1"})
@@ -180,7 +180,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	if body, code := get(t, direct, "/readyz?exclude=store-records"); code != http.StatusOK {
 		t.Errorf("without the check it is not ready: %s", body)
 	}
-	// Drift of another extension is repaired, and what is held stays as it is.
+	// Drift of another extension is repaired. The objects of the held extension stay as they are.
 	c.MustKubectl("delete", "configmap", "other-first", "held-first")
 	eventually(t, "a repair of another extension", func() error {
 		if out := c.Kubectl("get", "configmap", "other-first"); out.ExitCode != 0 {
@@ -198,7 +198,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", poll.TimeoutFlag)
 }
 
-// givesUpRecord does as the runbook says.
+// givesUpRecord gives the record up as the runbook says.
 func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	const path = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/%s?ignoreStoreReadErrorWithClusterBreakingPotential=true"
 	const options = `{"kind":"DeleteOptions","apiVersion":"v1","ignoreStoreReadErrorWithClusterBreakingPotential":true}`
@@ -212,7 +212,7 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 		}
 		return nil
 	})
-	// Its objects were not deleted, and the next revision takes them over.
+	// The objects of the record still exist. The next revision takes them over.
 	c.MustKubectl("get", "configmap", "held-second")
 	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", poll.TimeoutFlag)

@@ -23,16 +23,16 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// kept is a server whose store is on a small volume, or in trouble, and which must
-// neither end nor take discovery away.
+// kept is a server whose store has a small volume or another fault. It must not end, and discovery
+// must work.
 type kept struct {
 	*cluster.Cluster
 	t *testing.T
-	// whole is the test that the program ends with.
+	// whole is the test at whose end the program ends.
 	whole *testing.T
 	dir   string
 	port  int
-	// server is the program as it runs now.
+	// server is the running program.
 	server *penstock.Server
 }
 
@@ -42,7 +42,7 @@ func (k *kept) in(t *testing.T) *kept {
 	return &of
 }
 
-// starts runs the program on a port, and returns when its API is there.
+// starts runs the program on a port. It returns when its API is ready.
 func (k *kept) starts() {
 	k.t.Helper()
 	if k.port == 0 {
@@ -55,7 +55,7 @@ func (k *kept) starts() {
 	k.server = penstock.Build(k.t).Serve(k.whole, k.Cluster.In(k.whole), k.dir, fmt.Sprint("--secure-port=", k.port))
 }
 
-// own is a way to the port of the program.
+// own returns a client configuration for the program's port.
 func (k *kept) own() *rest.Config {
 	config := k.Config()
 	config.Host = fmt.Sprint("https://127.0.0.1:", k.port)
@@ -64,7 +64,7 @@ func (k *kept) own() *rest.Config {
 	return config
 }
 
-// serves waits until revisions are read and written.
+// serves waits until revisions can be read and written.
 func (k *kept) serves(names ...string) {
 	k.t.Helper()
 	eventually(k.t, "the store", func() error {
@@ -81,8 +81,7 @@ func (k *kept) serves(names ...string) {
 	k.lives("")
 }
 
-// refuses waits until revisions are refused with a reason, and sees that all else goes
-// on.
+// refuses waits until revisions are refused with a reason. It checks that everything else works.
 func (k *kept) refuses(reason string) {
 	k.t.Helper()
 	eventually(k.t, "the reason", func() error { return k.refusal(reason) })
@@ -92,7 +91,7 @@ func (k *kept) refuses(reason string) {
 	}
 }
 
-// refusal is nil when revisions are refused with a reason.
+// refusal returns nil if revisions are refused with a reason.
 func (k *kept) refusal(reason string) error {
 	out := k.Kubectl("get", "cer")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") {
@@ -101,8 +100,8 @@ func (k *kept) refusal(reason string) error {
 	return missing(out.Stderr, []string{reason, "the embedded etcd does not run", "continues by itself"})
 }
 
-// lives sees that the process has not ended, and that discovery is served: a namespace
-// can be deleted. It is ready but for some check.
+// lives checks that the process runs and that discovery works, so that a namespace can be deleted.
+// The process is ready except for one check.
 func (k *kept) lives(but string) {
 	k.t.Helper()
 	select {
@@ -127,8 +126,7 @@ func (k *kept) lives(but string) {
 	}
 }
 
-// smallVolume mounts one of a number of MiB, and skips the test where that is not
-// allowed.
+// smallVolume mounts a volume with a size in MiB. It skips the test if that is not permitted.
 func smallVolume(t *testing.T, mib int) string {
 	t.Helper()
 	dir := filepath.Dir(dataDir(t))
@@ -143,14 +141,14 @@ func smallVolume(t *testing.T, mib int) string {
 	return dir
 }
 
-// filler is a file that takes room.
+// filler is a file that takes space.
 type filler struct {
 	t    *testing.T
 	path string
 }
 
-// leave writes what is more than so many bytes of what is free now. Space that somebody
-// gives back meanwhile, such as the ballast, is not taken.
+// leave fills the volume until, of the space that is free now, only a number of bytes is left. It
+// does not take space that becomes free meanwhile, such as the ballast.
 func (f filler) leave(bytes uint64) {
 	f.t.Helper()
 	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -183,10 +181,10 @@ func (f filler) remove() {
 	}
 }
 
-// TestVolume: the volume of the store fills up.
+// TestVolume: the store's volume becomes full.
 func TestVolume(t *testing.T) {
 	t.Parallel()
-	// etcd alone takes 130 MiB of it: two segments of its log, which it makes 64 MiB large.
+	// etcd alone takes 130 MiB: its log begins with two segments of 64 MiB.
 	volume := smallVolume(t, 256)
 	k := &kept{Cluster: cluster.Start(t, cluster.Workloads()), t: t, whole: t, dir: filepath.Join(volume, "data")}
 	k.starts()
@@ -203,15 +201,16 @@ func TestVolume(t *testing.T) {
 	t.Run("Stopped", func(t *testing.T) { k.in(t).stopped(fill, ballast) })
 }
 
-// noRoom is the reason that etcd gives for its end.
+// noRoom is the error with which etcd ends.
 const noRoom = "no space left on device"
 
-// distinct is a revision whose objects nobody else has.
+// distinct returns a revision whose objects belong to no other extension.
 func distinct(extension string) string {
 	return strings.NewReplacer("name: first", "name: first-"+extension, "name: second", "name: second-"+extension).Replace(revision(extension, 1))
 }
 
-// low: a write that would take room is refused in time, one that makes room is not.
+// low: little space is left. A write that needs space is refused in time, a write that frees space
+// is not.
 func (k *kept) low(fill filler) {
 	fill.leave(30 << 20)
 	const room = "the volume of the store has too little room"
@@ -228,7 +227,7 @@ func (k *kept) low(fill filler) {
 	tries("a plan", "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: p}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
 	k.MustKubectlInput(distinct("another"), "create", "-f", "-", "--dry-run=server")
 	k.MustKubectl("patch", "cer", "old-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
-	// The question of an archived revision before its objects go can be answered.
+	// An archived revision asks a question before its objects are deleted. The answer can be given.
 	var command string
 	eventually(k.t, "the question", func() error {
 		message := k.MustKubectl("get", "cer", "old-1", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
@@ -256,8 +255,8 @@ func (k *kept) low(fill filler) {
 	k.serves("argocd-1")
 }
 
-// exhausted: somebody takes all of the volume. Deletions go on by the ballast; when that
-// is taken too, etcd ends, and comes back.
+// exhausted: another program fills the volume. Deletions still work because the ballast is given
+// back. When that space is taken too, etcd ends, and later starts again.
 func (k *kept) exhausted(fill filler, ballast string) {
 	k.takesBallast(fill, ballast)
 	eventually(k.t, "a deletion", func() error {
@@ -276,8 +275,8 @@ func (k *kept) exhausted(fill filler, ballast string) {
 	eventually(k.t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
 }
 
-// refusesFull sees that revisions are refused while the volume is full. An etcd that found
-// room after all writes until it has none.
+// refusesFull checks that revisions are refused while the volume is full. If etcd has found space
+// after all, it writes until none is left.
 func (k *kept) refusesFull(fill filler) {
 	k.t.Helper()
 	eventually(k.t, "the end of etcd", func() error {
@@ -290,7 +289,7 @@ func (k *kept) refusesFull(fill filler) {
 	k.refuses(noRoom)
 }
 
-// takesBallast fills the volume, until the ballast was given back: etcd has room again.
+// takesBallast fills the volume until the ballast is given back, so that etcd has space again.
 func (k *kept) takesBallast(fill filler, ballast string) {
 	k.t.Helper()
 	fill.leave(0)
@@ -302,9 +301,8 @@ func (k *kept) takesBallast(fill filler, ballast string) {
 	})
 }
 
-// writesUntilItEnds has etcd write what it has no room for. An etcd that ends may give room
-// back, a segment of its log that it was making, and the next one would live on it: it is
-// taken too.
+// writesUntilItEnds writes to etcd until it has no space. An etcd that ends may free a segment of
+// its log that it was making. The next one could run with this space, so the test takes it too.
 func (k *kept) writesUntilItEnds(fill filler) {
 	k.t.Helper()
 	client := etcdAt(k.t, "unix://"+filepath.Join(k.dir, "run", "etcd.sock"))
@@ -314,8 +312,8 @@ func (k *kept) writesUntilItEnds(fill filler) {
 	}
 	for i := range 200 {
 		fill.leave(0)
-		// One that has ended before it is asked is waited for, and cannot come back. One that
-		// is slow goes on.
+		// If etcd has ended already, the write waits until the timeout. If etcd is only slow, the
+		// loop continues.
 		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
 		_, err := client.Put(ctx, fmt.Sprint(fill.path, i), string(value))
 		cancel()
@@ -327,8 +325,8 @@ func (k *kept) writesUntilItEnds(fill filler) {
 	k.t.Fatal("etcd goes on writing to a volume that is full")
 }
 
-// stopped: a process that is told to end does so while there is no etcd. The next one, which
-// starts on a full volume, serves discovery, and the rest when there is room.
+// stopped: a process that is told to end does so although etcd does not run. The next process
+// starts on a full volume and serves discovery. It serves the rest when there is space.
 func (k *kept) stopped(fill filler, ballast string) {
 	k.takesBallast(fill, ballast)
 	k.writesUntilItEnds(fill)
