@@ -13,9 +13,9 @@ type Verdict string
 const (
 	// Keep does not change the approval.
 	Keep Verdict = "Keep"
-	// Withdraw removes it.
+	// Withdraw removes the approval.
 	Withdraw Verdict = "Withdraw"
-	// Grant makes a new approval.
+	// Grant creates an approval.
 	Grant Verdict = "Grant"
 	// Refuse refuses the write: it would approve a plan without naming the reviewed one.
 	Refuse Verdict = "Refuse"
@@ -30,26 +30,30 @@ type Change struct {
 	// Hash is spec.approvedPlanHash, and NewHash is true if this write set it.
 	Hash    string
 	NewHash bool
-	// Created is true if this write creates the plan, and so has all of its inputs.
+	// Created is true if this write creates the plan. Such a write also has all inputs.
 	Created bool
-	// Copied is true if a new plan is a copy of a stored one, as from a backup.
+	// Copied is true if a new plan is a copy of a stored plan, such as from a backup.
 	Copied bool
-	// Waiting is the hash of the plan that waits for its approval; empty when none does, or when
-	// the waiting plan was computed from another spec.
+	// Waiting is the hash of the plan that waits for an approval. It is empty if no plan waits, or
+	// if the waiting plan was computed from another spec.
 	Waiting string
-	// Reviewed is true when the write names the reviewed plan: by the hash of the waiting
-	// plan, or by the resourceVersion under which that plan is shown.
+	// Reviewed is true if the write names the reviewed plan, by the hash of the waiting plan or by
+	// the resourceVersion of the object that showed it.
 	Reviewed bool
 }
 
 // Approve returns the effect of a write of the spec on the approval of a plan. A Grant without a
 // hash is a standing approval.
 //
-// An approval is for the plan that its approver has seen: the plan with the given hash, the waiting
-// plan in the state that they read, or, for a plan that they create, the first plan computed from
-// their spec. Another user may change the spec in between. An Apply that names neither hash nor
-// state would approve whatever plan is there by then. While another plan is being computed, Apply
-// approves nothing.
+// An approval is for a plan that the user has named or requested:
+//
+//   - the plan with the given hash,
+//   - the waiting plan in the state that the user read,
+//   - for a new plan, the first plan computed from its spec.
+//
+// Another user may change the spec at the same time. An Apply without hash or state would approve
+// any plan that is waiting by then, so it is refused. While a plan is being computed, Apply approves
+// nothing.
 func Approve(c Change) (Verdict, string) {
 	switch {
 	case !c.IsApply:
@@ -57,7 +61,7 @@ func Approve(c Change) (Verdict, string) {
 	case c.Hash != "" && c.NewHash:
 		return Grant, c.Hash
 	case c.Created && c.Copied:
-		return Withdraw, "" // somebody approved what that one was, in its cluster
+		return Withdraw, "" // its approval was for the plan in the original cluster
 	case c.Created:
 		return Grant, ""
 	case c.WasApply && !c.Inputs:
@@ -65,8 +69,8 @@ func Approve(c Change) (Verdict, string) {
 	case c.WasApply, c.Inputs, c.Waiting == "":
 		return Withdraw, ""
 	case c.Hash != "" && c.Hash != c.Waiting:
-		// Somebody else may have pinned it, and can bring that plan back. It is not
-		// the one that was there to be read.
+		// Another user may have set the hash earlier, and can make that plan return. It is not the
+		// plan that was waiting for review.
 		return Withdraw, ""
 	case !c.Reviewed:
 		return Refuse, ""
@@ -75,7 +79,7 @@ func Approve(c Change) (Verdict, string) {
 	}
 }
 
-// ApproveCommand returns the command that approves the plan with a hash, and names it.
+// ApproveCommand returns the command that approves the plan with a hash.
 func ApproveCommand(plan, hash string) string {
 	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
 }
@@ -85,8 +89,8 @@ func AnewCommand(plan string) string {
 	return fmt.Sprintf("kubectl penstock plan run %s (or a POST to the subresource retry)", plan)
 }
 
-// Unreviewed returns the answer to an Apply that does not name the reviewed plan. It does not name
-// the waiting plan, which may be another one than the reviewed.
+// Unreviewed returns the answer to an Apply that does not name the reviewed plan. It has no hash,
+// because the waiting plan may differ from the reviewed plan.
 func Unreviewed(plan string) string {
 	return "a plan waits for its approval, and this write does not say which one was reviewed: " +
 		ApproveCommand(plan, "<status.planHash of the plan that you have reviewed>") +
@@ -99,9 +103,9 @@ func NeedsApprove(wasApply, isApply, changed bool) bool {
 	return isApply && (!wasApply || changed)
 }
 
-// Conflict returns, in words, the fields that a plan would take from others although it must not;
-// empty when there are none. A plan takes back values that an earlier run had set, because it
-// enforces them, and the review shows it.
+// Conflict describes the fields that a plan would take from other field managers without
+// onConflict: Take. It is empty if there are none. Taking back a value that an earlier run set is
+// allowed, and the review shows it.
 func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
 	var taken []string
 	for _, item := range items {
@@ -118,8 +122,8 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 		"; set spec.onConflict to Take to allow that, or have the others give the fields up and POST to the subresource retry"
 }
 
-// Executable reports whether a plan may be executed, and if not, in words, what is missing. An
-// approval counts once.
+// Executable reports whether a plan may be executed, and otherwise returns the missing steps as
+// text. An approval can be used once.
 func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
 	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))
 	switch {

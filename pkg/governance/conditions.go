@@ -52,7 +52,7 @@ func Reasons() []string {
 // Situation has the inputs of the conditions.
 type Situation struct {
 	Phase v1alpha1.Phase
-	// Reason of a phase that can have several; empty for its usual one.
+	// Reason replaces the usual reason of the phase; empty for the usual reason.
 	Reason  string
 	Message string
 	// Restored is true if the plan has restored an earlier state.
@@ -139,8 +139,8 @@ func Conditions(s Situation) []metav1.Condition {
 	}
 }
 
-// health is the condition Healthy: known while a plan is in effect as a whole, or an operator
-// reports a problem.
+// health returns the condition Healthy. It is known while the plan is Completed, or while an
+// operator reports a problem.
 func health(s Situation) metav1.Condition {
 	condition := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: ReasonUnknown}
 	switch {

@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// Every pair of a phase and an event is either a row of the table, once, or
-// refused.
+// TestNext: every pair of a phase and an event is in the table once, or is refused.
 func TestNext(t *testing.T) {
 	events := map[governance.Event]bool{}
 	rows := map[string]v1alpha1.Phase{}
@@ -47,7 +46,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestTable: only a plan that waited for a review is executed, and every phase can be left.
+// TestTable: a plan is executed only after a review, and every phase has a way out.
 func TestTable(t *testing.T) {
 	for _, row := range governance.Table() {
 		if row.To == v1alpha1.PhaseInProgress && !slices.Equal(row.From, []v1alpha1.Phase{v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled}) {
@@ -187,7 +186,7 @@ func TestPlanHash(t *testing.T) {
 	}
 }
 
-// Defect 12: every option is an input of the plan.
+// TestDefect12EveryOptionCounts: every option is an input of the plan.
 func TestDefect12EveryOptionCounts(t *testing.T) {
 	yes, n := true, int32(7)
 	seen := map[string]string{governance.InputsHash(v1alpha1.ConfigurationPlanSpec{}): "none"}
@@ -203,7 +202,7 @@ func TestDefect12EveryOptionCounts(t *testing.T) {
 	}
 }
 
-// The page is printed from the tables. UPDATE_DOCS=1 writes it.
+// TestPage: the page is printed from the tables. UPDATE_DOCS=1 writes it.
 func TestPage(t *testing.T) {
 	const page = "../../docs/reference/configuration-plan-states.md"
 	if os.Getenv("UPDATE_DOCS") != "" {
@@ -220,7 +219,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A message that is cut stays text: half a character would be refused by the API.
+// TestClip: a shortened message is valid UTF-8. The API would refuse a part of a character.
 func TestClip(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, message, want string

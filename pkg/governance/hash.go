@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// PlanHash returns the hash of a plan. It covers the desired state of each target, the target as it
-// was found, the impact that a reviewer was shown, the terms (window, end, number of approvers),
-// and the digest of the definition, which is empty for a built-in profile. It does not cover
-// messages, notes and states.
+// PlanHash returns the hash of a plan. It covers the desired state of each target, the target as
+// Penstock found it, the impact that a reviewer sees, the terms (window, end, required profiles,
+// number of approvers), and the digest of the definition. definition is empty for a built-in
+// profile. The hash does not cover messages, notes and states.
 func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem, definition string) string {
 	type hashed struct {
 		Name, Digest, Fingerprint string
@@ -37,7 +37,7 @@ func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem, de
 	return digest("plan", content)
 }
 
-// SnapshotHash returns the hash of the targets as they were found.
+// SnapshotHash returns the hash of the targets as Penstock found them.
 func SnapshotHash(items []v1alpha1.PlanItem) string {
 	content := make(map[string]string, len(items))
 	for _, item := range items {
@@ -47,8 +47,8 @@ func SnapshotHash(items []v1alpha1.PlanItem) string {
 	return digest("snapshot", content)
 }
 
-// InputsHash returns the hash of the inputs in a plan's spec, and of the terms that its hash
-// covers. It excludes other terms of its execution.
+// InputsHash returns the hash of the fields of spec from which a plan is computed, and of the terms
+// that PlanHash covers.
 func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	return digest("inputs", struct {
 		Profile    v1alpha1.ProfileName
@@ -63,11 +63,11 @@ func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 // names of items to digests of manifests.
 func Outdated(planned, today map[string]string) bool { return !maps.Equal(planned, today) }
 
-// digest is over the JSON of content, in which keys are sorted.
+// digest hashes the JSON of content, which has sorted keys.
 func digest(kind string, content any) string {
 	raw, err := json.Marshal([]any{"penstock/" + kind + "/1", content})
 	if err != nil {
-		panic(err) // strings, numbers and maps of them
+		panic(err) // content has only strings, numbers and maps
 	}
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])

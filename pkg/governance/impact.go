@@ -11,7 +11,8 @@ import (
 )
 
 // Weighed returns an item with the impact of its change on nodes (see profile.Weigh). before is the
-// present target, and after the target that the cluster would store, as JSON; nil does not exist.
+// present target, and after the target that the cluster would store, as JSON. nil means that it
+// does not exist.
 func Weighed(item profile.Item, facts profile.Facts, before, after []byte) (profile.Item, error) {
 	var objects [2]*unstructured.Unstructured
 	for i, raw := range [][]byte{before, after} {

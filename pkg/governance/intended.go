@@ -8,7 +8,8 @@ import (
 )
 
 // Intended reduces two states of a target to the fields that an intent sets, and the fields that
-// the second state lacks. A nil object does not exist. Without an intent it returns both unchanged.
+// the second state lacks. A nil object means that the target does not exist. Without an intent it
+// returns both unchanged.
 func Intended(was, is *manifest.Object, intent []byte) (before, after *manifest.Object, err error) {
 	if intent == nil {
 		return was, is, nil
@@ -37,7 +38,7 @@ func bodyOf(object *manifest.Object) []byte {
 	return object.JSON
 }
 
-// setFields is Intended for the fields of an object. Lists are kept whole.
+// setFields does the same as Intended for the fields of an object. It keeps lists whole.
 func setFields(was, is, intent map[string]any) (before, after map[string]any) {
 	before, after = map[string]any{}, map[string]any{}
 	keep := func(key string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Marked returns the manifest of an item with the mark of the plan that governs it.
+// Marked returns the manifest of an item with the annotation that names its plan.
 func Marked(item profile.Item, plan string) (manifest.Object, error) {
 	object := maps.Clone(item.Object)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -30,7 +30,7 @@ func Marked(item profile.Item, plan string) (manifest.Object, error) {
 	return made, nil
 }
 
-// Unmarked returns an object without this mark, because a reviewer looks for changes.
+// Unmarked removes the annotations of plans from an object, because a reviewer looks for changes.
 func Unmarked(object *manifest.Object) *manifest.Object {
 	if object == nil {
 		return nil
@@ -53,9 +53,8 @@ func Unmarked(object *manifest.Object) *manifest.Object {
 	return &plain
 }
 
-// Exported returns the manifest of an approved item for a repository from which another tool
-// applies it. It names the plan of its origin, and has no mark: no plan governs the writes of that
-// tool.
+// Exported returns the manifest of an approved item, to put into a repository from which another
+// tool applies it. It names the plan of its origin, but not as its governing plan.
 func Exported(object *manifest.Object, plan, hash string) (manifest.Object, error) {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(Unmarked(object).JSON); err != nil {
@@ -70,10 +69,9 @@ func Exported(object *manifest.Object, plan, hash string) (manifest.Object, erro
 	return manifest.Digester{}.New(content.Object)
 }
 
-// Live returns a target of a plan as a manifest, from JSON; nil from none. It has no status, which
-// no plan sets. Its metadata has only fields that a plan may set: a live object also has
-// finalizers, owners and marks of chains, which a manifest must not have, and which must not
-// prevent a plan.
+// Live returns a target of a plan as a manifest, from JSON; nil for nil. It drops status, which
+// plans never set. Of metadata it keeps the fields that a plan can set. Finalizers, owners and
+// marks of chains are dropped: a manifest must not have them, and a live object may.
 func Live(raw []byte) (*manifest.Object, error) {
 	if raw == nil {
 		return nil, nil

@@ -5,5 +5,5 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Clip bounds a message of an item or a condition.
+// Clip shortens a message of an item or a condition to the allowed length.
 func Clip(message string) string { return text.Clip(message, v1alpha1.MaxMessageBytes) }

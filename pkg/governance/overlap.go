@@ -35,14 +35,14 @@ func overlap(one, other map[string]any, path string, fields *[]string) {
 	}
 }
 
-// isMark tells of annotations that each plan sets to a value of its own.
+// isMark reports whether a field is an annotation that has another value for each plan.
 func isMark(path, key string) bool {
 	return path == ".metadata.annotations" && (key == v1alpha1.GovernedByAnnotation || key == v1alpha1.AppliedHashAnnotation || manifest.IsReserved(key))
 }
 
-// MayConflict reports whether a plan must be compared with another one: while it waits for its
-// approval, with all computed plans; later, only with approved ones, so that users who cannot
-// approve cannot stop an approved plan.
+// MayConflict reports whether a plan must be compared with another plan. While it waits for its
+// approval, that is every computed plan. Later, it is only an approved plan, so that users without
+// the right to approve cannot stop an approved plan.
 func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
 	switch {
 	case !Active(other.Status.Phase) || other.Status.Manifests == "" || other.Status.Phase == v1alpha1.PhaseDrafting:

@@ -44,7 +44,7 @@ func TestRivals(t *testing.T) {
 	other := func(phase v1alpha1.Phase) *v1alpha1.ConfigurationPlan {
 		return &v1alpha1.ConfigurationPlan{Status: v1alpha1.ConfigurationPlanStatus{Phase: phase, Manifests: "m"}}
 	}
-	for phase, want := range map[v1alpha1.Phase][2]bool{ // seen from ReviewRequired, from Scheduled
+	for phase, want := range map[v1alpha1.Phase][2]bool{ // for a plan in ReviewRequired and in Scheduled
 		v1alpha1.PhaseReviewRequired: {true, false}, v1alpha1.PhaseScheduled: {true, true}, v1alpha1.PhaseInProgress: {true, true},
 		v1alpha1.PhaseCompleted: {true, true}, v1alpha1.PhaseDrifted: {true, true}, v1alpha1.PhaseCompletedWithErrors: {true, true},
 		v1alpha1.PhaseDrafting: {}, v1alpha1.PhasePending: {}, v1alpha1.PhaseFailed: {}, v1alpha1.PhaseExpired: {}, v1alpha1.PhaseIgnored: {}, v1alpha1.PhasePrerequisiteFailed: {},

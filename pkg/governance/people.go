@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// maxRequesters bounds the names of those who have asked for a plan.
+// maxRequesters bounds the number of users in status.requestedBy.
 const maxRequesters = 16
 
 // Needed returns the number of approvers that a plan needs.
@@ -41,9 +41,9 @@ func Each(approval v1alpha1.PlanApproval) []v1alpha1.PlanApproval {
 	return all
 }
 
-// Join adds an approval to earlier ones of the same plan that do not suffice. Without
-// earlier ones, or when one person is enough, it replaces the earlier approval. A second
-// approval of the same user changes nothing.
+// Join adds an approval to earlier approvals of the same plan. It replaces the earlier approval if
+// there is none for this plan, or if one approver is enough. A second approval of the same user
+// changes nothing.
 func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApproval) *v1alpha1.PlanApproval {
 	switch {
 	case Needed(spec) == 1 || given == nil || given.Run != 0 || given.PlanHash != fresh.PlanHash:
@@ -58,15 +58,14 @@ func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApprov
 	return joined
 }
 
-// Excluded reports whether a user has asked for the plan that they would approve, where more than
-// one approver is needed.
+// Excluded reports whether a user must not approve a plan, because it needs several approvers and
+// the user requested it.
 func Excluded(spec v1alpha1.ConfigurationPlanSpec, requestedBy []string, name string) bool {
 	return Needed(spec) > 1 && slices.Contains(requestedBy, name)
 }
 
-// Requests adds a user who changes the request. The record of a plan is complete: nobody who has
-// asked for it is dropped, since they must not approve it. It is an error to add a user to a full
-// record.
+// Requests adds a user who changes the request to status.requestedBy. It never removes a user,
+// because requesters must not approve the plan. It returns an error if the list is full.
 func Requests(requestedBy []string, name string) ([]string, error) {
 	if name == "" || slices.Contains(requestedBy, name) {
 		return requestedBy, nil

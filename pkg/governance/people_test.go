@@ -49,7 +49,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestRequests: no requester is dropped from the record of a plan, whatever other users do.
+// TestRequests: no write removes a user from the requesters of a plan.
 func TestRequests(t *testing.T) {
 	all, refused := []string(nil), 0
 	for i := range 40 {

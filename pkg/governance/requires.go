@@ -17,8 +17,8 @@ func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
 		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil && !meta.IsStatusConditionFalse(plan.Status.Conditions, v1alpha1.ConditionHealthy)
 }
 
-// Unmet describes what must happen before each required profile of a plan is in effect, given all
-// plans; empty if all are in effect.
+// Unmet describes what must happen before all required profiles of a plan are in effect; empty if
+// they are. all are all plans.
 func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) string {
 	var said []string
 	for _, name := range plan.Spec.Requires {
@@ -35,8 +35,8 @@ func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) s
 	return strings.Join(said, ", and ")
 }
 
-// found says what plans of a profile that is not in effect there are. The one that holds the
-// profile is the one that counts.
+// found describes the plan of a profile that is not in effect. Of several plans, the plan that
+// holds the profile counts.
 func found(plans []*v1alpha1.ConfigurationPlan) string {
 	if len(plans) == 0 {
 		return "for which there is no plan"
@@ -58,8 +58,8 @@ func found(plans []*v1alpha1.ConfigurationPlan) string {
 	return text
 }
 
-// requiresBack reports whether plans that are not in effect require a profile, by themselves or by
-// what they require. Seen are the profiles that were looked at on the way.
+// requiresBack reports whether plans that are not in effect require a profile, directly or through
+// other profiles. seen are the profiles that were visited.
 func requiresBack(plans []*v1alpha1.ConfigurationPlan, profile v1alpha1.ProfileName, all []v1alpha1.ConfigurationPlan, seen []v1alpha1.ProfileName) bool {
 	for _, plan := range plans {
 		for _, next := range plan.Spec.Requires {
@@ -92,7 +92,8 @@ func phaseOf(plan *v1alpha1.ConfigurationPlan) v1alpha1.Phase {
 	return plan.Status.Phase
 }
 
-// required are the profiles that a plan requires, as one text. Their order means nothing.
+// required returns the profiles that a plan requires as one text, sorted because their order has no
+// meaning.
 func required(spec v1alpha1.ConfigurationPlanSpec) string {
 	names := make([]string, len(spec.Requires))
 	for i, name := range spec.Requires {

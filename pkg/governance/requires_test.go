@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// planOf is a plan of a profile that has the same name, in a phase.
+// planOf returns a plan in a phase. Its name is the name of the profile.
 func planOf(profile v1alpha1.ProfileName, phase v1alpha1.Phase, requires ...v1alpha1.ProfileName) v1alpha1.ConfigurationPlan {
 	return v1alpha1.ConfigurationPlan{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(string(profile)), Generation: 2},

@@ -9,29 +9,28 @@ import (
 )
 
 // Restorable reports whether a run wrote the target of an item, so that the earlier state can be
-// restored. Runs of versions that did not record refusals count every started item.
+// restored. In runs of versions that did not record refusals, every started item counts.
 func Restorable(item v1alpha1.PlanRunItem) bool {
 	if item.StartedAt == nil || item.Action == v1alpha1.ItemNone {
-		return false // the run did not come that far, or did nothing
+		return false // the item did not begin, or needed no change
 	}
-	// Refused before it was written: what is there is somebody else's.
+	// If Applied is false, the write was refused, and another writer has set the target.
 	return item.Applied == nil || *item.Applied
 }
 
-// Restored returns the message about the state that a plan has restored.
+// Restored returns the message of a plan that has restored an earlier state.
 func Restored(run int64) string {
 	return fmt.Sprintf("what there was before run %d is restored", run)
 }
 
-// RestoreEnds reports whether a change of a plan ends the restore that its spec asks for, so that
-// it leads to the profile again. A restore is done once, as an approval counts once:
+// RestoreEnds reports whether a change of a plan ends the restore in its spec, so that the plan
+// applies the profile again. A restore is done once. It ends when
 //
-//   - other options are about the profile,
-//   - a user who sets the plan aside does not want the restore,
-//   - once the targets are restored, a user who asks for the plan anew (action DryRun, as in its
-//     file, or retry) asks for the profile.
+//   - options change, because they are about the profile,
+//   - the action becomes Ignore,
+//   - the targets are restored and the action becomes DryRun again, as in the plan's file.
 //
-// Done is true if status says that the former spec is restored.
+// done is true if status reports that the earlier spec is restored.
 func RestoreEnds(before, spec v1alpha1.ConfigurationPlanSpec, done bool) bool {
 	switch {
 	case before.RestoreRun == 0 || spec.RestoreRun != before.RestoreRun:

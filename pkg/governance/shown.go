@@ -12,24 +12,24 @@ import (
 
 // Placeholders for redacted values.
 const (
-	// hiddenNow is a value that the target has.
+	// hiddenNow replaces a present value of the target.
 	hiddenNow = redact.Hidden
-	// hiddenNext is another one, which it would have.
+	// hiddenNext replaces a new value of the target.
 	hiddenNext = redact.Hidden + " (another value)"
-	// hiddenOrder is a list of the same items, which would stand in another order.
+	// hiddenOrder replaces a list with the same items in a new order.
 	hiddenOrder = redact.Hidden + " (in another order)"
 )
 
-// Shown reduces a change of a target to the part that every reader of the plan may see. The status
-// of a plan shows it, and users who may read plans need not be able to read the targets. It returns
-// the objects to compare in place of before and after:
+// Shown reduces a change of a target to the part that every reader of the plan may see. It is in the
+// status of the plan, and a reader of the plan may have no right to read the targets. It returns the
+// objects to compare in place of before and after:
 //
-//   - The changed fields are shown, and unchanged fields are not.
-//   - Values of the target are hidden, also removed ones.
-//   - A new value is shown if the intent sets it and the target did not have it. Items of lists
-//     that stay are hidden.
+//   - It keeps the changed fields and drops unchanged fields.
+//   - It hides values of the target, including removed values.
+//   - It shows a new value if the intent sets the value and the target did not have it. Items of
+//     lists that stay are hidden.
 //
-// A nil object does not exist. A nil intent has no value that may be shown, as that of a plan that
+// A nil object means that the target does not exist. A nil intent shows no value, as for a plan that
 // restores an earlier state.
 func Shown(before, after, intent *manifest.Object) (*manifest.Object, *manifest.Object, error) {
 	var trees [3]map[string]any
@@ -52,7 +52,7 @@ func Shown(before, after, intent *manifest.Object) (*manifest.Object, *manifest.
 	return old, next, err
 }
 
-// named makes an object of what is shown of it: whose it is, nobody hides.
+// named adds the identity of an object to the fields that are shown. The identity is never hidden.
 func named(object *manifest.Object, shown map[string]any) (*manifest.Object, error) {
 	if object == nil {
 		return nil, nil
@@ -73,7 +73,7 @@ func named(object *manifest.Object, shown map[string]any) (*manifest.Object, err
 	return &made, nil
 }
 
-// shownFields is Shown for the fields of an object.
+// shownFields does the same as Shown for the fields of an object.
 func shownFields(before, after, intent map[string]any) (was, is map[string]any) {
 	was, is = map[string]any{}, map[string]any{}
 	for key, old := range before {
@@ -93,7 +93,7 @@ func shownFields(before, after, intent map[string]any) (was, is map[string]any) 
 	return was, is
 }
 
-// shownValue is Shown for a value that changes.
+// shownValue does the same as Shown for a value that changes.
 func shownValue(old, next, intent any) (was, is any) {
 	if fields, isMap := old.(map[string]any); isMap {
 		if nextFields, stays := next.(map[string]any); stays {
@@ -112,7 +112,7 @@ func shownValue(old, next, intent any) (was, is any) {
 
 func both(was, is map[string]any) (any, any) { return was, is }
 
-// shownItems is Shown for a list, item by item.
+// shownItems does the same as Shown for a list, item by item.
 func shownItems(old, next, intent []any) (was, is any) {
 	hidden, items := make([]any, len(old)), make([]any, len(next))
 	for i := range old {
@@ -134,8 +134,8 @@ func shownItems(old, next, intent []any) (was, is any) {
 	return hidden, items
 }
 
-// intended is a value as far as the intent says it; the rest is what the server made of
-// it, and is hidden.
+// intended returns the parts of a value that the intent sets. It hides the parts that the server
+// added or changed.
 func intended(value, intent any, hidden string) any {
 	switch value := value.(type) {
 	case map[string]any:

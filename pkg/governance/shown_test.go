@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// target is an object with a spec, nil for none.
+// target returns an object with a spec, or nil without one.
 func target(t *testing.T, spec string) *manifest.Object {
 	t.Helper()
 	if spec == "" {
@@ -31,7 +31,7 @@ func target(t *testing.T, spec string) *manifest.Object {
 	return &object
 }
 
-// specOf is the spec of what is shown.
+// specOf returns the spec of a shown object as text.
 func specOf(t *testing.T, object *manifest.Object) string {
 	t.Helper()
 	if object == nil {
@@ -81,7 +81,7 @@ func TestShown(t *testing.T) {
 func TestShownHidesTargets(t *testing.T) {
 	for seed := range uint64(500) {
 		dice := rand.New(rand.NewPCG(seed, 3))
-		// Values of the target, of the intent, and of the server are told apart by name.
+		// Values of the target, of the intent and of the server have different names.
 		var tree func(source string, depth int) any
 		tree = func(source string, depth int) any {
 			switch n := dice.IntN(4); {

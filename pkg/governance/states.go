@@ -12,9 +12,9 @@ type Event string
 
 // Events of the table.
 const (
-	// EventIgnore is spec.action: Ignore.
+	// EventIgnore means that spec.action is Ignore.
 	EventIgnore Event = "Ignore"
-	// EventDraft means that a plan must be computed, or another one.
+	// EventDraft means that a plan must be computed, for the first time or again.
 	EventDraft Event = "Draft"
 	// EventRetry is a request to compute the plan again.
 	EventRetry Event = "Retry"
@@ -28,25 +28,25 @@ const (
 	EventNothing Event = "Nothing"
 	// EventDrafted means that the plan has changes.
 	EventDrafted Event = "Drafted"
-	// EventApproved means an approval of exactly this plan.
+	// EventApproved means that exactly this plan is approved.
 	EventApproved Event = "Approved"
-	// EventScheduled means an approval of exactly this plan while its window is closed, or a
+	// EventScheduled means that exactly this plan is approved, but its window is closed, or a
 	// required profile is not in effect.
 	EventScheduled Event = "Scheduled"
-	// EventExpired means that the approval did not come, or was not used, in time.
+	// EventExpired means that the approval was not given, or not used, in time.
 	EventExpired Event = "Expired"
 	// EventFailed means that an item failed while failurePolicy is Abort, or that the plan must not
 	// continue.
 	EventFailed Event = "Failed"
-	// EventDone means an execution without errors.
+	// EventDone means that the execution ended without errors.
 	EventDone Event = "Done"
-	// EventDoneWithErrors means an execution with failed items.
+	// EventDoneWithErrors means that the execution ended with failed items.
 	EventDoneWithErrors Event = "DoneWithErrors"
 	// EventDrift means that another writer changed a target.
 	EventDrift Event = "Drift"
-	// EventReverted means the end of a drift.
+	// EventReverted means that the drift ended.
 	EventReverted Event = "Reverted"
-	// EventRevertedWithErrors means the end of a drift of a plan with failed items.
+	// EventRevertedWithErrors means that the drift of a plan with failed items ended.
 	EventRevertedWithErrors Event = "RevertedWithErrors"
 )
 
@@ -55,7 +55,7 @@ type Transition struct {
 	From []v1alpha1.Phase
 	On   Event
 	To   v1alpha1.Phase
-	// When describes the occasion of the event.
+	// When describes in words when the event happens.
 	When string
 }
 
@@ -68,12 +68,12 @@ func Phases() []v1alpha1.Phase {
 	}
 }
 
-// allBut are all phases except some.
+// allBut returns all phases except the given phases.
 func allBut(some ...v1alpha1.Phase) []v1alpha1.Phase {
 	return slices.DeleteFunc(Phases(), func(phase v1alpha1.Phase) bool { return slices.Contains(some, phase) })
 }
 
-// Table returns the state machine: nothing else moves a plan.
+// Table returns the state machine. Nothing else changes the phase of a plan.
 func Table() []Transition {
 	only := func(phases ...v1alpha1.Phase) []v1alpha1.Phase { return phases }
 	return []Transition{
@@ -116,8 +116,8 @@ func Table() []Transition {
 	}
 }
 
-// Next returns the phase that follows an event. An empty phase is Pending. An event that a phase
-// does not handle is an error of the caller.
+// Next returns the phase after an event. An empty phase counts as Pending. It returns an error for
+// an event that the phase does not handle.
 func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 	if phase == "" {
 		phase = v1alpha1.PhasePending

@@ -10,38 +10,39 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// terms are the parts that an approval binds besides the changes: the time, the required plans, and
-// the number of approvers. Plans without them have the hashes that they had before there were any.
+// terms are the fields of spec that an approval covers in addition to the changes: the time, the
+// required profiles, and the number of approvers. The hash of a plan without terms is the same as
+// before terms existed.
 type terms struct {
 	Window    *v1alpha1.PlanWindow `json:",omitempty"`
 	Expires   *metav1.Time         `json:",omitempty"`
 	Approvals int32                `json:",omitempty"`
-	// Requires are the profiles in order, as one text: terms are compared.
+	// Requires are the sorted profiles as one text, so that terms are comparable.
 	Requires string `json:",omitempty"`
 }
 
 func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
 	bound := terms{Window: spec.Window, Expires: spec.Expires, Approvals: spec.Approvals, Requires: required(spec)}
 	if bound.Approvals == 1 {
-		bound.Approvals = 0 // it says what is so without it
+		bound.Approvals = 0 // the default
 	}
 	return bound
 }
 
-// Turn says whether an item of a plan may begin.
+// Turn reports whether an item of a plan may begin.
 type Turn struct {
-	// Open is true if the window allows it.
+	// Open is true if the window is open.
 	Open bool
-	// Expired is true if the deadline has passed.
+	// Expired is true if spec.expires has passed.
 	Expired bool
-	// Window is the present opening, or the next one; nil for a plan without a window.
+	// Window is the open or the next window; nil for a plan without a window.
 	Window *v1alpha1.PlanWindowStatus
-	// In is the time after which the answer may change; 0 for never.
+	// In is the time after which the answer may change; 0 means never.
 	In time.Duration
 }
 
-// TurnAt reports whether an item of a plan may begin at a time. An error is about an invalid
-// window, and names the field: then no item begins.
+// TurnAt reports whether an item of a plan may begin at a time. It returns an error for an invalid
+// window. Then no item may begin.
 func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	turn := Turn{Open: true}
 	if spec.Expires != nil {
@@ -71,8 +72,7 @@ func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	return turn, nil
 }
 
-// Begins returns, in words, when a plan that waits for its window begins, and whether that is too
-// late.
+// Begins describes when a plan that waits for its window begins, and whether that is after its end.
 func (t Turn) Begins(spec v1alpha1.ConfigurationPlanSpec) string {
 	said := fmt.Sprintf("its window opens at %s (%s)", t.Window.OpensAt.UTC().Format(time.RFC3339), t.Window.Local)
 	if spec.Expires != nil && !spec.Expires.After(t.Window.OpensAt.Time) {

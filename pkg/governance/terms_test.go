@@ -20,8 +20,8 @@ func hashOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// TestHashesOfBefore: hashes of plans without a window, an end and several approvals never change,
-// so that stored approvals and pinned hashes stay valid.
+// TestHashesOfBefore: hashes of plans without terms never change, so that stored approvals and
+// approvedPlanHash stay valid.
 func TestHashesOfBefore(t *testing.T) {
 	items := []v1alpha1.PlanItem{{
 		Name: "a", Digest: "d", Fingerprint: "f", Action: v1alpha1.ItemUpdate, ImpactSeverity: v1alpha1.ImpactHigh,
@@ -130,7 +130,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// Through a year, with both changes of the clocks, a plan that waits is woken when a window
+// TestTurnsOfAYear: for a year with both clock changes, a waiting plan is reconciled when a window
 // opens and when it closes, and at no other time.
 func TestTurnsOfAYear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestTurnsOfAYear(t *testing.T) {
 			time.Sleep(turn.In)
 			woken++
 		}
-		// 2000 has 53 Sundays; on 26 March half past two is skipped, on 29 October it comes twice.
-		// The last time it is woken is in the next year.
+		// 2000 has 53 Sundays. On 26 March 02:30 does not exist, and on 29 October it occurs twice.
+		// The last reconcile is in the next year.
 		if opened != 53 || woken != 2*opened+1 || open != 53*90*time.Minute {
 			t.Errorf("opened %d times for %s, woken %d times", opened, open, woken)
 		}

@@ -13,18 +13,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
-// Expressions judges targets by CEL. It keeps compiled expressions, because compiling costs more
-// than a pass should; profiles have few. The zero value is ready.
+// Expressions evaluates waits in CEL. It caches compiled expressions, because compiling in every
+// pass would be too slow. The zero value is ready.
 type Expressions struct {
 	mu       sync.Mutex
 	programs map[string]*probe.Program
 }
 
-// Check returns which of some waits cannot be used, and why.
+// Check returns an error for the first wait whose expression is invalid.
 func (e *Expressions) Check(waits []profile.Wait) error {
 	for _, wait := range waits {
 		if wait.Judge != nil {
-			continue // it was compiled with its profile
+			continue // compiled with its profile
 		}
 		if _, err := e.program(wait.Expression); err != nil {
 			return fmt.Errorf("waiting for %q: %w", wait.Expression, err)
@@ -33,8 +33,8 @@ func (e *Expressions) Check(waits []profile.Wait) error {
 	return nil
 }
 
-// For judges a live target; nil if it is not observed. An expression that cannot be evaluated, for
-// example because status is missing, counts as waiting.
+// For judges a live target; live is nil if it is not observed. While an expression cannot be
+// evaluated, for example because status is missing, the target waits.
 func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstructured.Unstructured) Verdict {
 	for _, wait := range waits {
 		if live == nil {
@@ -64,7 +64,7 @@ func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstr
 	return Verdict{State: Done}
 }
 
-// judged returns the verdict of a profile's own wait.
+// judged returns the verdict of a wait of a profile.
 func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 	holds, message, err := wait.Judge(live.Object)
 	switch {
@@ -81,7 +81,7 @@ func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 const noSuchKey = "no such key: "
 
 // unevaluated returns the message about an expression that cannot be evaluated. A missing field,
-// usually status, is no error during a wait.
+// usually status, is not an error during a wait.
 func unevaluated(message string, err error) string {
 	if _, key, missing := strings.Cut(err.Error(), noSuchKey); missing {
 		return fmt.Sprintf("%s: the object has no %s yet", cmp.Or(message, "waiting"), key)

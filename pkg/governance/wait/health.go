@@ -12,7 +12,7 @@ import (
 )
 
 // Unhealthy describes the problems that operators report about a target in effect; empty for none.
-// A rollout that another user has begun is no problem, and neither is an unobserved object.
+// A rollout that another user has started is not a problem, and neither is an unobserved object.
 func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) string {
 	kind := target.GroupVersionKind().GroupKind()
 	var problems []string
@@ -49,7 +49,7 @@ func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) str
 	return strings.Join(problems, "; ")
 }
 
-// poolProblems are the complaints of a pool.
+// poolProblems describes the problems that a pool reports.
 func poolProblems(pool *unstructured.Unstructured) []string {
 	var problems []string
 	for _, kind := range []string{"RenderDegraded", "NodeDegraded"} {
@@ -60,8 +60,8 @@ func poolProblems(pool *unstructured.Unstructured) []string {
 	return problems
 }
 
-// complaint is a condition by which an operator says that it is degraded: Degraded, or one that
-// ends in it, as operators name those of their controllers.
+// complaint returns a condition that reports an operator as degraded. Its type is Degraded, or ends
+// in Degraded if it is about one of the operator's controllers.
 func complaint(object *unstructured.Unstructured) (message string, since time.Time, holds bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	var kinds []string

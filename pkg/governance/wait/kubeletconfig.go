@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// kubeletConfig waits until the operator has taken a KubeletConfig, which its last condition
-// says, until it has made files of it, and until every pool that it selects has them.
+// kubeletConfig waits until the operator accepts a KubeletConfig (by its last condition), generates
+// MachineConfigs from it, and rolls them out to every selected pool.
 func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
@@ -48,8 +48,8 @@ func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts,
 	})
 }
 
-// kubeletConfigGone waits until what was made of a KubeletConfig is gone from every pool that
-// it selected.
+// kubeletConfigGone waits until the MachineConfigs generated from a KubeletConfig are deleted, and
+// every selected pool is without them.
 func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	if made := madeOf(target.GetName(), facts); len(made) > 0 {
 		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s, which was made from it, to be deleted", made[0].GetName())}
@@ -72,7 +72,7 @@ func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, a
 	})
 }
 
-// madeOf are the MachineConfigs that the operator made of a KubeletConfig.
+// madeOf returns the MachineConfigs that the operator generated from a KubeletConfig.
 func madeOf(name string, facts profile.Facts) []*unstructured.Unstructured {
 	var made []*unstructured.Unstructured
 	for _, config := range facts.Objects[profile.MachineConfigKind()] {
@@ -85,7 +85,7 @@ func madeOf(name string, facts profile.Facts) []*unstructured.Unstructured {
 	return made
 }
 
-// lastCondition returns the present condition of a KubeletConfig: its conditions are a log.
+// lastCondition returns the last condition of a KubeletConfig, whose conditions are a log.
 func lastCondition(object *unstructured.Unstructured) (kind, status, message string) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if len(conditions) == 0 {

@@ -1,5 +1,5 @@
-// Package wait decides whether a target is healthy, from observed state only. It waits for
-// observations that are missing, and assumes nothing.
+// Package wait decides from observed state only whether a target is healthy. While an observation
+// is missing, it waits.
 package wait
 
 import (
@@ -22,7 +22,7 @@ const (
 	Done State = "Done"
 	// Waiting means that the target is in progress.
 	Waiting State = "Waiting"
-	// Paused: a user has stopped it; that time does not count.
+	// Paused means that a user has paused the target. That time does not count.
 	Paused State = "Paused"
 	// Failed means that the target cannot become healthy.
 	Failed State = "Failed"
@@ -32,16 +32,16 @@ const (
 // degraded for a while when they retry.
 const degradedGrace = 10 * time.Minute
 
-// Times are the beginnings of deadlines.
+// Times has the start of the deadlines.
 type Times struct {
 	Now time.Time
-	// Written is the time of the target's write or, without a write, of the beginning of its turn.
-	// An older condition proves nothing about the target.
+	// Written is the time of the target's write. Without a write, it is the time at which the item
+	// began. Older conditions of the target do not count.
 	Written time.Time
 }
 
-// left returns the remaining time before a condition that holds since the given time counts as a
-// failure.
+// left returns the remaining time until a condition counts as a failure. since is the time at which
+// it became true.
 func (t Times) left(since time.Time) time.Duration {
 	if since.Before(t.Written) {
 		since = t.Written
@@ -49,8 +49,8 @@ func (t Times) left(since time.Time) time.Duration {
 	return degradedGrace - t.Now.Sub(since)
 }
 
-// graced waits for the end of a condition, and fails when it lasts too long: what is reported is
-// the state of the target, with its details, and then the failure.
+// graced waits for the end of a condition, and fails if the condition lasts too long. state and
+// details are the message during the wait, failed is the message of the failure.
 func (t Times) graced(since time.Time, state, details, failed string) Verdict {
 	if left := t.left(since); left > 0 {
 		return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("%s, which fails the item in %s%s", state, left.Round(time.Second), details)}
@@ -62,7 +62,7 @@ func (t Times) graced(since time.Time, state, details, failed string) Verdict {
 type Verdict struct {
 	State   State
 	Message string
-	// Again is the time after which to look again even without an event; 0 for never.
+	// Again is the time after which to judge again without an event; 0 means never.
 	Again time.Duration
 }
 
@@ -99,8 +99,7 @@ func Gone(target *unstructured.Unstructured, facts profile.Facts, at Times) Verd
 	return pools(without, facts, at, false)
 }
 
-// pools waits for every pool that takes the MachineConfig in. The worst of them
-// counts.
+// pools waits for every pool that includes the MachineConfig. The worst verdict counts.
 func pools(target *unstructured.Unstructured, facts profile.Facts, at Times, there bool) Verdict {
 	all := profile.PoolsOf(facts, target.GetLabels())
 	if len(all) == 0 {
@@ -109,7 +108,7 @@ func pools(target *unstructured.Unstructured, facts profile.Facts, at Times, the
 	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, at, there) })
 }
 
-// worst is the verdict on several pools.
+// worst returns the worst verdict on several pools.
 func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructured) Verdict) Verdict {
 	verdict := Verdict{State: Done}
 	var waiting, done []string
@@ -124,8 +123,7 @@ func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructur
 		if one.Again > 0 && (verdict.Again == 0 || one.Again < verdict.Again) {
 			verdict.Again = one.Again
 		}
-		// A pool that goes on is waited for although another is paused: its time
-		// counts.
+		// A pool that waits comes before a paused pool, because its waiting time counts.
 		if slices.Index(order, one.State) > slices.Index(order, verdict.State) && !(one.State == Paused && verdict.State == Waiting) ||
 			one.State == Waiting && verdict.State == Paused {
 			verdict.State = one.State
@@ -135,8 +133,8 @@ func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructur
 	return verdict
 }
 
-// pool judges one pool by content, never by names alone: right after a change the
-// pool still says that it is updated, to what it had before.
+// pool judges one pool by content, and not by names alone: right after a change the pool still
+// reports the update of its previous configuration.
 func pool(target, pool *unstructured.Unstructured, facts profile.Facts, at Times, there bool) Verdict {
 	name := pool.GetName()
 	if verdict := unrendered(pool, at); verdict.State != Done {
@@ -160,8 +158,8 @@ func overridden(pool *unstructured.Unstructured, name string, overrides profile.
 	return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q does not use all of %s: %s; MachineConfigs are merged in the order of their names, and the last one wins: remove that from it", pool.GetName(), name, overrides)}
 }
 
-// unrendered fails a pool of which the operator says, since the target was written, that it
-// cannot be rendered. One that could not be rendered before may be by the target, in time.
+// unrendered fails a pool that the operator cannot render since the target was written. If the pool
+// could not be rendered before, the target may repair that, so the pool gets more time.
 func unrendered(pool *unstructured.Unstructured, at Times) Verdict {
 	message, since, degraded := condition(pool, "RenderDegraded")
 	failed := fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", pool.GetName(), message)
@@ -175,7 +173,7 @@ func unrendered(pool *unstructured.Unstructured, at Times) Verdict {
 	}
 }
 
-// rolled judges whether all nodes of a pool have what it goes for.
+// rolled judges whether all nodes of a pool have the configuration in its spec.
 func rolled(pool *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	name := pool.GetName()
 	total, updated, ready := profile.Count(pool, "machineCount"), profile.Count(pool, "updatedMachineCount"), profile.Count(pool, "readyMachineCount")
@@ -192,7 +190,7 @@ func rolled(pool *unstructured.Unstructured, facts profile.Facts, at Times) Verd
 	}
 	if message, since, degraded := condition(pool, "NodeDegraded"); degraded {
 		if config := profile.Rendered(facts, pool, "spec"); config != nil && config.GetCreationTimestamp().After(at.Written) {
-			at.Written = config.GetCreationTimestamp().Time // no node had it before
+			at.Written = config.GetCreationTimestamp().Time // no node could have it earlier
 		}
 		return at.graced(since, fmt.Sprintf("MachineConfigPool %q has a degraded node", name), " "+progress+": "+message,
 			fmt.Sprintf("MachineConfigPool %q has been degraded for more than %s: %s", name, degradedGrace, message))
@@ -204,8 +202,8 @@ func rolled(pool *unstructured.Unstructured, facts profile.Facts, at Times) Verd
 	return Verdict{State: Waiting, Message: waiting}
 }
 
-// settled is true when a pool's nodes have what they are to have, and the pool
-// knows of its last change.
+// settled reports whether a pool's nodes have the configuration in its spec, and its status covers
+// the last change of spec.
 func settled(pool *unstructured.Unstructured) bool {
 	want, _, _ := unstructured.NestedString(pool.Object, "spec", "configuration", "name")
 	have, _, _ := unstructured.NestedString(pool.Object, "status", "configuration", "name")
@@ -213,9 +211,8 @@ func settled(pool *unstructured.Unstructured) bool {
 	return want != "" && want == have && updated && profile.Count(pool, "observedGeneration") >= pool.GetGeneration()
 }
 
-// rendered is true when the configuration that a pool goes for has what the target
-// asks for. That its name is among the sources is not enough: an updated target
-// was there before.
+// rendered reports whether the configuration in a pool's spec has the content of the target. The
+// name among the sources is not enough, because it was there before an update of the target.
 func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool {
 	if !sourceOf(target, pool) {
 		return false
@@ -227,7 +224,7 @@ func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool
 	return profile.HasArguments(config, target) && profile.NodeConfigOf(config).Has(profile.NodeConfigOf(target))
 }
 
-// sourceOf reports whether a target is among what a pool is rendered from.
+// sourceOf reports whether a pool's configuration is rendered from a target.
 func sourceOf(target, pool *unstructured.Unstructured) bool {
 	sources, _, _ := unstructured.NestedSlice(pool.Object, "spec", "configuration", "source")
 	return slices.ContainsFunc(sources, func(item any) bool {
@@ -236,7 +233,7 @@ func sourceOf(target, pool *unstructured.Unstructured) bool {
 	})
 }
 
-// descheduler waits for its operator to have no complaint.
+// descheduler waits until the operator is not degraded.
 func descheduler(live *unstructured.Unstructured, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
@@ -247,8 +244,8 @@ func descheduler(live *unstructured.Unstructured, at Times) Verdict {
 	return Verdict{State: Done, Message: "applied"}
 }
 
-// healthCheck waits for its operator to have taken it up: it disables itself beside what else
-// remediates machines, and without the template that it names.
+// healthCheck waits until the operator enables the health check. The operator disables it if
+// another health check remediates machines, or if its template does not exist.
 func healthCheck(live *unstructured.Unstructured, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
@@ -273,8 +270,8 @@ func healthCheck(live *unstructured.Unstructured, at Times) Verdict {
 	}
 }
 
-// condition reads the last condition of a type: the lists of these operators are
-// atomic, and may have several.
+// condition returns the last condition of a type. The lists of these operators are atomic, and can
+// have several of one type.
 func condition(object *unstructured.Unstructured, kind string) (message string, since time.Time, holds bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, item := range conditions {
